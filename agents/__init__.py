@@ -1,0 +1,1 @@
+"""The agents of this app: plain agent-framework code, yours to edit."""

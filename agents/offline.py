@@ -1,0 +1,120 @@
+"""The model that needs no key and no network: a chat client of agent-framework like any other, answering by rules."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
+from typing import Any
+
+from agent_framework import (
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FinishReason,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+    UsageDetails,
+)
+from agent_framework.exceptions import ChatClientInvalidRequestException
+from agent_framework.observability import ChatTelemetryLayer
+
+from agents.offline_answers import WEATHER_TOOL, Answer, Say, Turn, answer
+
+CHARACTERS_PER_TOKEN = 4
+
+
+class RuleChatClient(BaseChatClient[Any]):
+    """One model call: the newest message in, words or function calls out; the layers around it run the functions."""
+
+    OTEL_PROVIDER_NAME = "offline"
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        if stream:
+            return self._build_response_stream(stream_updates(messages, options))
+        return complete(messages, options)
+
+
+class OfflineChatClient(
+    FunctionInvocationLayer[Any],
+    ChatMiddlewareLayer[Any],
+    ChatTelemetryLayer[Any],
+    RuleChatClient,
+):
+    """The offline model with what every client of agent-framework has: function invocation, middleware, telemetry.
+
+    The same conversation always gets the same answer, well within a millisecond. It holds nothing between calls.
+    """
+
+
+async def complete(messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+    """The whole answer at once."""
+    contents = answer_contents(messages, options)
+    return ChatResponse(
+        messages=Message(role="assistant", contents=contents),
+        model="offline",
+        finish_reason=finish_reason(contents),
+        usage_details=usage(messages, contents),
+    )
+
+
+async def stream_updates(messages: Sequence[Message], options: Mapping[str, Any]) -> AsyncIterator[ChatResponseUpdate]:
+    """The same answer word by word; function calls whole, the usage last."""
+    contents = answer_contents(messages, options)
+    for piece in pieces(contents):
+        yield ChatResponseUpdate(role="assistant", contents=[piece], model="offline")
+    spent = Content.from_usage(usage(messages, contents))
+    yield ChatResponseUpdate(role="assistant", contents=[spent], model="offline", finish_reason=finish_reason(contents))
+
+
+def answer_contents(messages: Sequence[Message], options: Mapping[str, Any]) -> list[Content]:
+    """The contents of the answer, never empty; raises ChatClientInvalidRequestException for structured output."""
+    if options.get("response_format") not in (None, {"type": "text"}):
+        raise ChatClientInvalidRequestException(
+            "The offline model answers in plain words only: connect a real model for a response format (docs/models.md)."
+        )
+    return contents_of(answer(Turn(messages, offered_tools(options))), call_prefix=f"call_{len(messages)}")
+
+
+def offered_tools(options: Mapping[str, Any]) -> Collection[str]:
+    if options.get("tool_choice") == "none":
+        return ()
+    return [tool.name for tool in options.get("tools") or ()]
+
+
+def contents_of(given: Answer, call_prefix: str) -> list[Content]:
+    """`given` as the framework's contents; call ids differ along a conversation, whose length is in the prefix."""
+    if isinstance(given, Say):
+        return [Content.from_text(given.text)]
+    return [
+        Content.from_function_call(f"{call_prefix}_{number}", WEATHER_TOOL, arguments={"city": city})
+        for number, city in enumerate(given.cities)
+    ]
+
+
+def pieces(contents: Sequence[Content]) -> list[Content]:
+    if contents[0].type == "function_call":
+        return list(contents)
+    return [Content.from_text(word) for word in re.findall(r"\s*\S+", contents[0].text or "")]
+
+
+def finish_reason(contents: Sequence[Content]) -> FinishReason:
+    return FinishReason("tool_calls" if contents[0].type == "function_call" else "stop")
+
+
+def usage(messages: Sequence[Message], contents: Sequence[Content]) -> UsageDetails:
+    """A rough count: one token for four characters begun, of the newest message and of the answer.
+
+    Earlier messages are left out, so that a long conversation costs no more to count than a short one.
+    """
+    spent_in = tokens(messages[-1].text if messages else "")
+    spent_out = sum(tokens(content.text or str(content.arguments or "")) for content in contents)
+    return UsageDetails(
+        input_token_count=spent_in, output_token_count=spent_out, total_token_count=spent_in + spent_out
+    )
+
+
+def tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)

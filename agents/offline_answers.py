@@ -1,0 +1,146 @@
+"""What the offline model says: a pure function of the conversation it is sent and the tools it is offered.
+
+It needs no network and is no model: patterns decide. What it shows is real all the same: it asks for tools instead of
+knowing the weather, and it remembers nothing itself, so an answer about earlier turns proves that they were kept.
+Earlier messages are read only when the newest one asks about them.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from agent_framework import Content, Message
+
+WEATHER_TOOL = "get_weather"
+
+
+@dataclass(frozen=True)
+class Say:
+    """The answer, in words."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class CallWeather:
+    """The weather tool is to be called once per city, in this order."""
+
+    cities: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What an answer may look at: the conversation with its newest message last, and the offered tools' names."""
+
+    messages: Sequence[Message]
+    tools: Collection[str]
+
+
+Answer: TypeAlias = Say | CallWeather
+Rule: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str], Turn], Answer]]
+
+
+def answer(turn: Turn) -> Answer:
+    """The first rule that fits the newest message decides; the results of tools are told as they are."""
+    if turn.messages and turn.messages[-1].role == "tool":
+        return Say(told_results(turn.messages))
+    text = turn.messages[-1].text.strip() if turn.messages else ""
+    for pattern, decide in RULES:
+        if found := pattern.search(text):
+            return decide(found, turn)
+    return Say(f'You said: "{shortened(text)}". {INTRODUCTION}' if text else INTRODUCTION)
+
+
+def told_results(messages: Sequence[Message]) -> str:
+    """One sentence per result of the tool messages that end the conversation."""
+    calls: dict[str | None, Content] = {}
+    results: list[Content] = []
+    for message in reversed(messages):
+        if message.role != "tool":
+            calls = {content.call_id: content for content in message.contents if content.type == "function_call"}
+            break
+        results[:0] = [content for content in message.contents if content.type == "function_result"]
+    return " ".join(told_result(calls.get(result.call_id), result) for result in results)
+
+
+def told_result(call: Content | None, result: Content) -> str:
+    if result.exception is not None:
+        return f"The tool failed: {result.result}"
+    city = (call.parse_arguments() or {}).get("city") if call is not None else None
+    return f"The weather in {city}: {result.result}." if city else f"The tool says: {result.result}"
+
+
+def ask_weather(found: re.Match[str], turn: Turn) -> Answer:
+    if WEATHER_TOOL not in turn.tools:
+        return Say(f"I would ask the tool {WEATHER_TOOL}, but it is not offered to me in this turn.")
+    return CallWeather(cities_in(found))
+
+
+def ask_for_city(found: re.Match[str], turn: Turn) -> Answer:
+    return Say('For which city? Ask, for example: "What is the weather in Paris?"')
+
+
+def greet(found: re.Match[str], turn: Turn) -> Answer:
+    return Say(f"Nice to meet you, {found['name']}. Ask me for your name at any time.")
+
+
+def recall_name(found: re.Match[str], turn: Turn) -> Answer:
+    named = next((match for text in earlier_texts(turn) if (match := NAME.search(text))), None)
+    return Say(f"Your name is {named['name']}." if named else "You have not told me your name in this conversation.")
+
+
+def recall_city(found: re.Match[str], turn: Turn) -> Answer:
+    asked = next((match for text in earlier_texts(turn) if (match := weather_question(text))), None)
+    if asked is None:
+        return Say("You have not asked about a city in this conversation.")
+    return Say(f"You asked about {' and '.join(cities_in(asked))}.")
+
+
+def recall_question(found: re.Match[str], turn: Turn) -> Answer:
+    previous = next(earlier_texts(turn), None)
+    if previous is None:
+        return Say("You have not asked anything before in this conversation.")
+    return Say(f'Before that, you said: "{shortened(previous)}".')
+
+
+def earlier_texts(turn: Turn) -> Iterator[str]:
+    """What the user said before the newest message, the latest first."""
+    return (message.text for message in reversed(turn.messages[:-1]) if message.role == "user")
+
+
+def weather_question(text: str) -> re.Match[str] | None:
+    return WEATHER.search(text) or FOLLOW_UP.search(text)
+
+
+def cities_in(found: re.Match[str]) -> tuple[str, ...]:
+    named = TIME_WORDS.sub("", found["cities"]).strip(" ,.")
+    return tuple(city for city in SEPARATORS.split(named) if city) or (found["cities"].strip(),)
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= 200 else text[:199] + "…"
+
+
+INTRODUCTION = (
+    'I am the offline model: I answer by rules. Ask me "What is the weather in Paris?", tell me your name and ask '
+    "for it later, or ask what you asked before. docs/models.md tells how to connect a real model."
+)
+SEPARATORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+(?:and|or)\s+", re.IGNORECASE)
+TIME_WORDS = re.compile(r"[\s,]+(?:today|tonight|tomorrow|now|right now|this week|please)\b.*$", re.IGNORECASE)
+NAME = re.compile(r"\b(?:my name is|i am called|call me)\s+(?P<name>\w[\w'-]*)", re.IGNORECASE)
+WEATHER = re.compile(
+    r"\b(?:weather|forecast|temperature|rain\w*|snow\w*|sunny|warm|cold|hot)\b[^?!\n]*?\b(?:in|for|at)\s+"
+    r"(?P<cities>[^?!;\n]+)",
+    re.IGNORECASE,
+)
+FOLLOW_UP = re.compile(r"^(?:and|what about|how about)\s+(?:in\s+)?(?P<cities>[^?!;\n]+)\?", re.IGNORECASE)
+RULES: tuple[Rule, ...] = (
+    (re.compile(r"\bwhat(?:'s| is| was) my name\b|\bwho am i\b", re.IGNORECASE), recall_name),
+    (re.compile(r"\b(?:which|what) (?:city|place)\b.*\bask", re.IGNORECASE), recall_city),
+    (re.compile(r"\bwhat (?:did|have) i (?:just )?(?:ask|say|said)", re.IGNORECASE), recall_question),
+    (NAME, greet),
+    (WEATHER, ask_weather),
+    (re.compile(r"\b(?:weather|forecast|temperature)\b", re.IGNORECASE), ask_for_city),
+    (FOLLOW_UP, ask_weather),
+)

@@ -1,0 +1,112 @@
+"""The agent `assistant` on the offline model, through the framework's own agent loop."""
+
+import pytest
+from agent_framework import AgentResponse, AgentSession, Content, Message
+from agent_framework.exceptions import ChatClientInvalidRequestException
+
+from agents.assistant import create_assistant
+from agents.offline import OfflineChatClient
+
+
+@pytest.mark.behaviour("template.offline-uses-the-tool")
+async def test_a_weather_question_calls_the_tool_and_answers_from_its_result() -> None:
+    """The answer is the tool's, and the call stands in the conversation."""
+    response = await ask("What is the weather in Paris?")
+
+    assert response.text == "The weather in Paris: partly cloudy, 18 °C."
+    assert [call.parse_arguments() for call in of_type(response, "function_call")] == [{"city": "Paris"}]
+
+
+async def test_two_cities_in_one_question_are_two_calls_of_one_turn() -> None:
+    """Parallel calls have ids of their own, and the answer keeps the order."""
+    response = await ask("What's the weather like in Paris and Rome today?")
+
+    assert response.text == "The weather in Paris: partly cloudy, 18 °C. The weather in Rome: sunny, 26 °C."
+    assert len({call.call_id for call in of_type(response, "function_call")}) == 2
+
+
+async def test_a_tool_that_is_not_offered_is_not_called() -> None:
+    """tool_choice none leaves the model without tools, and it says so."""
+    response = await create_assistant(OfflineChatClient()).run(
+        "What is the weather in Paris?", options={"tool_choice": "none"}
+    )
+
+    assert response.text == "I would ask the tool get_weather, but it is not offered to me in this turn."
+
+
+@pytest.mark.behaviour("template.offline-remembers-by-the-conversation")
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is my name?", "Your name is Ada."),
+        ("Which city did I ask about?", "You asked about Rome."),
+        ("What did I ask before?", 'Before that, you said: "And in Rome?".'),
+    ],
+)
+async def test_a_question_about_earlier_turns_is_answered_from_them(question: str, answer: str) -> None:
+    """One thread, three turns, then a question that only they can answer."""
+    response = await ask("My name is Ada.", "What is the weather in Paris?", "And in Rome?", question)
+
+    assert response.text == answer
+
+
+@pytest.mark.behaviour("template.offline-remembers-by-the-conversation")
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is my name?", "You have not told me your name in this conversation."),
+        ("Which city did I ask about?", "You have not asked about a city in this conversation."),
+        ("What did I ask before?", "You have not asked anything before in this conversation."),
+    ],
+)
+async def test_a_client_that_answered_others_knows_nothing_in_a_new_conversation(question: str, answer: str) -> None:
+    """The model holds nothing between calls."""
+    agent = create_assistant(OfflineChatClient())
+    await agent.run("My name is Ada. What is the weather in Paris?", session=AgentSession())
+
+    assert (await agent.run(question, session=AgentSession())).text == answer
+
+
+@pytest.mark.behaviour("template.offline-is-deterministic")
+@pytest.mark.parametrize("question", ["hello", "What is the weather in Oslo?", "the weather?", "call me Ada"])
+async def test_the_streamed_answer_is_the_whole_answer(question: str) -> None:
+    """Word by word or at once: same text, same usage."""
+    agent = create_assistant(OfflineChatClient())
+    whole = await agent.run(question)
+    streamed = await agent.run(question, stream=True).get_final_response()
+
+    assert (streamed.text, streamed.usage_details) == (whole.text, whole.usage_details)
+
+
+async def test_usage_counts_a_token_for_four_characters_begun() -> None:
+    """The rule that docs/models.md states, on a message of five characters."""
+    response = await OfflineChatClient().get_response([Message(role="user", contents=["hello"])])
+
+    assert response.usage_details is not None
+    assert response.usage_details["input_token_count"] == 2
+    assert response.usage_details["output_token_count"] == -(-len(response.text) // 4)
+
+
+async def test_an_answer_to_anything_else_names_the_offline_model_and_the_way_to_a_real_one() -> None:
+    """Nobody shall take it for a model."""
+    response = await ask("Tell me a joke")
+
+    assert response.text.startswith('You said: "Tell me a joke". I am the offline model')
+    assert "docs/models.md" in response.text
+
+
+async def test_a_response_format_is_refused() -> None:
+    """Plain words under a JSON schema would be silently wrong."""
+    with pytest.raises(ChatClientInvalidRequestException, match="plain words only"):
+        await create_assistant(OfflineChatClient()).run("hi", options={"response_format": {"type": "json_object"}})
+
+
+async def ask(*questions: str) -> AgentResponse:
+    """The last answer of one conversation that asks `questions` in turn."""
+    agent = create_assistant(OfflineChatClient())
+    session = AgentSession()
+    return [await agent.run(question, session=session) for question in questions][-1]
+
+
+def of_type(response: AgentResponse, kind: str) -> list[Content]:
+    return [content for message in response.messages for content in message.contents if content.type == kind]

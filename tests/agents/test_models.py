@@ -1,0 +1,89 @@
+"""The choice of the model by settings."""
+
+from typing import Any
+
+import pytest
+from agent_framework.openai import OpenAIChatCompletionClient
+
+from agents.models import SETTINGS, ModelSettingsError, create_chat_client
+from agents.offline import OfflineChatClient
+
+
+@pytest.mark.behaviour("template.no-settings-no-network")
+@pytest.mark.parametrize("settings", [{}, dict.fromkeys(SETTINGS, ""), {"OPENAI_MODEL": "  "}])
+def test_without_settings_the_offline_model_answers(settings: dict[str, str]) -> None:
+    """Absent and blank are the same: the template lists every setting as blank."""
+    assert isinstance(create_chat_client(settings), OfflineChatClient)
+
+
+@pytest.mark.parametrize(
+    ("settings", "address", "model"),
+    [
+        (
+            {"OPENAI_BASE_URL": "http://127.0.0.1:8080/v1", "OPENAI_MODEL": "small"},
+            "http://127.0.0.1:8080/v1/",
+            "small",
+        ),
+        ({"OPENAI_API_KEY": "sk-x", "OPENAI_MODEL": "gpt"}, "https://api.openai.com/v1/", "gpt"),
+        (
+            {
+                "AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com",
+                "AZURE_OPENAI_MODEL": "chat",
+                "AZURE_OPENAI_API_KEY": "k",
+            },
+            "https://x.openai.azure.com/openai/deployments/chat/",
+            "chat",
+        ),
+        (
+            {"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com", "AZURE_OPENAI_MODEL": "chat"},
+            "https://x.openai.azure.com/openai/deployments/chat/",
+            "chat",
+        ),
+    ],
+    ids=["compatible server without a key", "OpenAI", "Azure OpenAI with a key", "Azure OpenAI as the app's identity"],
+)
+def test_settings_name_the_server_and_the_model(
+    settings: dict[str, str], address: str, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client is built from what was passed; a blank variable in the process does not disturb it."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "")
+    client: Any = create_chat_client(settings)
+
+    assert isinstance(client, OpenAIChatCompletionClient)
+    assert (str(client.client.base_url), client.model) == (address, model)
+
+
+@pytest.mark.behaviour("template.half-set-model-refused")
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (
+            {"OPENAI_API_KEY": "sk-x"},
+            "OPENAI_API_KEY is set, and OPENAI_MODEL is not: OpenAI or a server that speaks its protocol needs both. "
+            "Set OPENAI_MODEL, or remove OPENAI_API_KEY to talk to the offline model.",
+        ),
+        (
+            {"OPENAI_MODEL": "gpt"},
+            "OPENAI_MODEL is set, and OPENAI_BASE_URL or OPENAI_API_KEY is not: OpenAI or a server that speaks its "
+            "protocol needs both. Set OPENAI_BASE_URL or OPENAI_API_KEY, or remove OPENAI_MODEL to talk to the "
+            "offline model.",
+        ),
+        (
+            {"AZURE_OPENAI_API_KEY": "k"},
+            "AZURE_OPENAI_API_KEY is set, and AZURE_OPENAI_ENDPOINT is not: Azure OpenAI needs both. "
+            "Set AZURE_OPENAI_ENDPOINT, or remove AZURE_OPENAI_API_KEY to talk to the offline model.",
+        ),
+        (
+            {"OPENAI_API_KEY": "sk-x", "AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"},
+            "OPENAI_API_KEY chooses OpenAI or a server that speaks its protocol and AZURE_OPENAI_ENDPOINT chooses "
+            "Azure OpenAI. Remove the settings of one of them, or set them to nothing.",
+        ),
+    ],
+    ids=["key without model", "model without key or server", "Azure key without endpoint", "two providers"],
+)
+def test_half_set_or_contradicting_settings_are_refused(settings: dict[str, str], sentence: str) -> None:
+    """The whole sentence is the interface: it names the setting and the fix."""
+    with pytest.raises(ModelSettingsError) as refused:
+        create_chat_client(settings)
+
+    assert str(refused.value) == sentence

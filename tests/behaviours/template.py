@@ -1,0 +1,24 @@
+"""What the template promises a newcomer: the offline model, the choice of models, dev.py, the files around them."""
+
+BEHAVIOURS = {
+    "template.offline-uses-the-tool": "Asked for the weather in a city, the offline model calls the weather tool and "
+    "answers from its result (design.md 4).",
+    "template.offline-remembers-by-the-conversation": "What the offline model recalls comes from the conversation it "
+    "is sent, and from nowhere else (design.md 4).",
+    "template.offline-is-deterministic": "The same conversation always gets the same answer, streamed or whole "
+    "(design.md 4).",
+    "template.no-settings-no-network": "With no model settings the agents talk to the offline model (design.md 4).",
+    "template.half-set-model-refused": "Model settings that are half set, or name two providers, are refused by a "
+    "sentence that names the setting and the fix (style.md, Types).",
+    "template.dev-names-the-python": "dev.py under a Python that cannot run the app names the found and the needed "
+    "version (local-host.md, For whom).",
+    "template.dev-installs-once": "dev.py installs again only when a requirements file changed (design.md 3).",
+    "template.dev-keeps-settings": "dev.py writes local.settings.json when there is none, and never over one.",
+    "template.dev-explains": "Where something is missing, dev.py says what to do instead of showing a traceback.",
+    "template.settings-documented": "Every setting that the code reads stands in local.settings.json.template and in "
+    "the docs (style.md, Documentation).",
+    "template.deploys-without-devhost": "What .funcignore leaves is the app and its library, and never the local host, "
+    "the tests or secrets (design.md 1).",
+    "template.readme-runs": "Every console block of the README runs and prints what the README shows (style.md).",
+    "template.infra-parses": "Every Bicep file parses, and every module and parameter it names exists.",
+}
