@@ -73,7 +73,7 @@ def answer_contents(messages: Sequence[Message], options: Mapping[str, Any]) -> 
     """The contents of the answer, never empty; raises ChatClientInvalidRequestException for structured output."""
     if options.get("response_format") not in (None, {"type": "text"}):
         raise ChatClientInvalidRequestException(
-            "The offline model answers in plain words only: connect a real model for a response format (docs/models.md)."
+            "The offline model answers in plain words only: for a format connect a real model (docs/models.md)."
         )
     return contents_of(answer(Turn(messages, offered_tools(options))), call_prefix=f"call_{len(messages)}")
 

