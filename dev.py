@@ -114,7 +114,7 @@ def runs(name: str) -> bool:
 
 def install(*requirements: Path) -> None:
     """Bring `requirements` into .venv, which is made if it is not there; nothing when they are in it unchanged."""
-    if not VENV_PYTHON.exists():
+    if not os.path.lexists(VENV_PYTHON):
         create_venv()
     wanted = fingerprint(requirements)
     stamp = VENV / f"installed-{hashlib.sha256(repr(requirements).encode()).hexdigest()[:12]}"
@@ -151,12 +151,14 @@ def requirement_texts(path: Path) -> list[str]:
 def venv_version() -> str:
     """The version of the Python in .venv; raises SetupError when it is gone or cannot run the app."""
     question = [str(VENV_PYTHON), "-c", "import sys; print(*sys.version_info[:2])"]
-    answered = subprocess.run(question, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
-    if answered.returncode != 0:
-        raise SetupError(f"The Python in {VENV} does not run any more. Delete that folder and run the command again.")
-    major, minor = answered.stdout.split()
+    try:
+        version = subprocess.check_output(question, stderr=subprocess.DEVNULL, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        gone = f"The Python in {VENV} does not run any more. Delete that folder and run the command again."
+        raise SetupError(gone) from None
+    major, minor = version.split()
     refuse_unsupported_python((int(major), int(minor)), of=f"{VENV} (delete it) has")
-    return answered.stdout.strip()
+    return version
 
 
 def pip_install(arguments: list[str]) -> list[str]:

@@ -1,0 +1,166 @@
+"""dev.py as a newcomer types it: a process on a bare interpreter."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.template.checkout import PYTHON, Checkout, new_checkout
+
+pytestmark = pytest.mark.slow
+
+NO_ENSUREPIP = """
+import sys
+from importlib.machinery import PathFinder
+class Debian(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == "ensurepip" else PathFinder.find_spec(name, path, target)
+sys.meta_path[sys.meta_path.index(PathFinder)] = Debian
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A checkout whose .venv is made by the first test that needs it: making one takes seconds."""
+    checkout = new_checkout(tmp_path_factory.mktemp("checkout"))
+    checkout.dev("run")
+    return checkout
+
+
+def test_run_starts_the_host_in_the_apps_folder_with_the_python_of_venv_and_gives_its_exit_code(
+    checkout: Checkout,
+) -> None:
+    """The host is `python -m devhost start`, and dev.py adds nothing between it and the shell."""
+    finished = checkout.dev("run", "--port", "0")
+
+    assert finished.returncode == 7
+    assert json.loads(finished.stdout.splitlines()[-1]) == {
+        "arguments": ["start", "--port", "0"],
+        "folder": str(checkout.folder),
+        "python": str(checkout.folder / ".venv"),
+    }
+
+
+def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout, tmp_path: Path) -> None:
+    """The other app's requirements are installed too, and the host of this checkout runs it."""
+    (tmp_path / "host.json").write_text("{}")
+    (tmp_path / "requirements.txt").write_text("")
+    finished = checkout.dev("run", str(tmp_path))
+
+    assert "Installing requirements-local.txt, requirements.txt: done" in finished.stdout
+    assert json.loads(finished.stdout.splitlines()[-1])["folder"] == str(tmp_path)
+
+
+@pytest.mark.behaviour("template.dev-installs-once")
+def test_a_second_run_installs_nothing_and_a_changed_file_installs_again(checkout: Checkout) -> None:
+    """Also when the change is in a file that the first one includes."""
+    unchanged = checkout.dev("run")
+    checkout.write("requirements.txt", "# changed\n")
+    changed, again = checkout.dev("run"), checkout.dev("run")
+
+    assert ["Installing" in run.stdout for run in (unchanged, changed, again)] == [False, True, False]
+
+
+@pytest.mark.behaviour("template.dev-keeps-settings")
+def test_local_settings_come_from_the_template_once_and_are_never_overwritten(checkout: Checkout) -> None:
+    """What a developer wrote into them stays."""
+    settings = checkout.folder / "local.settings.json"
+    assert settings.read_text() == '{"Values": {}}'
+
+    settings.write_text('{"Values": {"mine": "1"}}')
+    checkout.dev("run")
+
+    assert settings.read_text() == '{"Values": {"mine": "1"}}'
+
+
+@pytest.mark.behaviour("template.dev-names-the-python")
+@pytest.mark.parametrize("version", ["3.7", "3.8", "3.9", "3.14"])
+def test_a_python_that_cannot_run_the_app_is_named_with_the_one_that_can(checkout: Checkout, version: str) -> None:
+    """Under the real interpreters that this machine has."""
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"no Python {version} on this machine")
+    finished = checkout.dev("run", python=python)
+
+    assert finished.returncode == 1
+    assert f"dev.py: Python 3.10 to 3.13 is needed, and this is {version}. " in finished.stderr
+
+
+@pytest.mark.behaviour("template.dev-explains")
+def test_a_debian_without_ensurepip_is_told_which_package_to_install(tmp_path: Path) -> None:
+    """Debian ships Python without the part that puts pip into a virtual environment."""
+    checkout = new_checkout(tmp_path)
+    checkout.write("without/sitecustomize.py", NO_ENSUREPIP)
+    finished = checkout.dev("run", PYTHONPATH=str(tmp_path / "without"))
+
+    assert finished.returncode == 1
+    assert "This Python cannot make virtual environments. Run `sudo apt install python3." in finished.stderr
+
+
+@pytest.mark.behaviour("template.dev-explains")
+def test_without_a_network_the_package_index_is_named_as_what_is_missing(checkout: Checkout) -> None:
+    """pip's own last lines stand above the sentence; nothing is listening on the index's port."""
+    changed = checkout.write("requirements.txt", "a-package-that-is-nowhere\n")
+    finished = checkout.dev(
+        "run",
+        PIP_CONFIG_FILE=os.devnull,
+        PIP_INDEX_URL="http://127.0.0.1:9/simple",
+        PIP_RETRIES="1",
+        **no_other_index(),
+    )
+    changed.write_text("")
+
+    assert finished.returncode == 1
+    assert "Installing requirements-local.txt failed. The package index cannot be reached" in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+@pytest.mark.behaviour("template.dev-explains")
+def test_a_venv_whose_python_is_gone_is_to_be_deleted(tmp_path: Path) -> None:
+    """As after an upgrade of the system's Python."""
+    checkout = new_checkout(tmp_path)
+    broken = checkout.write(PYTHON, "#!/nowhere\n")
+    broken.chmod(0o755)
+    finished = checkout.dev("run")
+
+    assert "does not run any more. Delete that folder and run the command again." in finished.stderr
+
+
+@pytest.mark.behaviour("template.dev-explains")
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("run", "nowhere"), "is no Functions app: it has no host.json."),
+        (("run", "--watch"), "`run` does not know --watch."),
+        (("serve",), "invalid choice"),
+    ],
+)
+def test_a_wrong_command_line_is_answered_by_a_sentence(
+    checkout: Checkout, arguments: tuple[str, ...], sentence: str
+) -> None:
+    """Nothing is installed or started for it."""
+    finished = checkout.dev(*arguments)
+
+    assert finished.returncode != 0
+    assert sentence in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+def interpreter(version: str) -> str | None:
+    """The path of a Python `version` that runs, from the path or from pyenv."""
+    kept = Path.home().glob(f".pyenv/versions/{version}.*/bin/python")
+    candidates = [shutil.which(f"python{version}"), *map(str, kept)]
+    return next((path for path in candidates if path and runs(path)), None)
+
+
+def runs(path: str) -> bool:
+    return subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0
+
+
+def no_other_index() -> dict[str, str]:
+    """Blank variables for every index that the machine's own settings may name."""
+    return dict.fromkeys(["PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"], "")
