@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from agent_framework import SupportsChatGetResponse
+from agent_framework import Message, SupportsChatGetResponse
 
 from agents.offline import OfflineChatClient
 
@@ -84,7 +84,13 @@ def create_openai_client(settings: Settings) -> ChatClient:
         api_key=settings.get("OPENAI_API_KEY", "none"),
         # Given even when it is the default: the library takes a blank OPENAI_BASE_URL for an address.
         base_url=settings.get("OPENAI_BASE_URL", OPENAI_URL),
+        message_preparer=with_content,
     )
+
+
+def with_content(message: Message, prepared: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """`prepared` with a text, if an empty one, in each: OpenAI lets a tool call go without, llama.cpp answers 500."""
+    return [{"content": "", **values} for values in prepared]
 
 
 def create_azure_client(settings: Settings) -> ChatClient:
