@@ -1,0 +1,1 @@
+"""Agents as durable services on Azure Functions: the library that is deployed beside `function_app.py`."""

@@ -1,0 +1,120 @@
+"""`AgentFunctionApp`: validate, plan, register. Everything else is below."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import azure.durable_functions as df
+import azure.functions as func
+from agent_framework import SupportsAgentRun
+
+from hosting.entity import AgentEntity
+from hosting.errors import ConfigurationError
+from hosting.functions.entity import register_entity
+from hosting.functions.health import register_health
+from hosting.functions.http import register_agent, register_shared
+from hosting.functions.mcp import register_tool
+from hosting.loop import AgentLoop
+from hosting.plan import Plan
+from hosting.runlog.choice import choose_store
+from hosting.runlog.log import RunLog
+from hosting.runner import AgentRunner
+from hosting.runs import Runs
+from hosting.settings import Settings, read_settings
+from hosting.turn import Turns
+
+_NOT_YET = {
+    "workflow": "Workflows are not hosted yet. Give agents=[...].",
+    "workflows": "Workflows are not hosted yet. Give agents=[...].",
+    "default_callback": "Response callbacks are not served yet. Leave default_callback out.",
+    "callback": "Response callbacks are not served yet. Leave callback out.",
+    "entity_id": "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out.",
+    "workflow_name": "Workflows are not hosted yet. Leave workflow_name out.",
+}
+
+
+class AgentFunctionApp(df.DFApp):
+    """A Functions app whose agents are durable services: HTTP, MCP and an entity for each.
+
+    Constructor and method names are those of the class of that name in `agent-framework-azurefunctions`. Keywords only.
+    Wrong agents, names, options and settings raise `hosting.errors.ConfigurationError` here, before anything is served.
+    """
+
+    def __init__(
+        self,
+        *,
+        agents: Sequence[SupportsAgentRun] | None = None,
+        http_auth_level: func.AuthLevel = func.AuthLevel.FUNCTION,
+        enable_health_check: bool = True,
+        enable_http_endpoints: bool = True,
+        enable_mcp_tool_trigger: bool = False,
+        max_poll_retries: int | None = None,
+        poll_interval_seconds: float | None = None,
+        environ: Mapping[str, str] = os.environ,
+        **unknown: Any,
+    ) -> None:
+        """Register the agents. `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given."""
+        _refuse("AgentFunctionApp", unknown)
+        super().__init__(http_auth_level=http_auth_level)
+        self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
+        self._http_by_default = enable_http_endpoints
+        self._mcp_by_default = enable_mcp_tool_trigger
+        self._plan = Plan()
+        self._loop = AgentLoop(self._settings.tool_threads)
+        self._log = RunLog(choose_store(self._settings, Path.cwd()))
+        self._runs = Runs(self._log, self._settings, time.time)
+        register_shared(self, self._plan, self._runs)
+        if enable_health_check:
+            register_health(self)
+        for agent in agents or ():
+            self.add_agent(agent)
+
+    @property
+    def agents(self) -> dict[str, SupportsAgentRun]:
+        """The registered agents by name."""
+        return {planned.name: planned.agent for planned in self._plan.agents.values()}
+
+    def add_agent(
+        self,
+        agent: SupportsAgentRun,
+        *,
+        enable_http_endpoint: bool | None = None,
+        enable_mcp_tool_trigger: bool | None = None,
+        **unknown: Any,
+    ) -> None:
+        """Register one more agent; None means as the app's constructor said."""
+        _refuse("add_agent", unknown)
+        planned = self._plan.add(
+            agent,
+            http=self._http_by_default if enable_http_endpoint is None else enable_http_endpoint,
+            mcp=self._mcp_by_default if enable_mcp_tool_trigger is None else enable_mcp_tool_trigger,
+        )
+        turns = Turns(AgentRunner(agent, planned.name, self._loop), self._log, self._settings, time.time)
+        register_entity(self, planned.name, AgentEntity(planned.name, turns, self._log, time.time))
+        if planned.http:
+            register_agent(self, planned, self._runs, self._settings)
+        if planned.mcp:
+            register_tool(self, planned, self._runs, self._settings)
+
+
+def _refuse(where: str, unknown: Mapping[str, Any]) -> None:
+    for name, value in unknown.items():
+        if name not in _NOT_YET:
+            raise ConfigurationError(f"{where} has no option {name!r}. See docs/hosting.md for its options.")
+        if value is not None:
+            raise ConfigurationError(_NOT_YET[name])
+
+
+def _with_longest_wait(settings: Settings, retries: int | None, interval: float | None) -> Settings:
+    if retries is None and interval is None:
+        return settings
+    seconds = (30 if retries is None else retries) * (1.0 if interval is None else interval)
+    if not 0 <= seconds <= 220:
+        raise ConfigurationError(
+            f"max_poll_retries * poll_interval_seconds is {seconds:g} s, the longest wait: it must be 0 to 220."
+        )
+    return settings.model_copy(update={"wait_seconds": float(seconds)})

@@ -1,0 +1,169 @@
+"""The entity: the one writer of a thread. It has each run brought to its end and stores what the run's log says.
+
+Theory. An operation may be delivered again after any crash, so each step first looks for its own record: a terminal
+record in the log means that the agent has run, a run id in the document's ledger means that the conversation has it.
+The handler never raises on what a caller sent; it raises only to be delivered again, when the log cannot be reached
+before the agent started or a newer attempt holds the run. Source: turn.md, Records 1, 5 and 6.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hosting.endings import failed
+from hosting.entity_batch import Done, Operation, Refused, parse_batch, write_answer
+from hosting.errors import (
+    HostingError,
+    RunLogUnavailableError,
+    UnreadableStateError,
+    UnstorableAnswerError,
+)
+from hosting.events import Accepted, Completed, RunRequest
+from hosting.identity import is_id, new_id
+from hosting.ports import Clock
+from hosting.replies import completed_fields, ids, problem, run_error
+from hosting.requests import check_message, fingerprint
+from hosting.run_record import RunRecord
+from hosting.runlog.log import RunLog
+from hosting.threads import ThreadCache
+from hosting.times import iso
+from hosting.turn import Turns
+from state.codec import read_entry, write
+from state.conversation import (
+    append_turn,
+    applied,
+    with_session_state,
+)
+from state.convert import request_entry
+from state.errors import UnreadableStateError as UnreadableDocumentError
+from state.models import Conversation, ResponseEntry
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Thread:
+    """One conversation during a batch: the stored text, and what it reads as or why it cannot be read."""
+
+    key: str
+    text: str | None
+    conversation: Conversation | UnreadableDocumentError
+
+
+class AgentEntity:
+    """The operations of the entity `dafx-<agent>`."""
+
+    def __init__(self, agent: str, turns: Turns, log: RunLog, clock: Clock) -> None:
+        self._agent = agent
+        self._turns = turns
+        self._log = log
+        self._clock = clock
+        self._threads = ThreadCache()
+        self._operations: dict[str, Callable[[Thread, Operation], Awaitable[tuple[Thread, Done | Refused]]]] = {
+            "run": self._run
+        }
+
+    async def handle(self, payload: str) -> str:
+        """Answer one batch of the host (host contract 3.15). Raises only to have the batch delivered again."""
+        started_at = self._clock()
+        batch = parse_batch(payload)
+        thread = self._open(batch.key, batch.state)
+        results: list[Done | Refused] = []
+        for operation in batch.operations:
+            thread, result = await self._operate(thread, operation)
+            results.append(result)
+        return write_answer(thread.text, results, started_at)
+
+    def _open(self, key: str, text: str | None) -> Thread:
+        try:
+            return Thread(key, text, self._threads.read(key, text))
+        except UnreadableDocumentError as error:
+            logger.error("The thread %s of agent %s cannot be read: %s", key, self._agent, error)
+            return Thread(key, text, error)
+
+    async def _operate(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
+        handler = self._operations.get(operation.name.lower())
+        if handler is None:
+            known = ", ".join(self._operations)
+            return thread, Refused(f"The operation {operation.name[:80]!r} is not known. Known: {known}.")
+        try:
+            return await handler(thread, operation)
+        except HostingError as error:
+            if isinstance(error, RunLogUnavailableError):
+                raise
+            return thread, Refused(error.detail)
+
+    async def _run(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
+        record = await self._ordered(thread, operation)
+        if record is None:
+            logger.info(
+                "A signal to thread %s of agent %s has no run log; its thread was deleted.", thread.key, self._agent
+            )
+            return thread, Done()
+        if isinstance(thread.conversation, UnreadableDocumentError):
+            error = UnreadableStateError(f"The stored conversation cannot be read: {thread.conversation}")
+            return thread, _result(
+                operation, await self._turns.end(record, failed(record.run_id, self._clock(), error))
+            )
+        if applied(thread.conversation, record.run_id):
+            return thread, _result(operation, await self._turns.repair(record, thread.conversation))
+        record = await self._turns.finish(record, thread.conversation)
+        return self._apply(thread, thread.conversation, record), _result(operation, record)
+
+    async def _ordered(self, thread: Thread, operation: Operation) -> RunRecord | None:
+        """Return the run that an operation asks for: one with a log, or a carried request, whose log is opened here."""
+        order = operation.value
+        if not isinstance(order, dict):
+            raise UnstorableAnswerError("The operation 'run' takes an object with 'run_id', or with 'message'.")
+        run_id = order.get("run_id") or order.get("correlationId") or new_id()
+        if not isinstance(run_id, str) or not is_id(run_id):
+            raise UnstorableAnswerError(f"The run id {str(run_id)[:80]!r} is not valid.")
+        if order.get("logged"):
+            return self._log.known(run_id) or await self._log.read(run_id)
+        request = RunRequest(message=check_message(order.get("message")), orchestration_id=order.get("orchestrationId"))
+        accepted = Accepted(
+            at=self._clock(),
+            run_id=run_id,
+            agent=self._agent,
+            thread_id=thread.key,
+            fingerprint=fingerprint(self._agent, thread.key, request),
+            request=request,
+        )
+        return (await self._log.open(accepted)).record
+
+    def _apply(self, thread: Thread, conversation: Conversation, record: RunRecord) -> Thread:
+        terminal = record.terminal
+        response = read_entry(terminal.entry) if terminal is not None else None
+        if terminal is None or not isinstance(response, ResponseEntry):
+            return thread
+        grown = append_turn(conversation, _request_entry(record.accepted), response)
+        if isinstance(terminal, Completed):
+            grown = with_session_state(grown, terminal.session)
+        text = write(grown)
+        self._threads.keep(thread.key, text, grown)
+        return Thread(thread.key, text, grown)
+
+
+def _request_entry(accepted: Accepted) -> Any:
+    from agent_framework import Message
+
+    return request_entry(
+        run_id=accepted.run_id,
+        created_at=iso(accepted.at),
+        messages=[Message("user", [accepted.request.message])],
+        orchestration_id=accepted.request.orchestration_id,
+    )
+
+
+def _result(operation: Operation, record: RunRecord) -> Done | Refused:
+    """Return little for a signal, whose result nobody reads, and the whole answer for a call."""
+    terminal = record.terminal
+    if operation.is_signal or terminal is None:
+        return Done(record.run_id)
+    if isinstance(terminal, Completed):
+        return Done(completed_fields(record, terminal))
+    error = run_error(terminal)
+    return Done({"status": terminal.kind, "error": problem(error, ids(record)), **ids(record)})

@@ -1,0 +1,102 @@
+"""The entity batch protocol of Durable Functions, as texts and values (host contract 3.15).
+
+Inputs travel as JSON text inside JSON text and are read as plain JSON, so that no caller's dict reaches the SDK's
+object constructor (turn.md, Decisions). Reading never raises on what a caller sent: an operation whose input cannot be
+read has the value `UNREADABLE`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+UNREADABLE: Final = object()
+_MOST_ENCODINGS = 3
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One message to the entity."""
+
+    name: str
+    value: Any
+    is_signal: bool
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What the host hands to the entity at once. `state` is the stored text, None when there is none."""
+
+    key: str
+    state: str | None
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """The operation's result, any JSON value."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The operation's error, a sentence for whoever called."""
+
+    reason: str
+
+
+def parse_batch(payload: str) -> Batch:
+    """Return the batch that the trigger's text holds; a broken envelope (the host's own) raises `ValueError`."""
+    envelope = json.loads(payload)
+    return Batch(
+        key=envelope["self"]["key"],
+        state=_stored_state(envelope),
+        operations=tuple(_operation(item) for item in envelope["batch"]),
+    )
+
+
+def _stored_state(envelope: dict[str, Any]) -> str | None:
+    state = envelope.get("state")
+    if not envelope.get("exists") or state is None or state == "null":
+        return None
+    return state if isinstance(state, str) else json.dumps(state)
+
+
+def _operation(item: dict[str, Any]) -> Operation:
+    return Operation(str(item.get("name") or ""), _decoded(item.get("input")), bool(item.get("isSignal")))
+
+
+def _decoded(text: Any) -> Any:
+    value = text
+    for _ in range(_MOST_ENCODINGS):
+        if not isinstance(value, str):
+            return value
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return UNREADABLE
+    return value
+
+
+def write_answer(state: str | None, results: Sequence[Done | Refused], started_at: float) -> str:
+    """Return the answer text: the state as it is to be stored, and a result per operation in the batch's order."""
+    start = int(started_at * 1000)
+    return json.dumps(
+        {
+            "entityExists": state is not None,
+            "entityState": "null" if state is None else state,
+            "results": [_result(result, start) for result in results],
+            "signals": [],
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+
+
+def _result(result: Done | Refused, start: int) -> dict[str, Any]:
+    refused = isinstance(result, Refused)
+    value = result.reason if isinstance(result, Refused) else result.value
+    return {"isError": refused, "duration": 0, "startTime": start, "result": json.dumps(value, ensure_ascii=False)}

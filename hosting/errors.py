@@ -1,0 +1,223 @@
+"""Everything this library refuses or reports, each with its stable code, HTTP status and a sentence for the reader.
+
+Source of codes and statuses: docs/http-api.md. A test holds that each code stands there.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class HostingError(Exception):
+    """A refusal that a caller may read: `detail` says what was wrong, with the value, and what to do."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 500
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class ConfigurationError(HostingError):
+    """Refused at start-up: a wrong agent, name, option or setting."""
+
+    code = "configuration"
+
+
+class InvalidJsonError(HostingError):
+    """The body is not one strict JSON value: syntax, duplicate keys, NaN, depth."""
+
+    code, status = "invalid_json", 400
+
+
+class InvalidEncodingError(HostingError):
+    """The body, or a text in it, is not Unicode that can be stored."""
+
+    code, status = "invalid_encoding", 400
+
+
+class InvalidBodyError(HostingError):
+    """The body's JSON is not an object."""
+
+    code, status = "invalid_body", 400
+
+
+class InvalidFieldError(HostingError):
+    """A known field has a value of the wrong type or outside its range."""
+
+    code, status = "invalid_field", 400
+
+
+class UnknownFieldError(HostingError):
+    """A field that the contract does not know; the nearest known one is named."""
+
+    code, status = "unknown_field", 400
+
+
+class UnsupportedFieldError(HostingError):
+    """A field of the contract that this version does not serve yet."""
+
+    code, status = "unsupported_field", 400
+
+
+class MissingMessageError(HostingError):
+    """There is no message, or only blanks."""
+
+    code, status = "missing_message", 400
+
+
+class InvalidThreadIdError(HostingError):
+    """A thread id outside the one alphabet, or too long for the engine."""
+
+    code, status = "invalid_thread_id", 400
+
+
+class ConflictingThreadIdsError(HostingError):
+    """Two different thread ids in one request."""
+
+    code, status = "conflicting_thread_ids", 400
+
+
+class InvalidWaitError(HostingError):
+    """A wait preference that is neither true nor false nor a number of seconds."""
+
+    code, status = "invalid_wait", 400
+
+
+class InvalidIdempotencyKeyError(HostingError):
+    """An Idempotency-Key that is empty, too long or not visible ASCII."""
+
+    code, status = "invalid_idempotency_key", 400
+
+
+class IdempotencyKeyReusedError(HostingError):
+    """The key was used before with another body or thread."""
+
+    code, status = "idempotency_key_reused", 409
+
+
+class BodyTooLargeError(HostingError):
+    """The body is larger than `AGENT_MAX_BODY_BYTES`."""
+
+    code, status = "body_too_large", 413
+
+
+class UnsupportedMediaTypeError(HostingError):
+    """A media type that is neither JSON nor text, or a charset other than UTF-8."""
+
+    code, status = "unsupported_media_type", 415
+
+
+class NotAcceptableError(HostingError):
+    """The caller accepts only a representation that this version does not make."""
+
+    code, status = "not_acceptable", 406
+
+
+class UnknownAgentError(HostingError):
+    """No agent of that name is registered, or it has no HTTP endpoint."""
+
+    code, status = "unknown_agent", 404
+
+
+class MethodNotAllowedError(HostingError):
+    """The route exists, but not for this verb."""
+
+    code, status = "method_not_allowed", 405
+
+
+class UnknownRunError(HostingError):
+    """No run of that id on that thread of that agent."""
+
+    code, status = "unknown_run", 404
+
+
+class RunLogUnavailableError(HostingError):
+    """The run log could not be reached before anything was started."""
+
+    code, status = "run_log_unavailable", 503
+
+
+class RunFailedError(HostingError):
+    """The agent raised; the cause is in the log under the run id."""
+
+    code, status = "run_failed", 500
+
+
+class RunCrashedError(HostingError):
+    """Every attempt took its process down."""
+
+    code, status = "run_crashed", 500
+
+
+class RunLostError(HostingError):
+    """Nobody ended the run within its time and its redelivery's."""
+
+    code, status = "run_lost", 500
+
+
+class UnreadableStateError(HostingError):
+    """The stored conversation cannot be read; it stays as it is."""
+
+    code, status = "unreadable_state", 500
+
+
+class UnstorableAnswerError(HostingError):
+    """The agent's answer, or its session state, cannot be kept as JSON."""
+
+    code, status = "unstorable_answer", 500
+
+
+class RunTimedOutError(HostingError):
+    """The run passed its time limit."""
+
+    code, status = "run_timed_out", 504
+
+
+class RunCancelledError(HostingError):
+    """The run was cancelled."""
+
+    code, status = "run_cancelled", 409
+
+
+class InternalError(HostingError):
+    """A defect of ours; nothing of the cause leaves the process."""
+
+    code, status = "internal_error", 500
+
+
+REQUEST_ERRORS: tuple[type[HostingError], ...] = (
+    InvalidJsonError,
+    InvalidEncodingError,
+    InvalidBodyError,
+    InvalidFieldError,
+    UnknownFieldError,
+    UnsupportedFieldError,
+    MissingMessageError,
+    InvalidThreadIdError,
+    ConflictingThreadIdsError,
+    InvalidWaitError,
+    InvalidIdempotencyKeyError,
+    IdempotencyKeyReusedError,
+    BodyTooLargeError,
+    UnsupportedMediaTypeError,
+    NotAcceptableError,
+    UnknownAgentError,
+    MethodNotAllowedError,
+    UnknownRunError,
+    RunLogUnavailableError,
+    InternalError,
+)
+
+RUN_ERRORS: tuple[type[HostingError], ...] = (
+    RunFailedError,
+    RunCrashedError,
+    RunLostError,
+    UnreadableStateError,
+    UnstorableAnswerError,
+    RunTimedOutError,
+    RunCancelledError,
+)
+
+RUN_ERROR_BY_CODE: dict[str, type[HostingError]] = {error.code: error for error in RUN_ERRORS}

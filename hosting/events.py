@@ -1,0 +1,128 @@
+"""What can happen in one run: the lines of its log, oldest first.
+
+Theory. A run is the list of its events and nothing else; whoever looks at a run folds that list (`run_record`). The
+first event is `Accepted` and holds the whole request; a claim (`Started`, from the second attempt on `Restarted`)
+precedes the agent; exactly one terminal event ends the list, and it holds the exact response entry that the
+conversation gets. Backends store an event as one JSON object whose `kind` names the class, so a log of today is
+readable by every later version: unknown members are kept out of the way, never an error. Source: turn.md, Records.
+
+Times are seconds since 1970 (UTC, float).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class RunRequest(_Record):
+    """What a caller asked of an agent: parsed, checked, free of transport (no Accept, no wait)."""
+
+    message: str
+    enable_tool_calls: bool = True
+    orchestration_id: str | None = None
+
+
+class Accepted(_Record):
+    """The run exists. `fingerprint` identifies the request and the thread that it named."""
+
+    kind: Literal["accepted"] = "accepted"
+    at: float
+    run_id: str
+    agent: str
+    thread_id: str
+    fingerprint: str
+    request: RunRequest
+
+
+class Signalled(_Record):
+    """Somebody who attached to the run sent its signal again."""
+
+    kind: Literal["signalled"] = "signalled"
+    at: float
+
+
+class Started(_Record):
+    """The first claim: one process, known by its fencing `token`, runs the agent until `deadline`."""
+
+    kind: Literal["started"] = "started"
+    at: float
+    attempt: int
+    token: str
+    deadline: float
+
+
+class Restarted(_Record):
+    """A later claim, after the one before was lost with its process; deltas before it are void."""
+
+    kind: Literal["restarted"] = "restarted"
+    at: float
+    attempt: int
+    token: str
+    deadline: float
+
+
+class Completed(_Record):
+    """The agent answered. `entry` is the response entry in stored form; `session` the framework session's state."""
+
+    kind: Literal["completed"] = "completed"
+    at: float
+    entry: dict[str, Any]
+    session: dict[str, Any] | None = None
+    message_count: int
+
+
+class Failed(_Record):
+    """The run ended without an answer. `code` and `detail` are ours (errors.RUN_ERRORS), never a foreign text."""
+
+    kind: Literal["failed"] = "failed"
+    at: float
+    code: str
+    detail: str
+    entry: dict[str, Any]
+
+
+class TimedOut(_Record):
+    """The run passed its time limit."""
+
+    kind: Literal["timed_out"] = "timed_out"
+    at: float
+    code: str = "run_timed_out"
+    detail: str
+    entry: dict[str, Any]
+
+
+class Cancelled(_Record):
+    """Somebody cancelled the run."""
+
+    kind: Literal["cancelled"] = "cancelled"
+    at: float
+    code: str = "run_cancelled"
+    detail: str
+    entry: dict[str, Any]
+
+
+Claim = Started | Restarted
+Ending = Failed | TimedOut | Cancelled
+Terminal = Completed | Failed | TimedOut | Cancelled
+Event = Annotated[
+    Accepted | Signalled | Started | Restarted | Completed | Failed | TimedOut | Cancelled, Field(discriminator="kind")
+]
+TERMINAL_KINDS = frozenset({"completed", "failed", "timed_out", "cancelled"})
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def encode(event: Event) -> bytes:
+    """Return the event as one JSON object in UTF-8."""
+    return _EVENT.dump_json(event)
+
+
+def decode(text: bytes | str) -> Event:
+    """Return the event that `encode` wrote; raises `pydantic.ValidationError` for anything else."""
+    return _EVENT.validate_json(text)

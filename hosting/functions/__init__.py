@@ -1,0 +1,1 @@
+"""The Azure surface: one file per trigger, none of them knows another."""

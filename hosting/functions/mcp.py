@@ -1,0 +1,123 @@
+"""The MCP tool trigger `mcptool-<agent>`: the agent as a tool that keeps a conversation (http-api.md section 7)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import azure.durable_functions as df
+
+from hosting.errors import HostingError, InternalError, InvalidFieldError
+from hosting.events import Completed, RunRequest
+from hosting.functions.client import DurableEntityClient
+from hosting.identity import check_thread_id
+from hosting.names import mcp_function
+from hosting.plan import AgentPlan
+from hosting.ports import EntityClient
+from hosting.replies import completed_text, ids, run_error
+from hosting.requests import RunCall, Wait, check_message, one_thread_id
+from hosting.run_record import RunRecord
+from hosting.runs import Runs
+from hosting.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+_INTERNAL = {"code": InternalError.code}
+_THREAD_ARGUMENTS = ("threadId", "sessionId")
+_PROPERTIES = json.dumps(
+    [
+        {
+            "propertyName": "query",
+            "propertyType": "string",
+            "description": "What to ask the agent.",
+            "isRequired": True,
+        },
+        {
+            "propertyName": "threadId",
+            "propertyType": "string",
+            "description": "The conversation to go on with, from an earlier answer's thread_id.",
+            "isRequired": False,
+        },
+        {
+            "propertyName": "sessionId",
+            "propertyType": "string",
+            "description": "Another name of threadId.",
+            "isRequired": False,
+        },
+    ]
+)
+
+
+def register_tool(app: df.DFApp, plan: AgentPlan, runs: Runs, settings: Settings) -> None:
+    """Register one agent as an MCP tool of its own name."""
+
+    async def tool(context: str, client: Any) -> str:
+        return await call_tool(context, plan.name, runs, settings, DurableEntityClient(client))
+
+    trigger = app.mcp_tool_trigger(
+        arg_name="context",
+        tool_name=plan.name,
+        description=plan.description,
+        tool_properties=_PROPERTIES,
+        use_result_schema=True,
+    )
+    app.function_name(mcp_function(plan.name))(trigger(app.durable_client_input(client_name="client")(tool)))
+
+
+async def call_tool(context: str, agent: str, runs: Runs, settings: Settings, client: EntityClient) -> str:
+    """Return the tool result for the trigger's text; whatever goes wrong is a tool error with our sentence."""
+    try:
+        call = parse_call(json.loads(context).get("arguments") or {}, agent)
+        attached = await runs.start(agent, call, client)
+        record = await runs.wait(attached.record, client, settings.wait_seconds)
+        return _tool_result(record, settings)
+    except HostingError as error:
+        return _envelope(error.detail, {"code": error.code}, is_error=True)
+    except Exception:
+        logger.exception("The tool of agent %s failed.", agent)
+        return _envelope("The app failed on this call; the cause is in its log.", _INTERNAL, is_error=True)
+
+
+def parse_call(arguments: dict[str, Any], agent: str) -> RunCall:
+    """Return the run that the tool's arguments ask for; raise a `HostingError` that names the argument."""
+    for name in ("query", *_THREAD_ARGUMENTS):
+        if arguments.get(name) is not None and not isinstance(arguments[name], str):
+            raise InvalidFieldError(f"The argument {name!r} must be a string.")
+    message = check_message(arguments.get("query"))
+    thread_id = one_thread_id([arguments[name] for name in _THREAD_ARGUMENTS if arguments.get(name)])
+    return RunCall(
+        request=RunRequest(message=message),
+        thread_id=None if thread_id is None else check_thread_id(thread_id, agent),
+        wait=Wait(),
+        form="text",
+        idempotency_key=None,
+    )
+
+
+def _tool_result(record: RunRecord, settings: Settings) -> str:
+    terminal = record.terminal
+    if isinstance(terminal, Completed):
+        text = completed_text(terminal)
+        return _envelope(text, {"response": text, **_places(record)}, is_error=False)
+    if terminal is not None:
+        error = run_error(terminal)
+        return _envelope(error.detail, {"code": error.code, **_places(record)}, is_error=True)
+    late = (
+        f"The agent has not answered within {settings.wait_seconds:g} s. "
+        f"Its run {record.run_id} goes on; ask again on thread {record.accepted.thread_id}."
+    )
+    return _envelope(late, {"code": "run_pending", **_places(record)}, is_error=True)
+
+
+def _places(record: RunRecord) -> dict[str, str]:
+    known = ids(record)
+    return {"thread_id": known["thread_id"], "run_id": known["run_id"]}
+
+
+def _envelope(text: str, structured: dict[str, Any], *, is_error: bool) -> str:
+    """Return what the MCP extension takes as a whole CallToolResult (recordings: "Tried besides")."""
+    result = {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": is_error}
+    return json.dumps(
+        {"type": "call_tool_result", "content": json.dumps(result, ensure_ascii=False)}, ensure_ascii=False
+    )

@@ -1,0 +1,33 @@
+"""Thread ids and run ids: how they are made and the one alphabet they are held to (http-api.md section 1)."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+from hosting.errors import InvalidThreadIdError
+from hosting.names import max_thread_id_length
+
+_ID = re.compile(r"[A-Za-z0-9._~-]{1,64}\Z")
+
+
+def new_id() -> str:
+    """Return a fresh id of 32 hexadecimal digits, for a run, a thread or a fencing token."""
+    return uuid.uuid4().hex
+
+
+def is_id(value: str) -> bool:
+    """Tell whether a text is of the alphabet that thread ids and run ids share."""
+    return bool(_ID.match(value)) and not value.endswith(".")
+
+
+def check_thread_id(value: str, agent: str) -> str:
+    """Return the thread id when this agent's entity can carry it; else raise `InvalidThreadIdError`."""
+    limit = max_thread_id_length(agent)
+    if is_id(value) and len(value) <= limit:
+        return value
+    shown = value if len(value) <= 80 else value[:80] + "…"
+    raise InvalidThreadIdError(
+        f"Thread id {shown!r} is not valid. "
+        f"Use 1 to {limit} of the characters A-Z a-z 0-9 . _ ~ - and no '.' at the end."
+    )

@@ -1,0 +1,76 @@
+"""The loop on which agents run: a thread of its own, so that a tool that blocks stops no HTTP and no other trigger.
+
+Synchronous tools run in this loop's thread pool (agent-framework sends them there); what still blocks the loop itself
+is an agent's own code, and the watchdog names it in the log with the time it took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_PING_SECONDS = 0.5
+_BLOCKED_SECONDS = 0.5
+
+
+class AgentLoop:
+    """An event loop in a daemon thread, started by the first run."""
+
+    def __init__(self, tool_threads: int) -> None:
+        self._tool_threads = tool_threads
+        self._starting = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what `work` returns or raise what it raises, run on the agent loop; cancelling the wait cancels it."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._started()))
+
+    def close(self) -> None:
+        """Stop the loop; what still runs on it is left to redelivery."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._loop.set_default_executor(ThreadPoolExecutor(self._tool_threads, thread_name_prefix="agent-tool"))
+                self._thread = threading.Thread(target=self._loop.run_forever, name="agent-loop", daemon=True)
+                self._thread.start()
+                threading.Thread(target=self._watch, args=(self._loop, self._thread), daemon=True).start()
+            return self._loop
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+        while loop is self._loop:
+            answered = threading.Event()
+            asked = time.monotonic()
+            loop.call_soon_threadsafe(answered.set)
+            if not answered.wait(_BLOCKED_SECONDS):
+                where = _where(thread)
+                answered.wait()
+                logger.warning(
+                    "The agent loop was blocked for %.1f s by %s. Make it async, or move it to a synchronous tool.",
+                    time.monotonic() - asked,
+                    where,
+                )
+            time.sleep(_PING_SECONDS)
+
+
+def _where(thread: threading.Thread) -> str:
+    frame = sys._current_frames().get(thread.ident or 0)
+    if frame is None:
+        return "code that has ended"
+    last = traceback.extract_stack(frame)[-1]
+    return f"{last.filename}:{last.lineno} in {last.name}"

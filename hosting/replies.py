@@ -1,0 +1,138 @@
+"""Answers to callers: projections of a run's record (http-api.md sections 2 to 4), free of any web framework."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
+from hosting.events import Completed, Ending
+from hosting.negotiation import Form
+from hosting.run_record import RunRecord
+from state.codec import read_entry
+from state.conversation import response_text
+from state.models import ResponseEntry
+
+RETRY_AFTER_SECONDS = 1
+_USAGE = {
+    "inputTokenCount": "input_token_count",
+    "outputTokenCount": "output_token_count",
+    "totalTokenCount": "total_token_count",
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One HTTP answer."""
+
+    status: int
+    body: str
+    media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_reply(record: RunRecord, form: Form, base_url: str, extra: Mapping[str, str] | None = None) -> Reply:
+    """Return the answer to the request that started the run: 200, 202, or the problem that it ended in."""
+    terminal = record.terminal
+    headers = {**run_headers(record), **(extra or {})}
+    if isinstance(terminal, Completed):
+        if form == "text":
+            return Reply(200, completed_text(terminal), "text/plain", headers)
+        return _json(200, completed_fields(record, terminal), headers)
+    if terminal is not None:
+        return problem_reply(run_error(terminal), form, headers, ids(record))
+    return _pending(record, form, {**headers, "location": run_url(record, base_url)})
+
+
+def status_reply(record: RunRecord, base_url: str) -> Reply:
+    """Return the answer of the run's status route: 202 while it is open, else 200 whatever the run ended in."""
+    terminal = record.terminal
+    headers = run_headers(record)
+    if terminal is None:
+        return _pending(record, "json", {**headers, "location": run_url(record, base_url)})
+    if isinstance(terminal, Completed):
+        return _json(200, completed_fields(record, terminal), headers)
+    error = run_error(terminal)
+    return _json(200, {"status": terminal.kind, "error": problem(error, ids(record)), **ids(record)}, headers)
+
+
+def problem_reply(
+    error: HostingError, form: Form, headers: Mapping[str, str] | None = None, known: Mapping[str, str] | None = None
+) -> Reply:
+    """Return the refusal of a request, as problem+json (RFC 9457) or as its sentence."""
+    if form == "text":
+        return Reply(error.status, error.detail, "text/plain", headers or {})
+    body = json.dumps(problem(error, known or {}), ensure_ascii=False)
+    return Reply(error.status, body, "application/problem+json", headers or {})
+
+
+def problem(error: HostingError, known: Mapping[str, str]) -> dict[str, Any]:
+    """Return the problem object; `error` repeats `detail` for clients of the older shape."""
+    title = HTTPStatus(error.status).phrase
+    return {
+        "type": "about:blank",
+        "title": title,
+        "status": error.status,
+        "detail": error.detail,
+        "code": error.code,
+        "error": error.detail,
+        **known,
+    }
+
+
+def run_error(terminal: Ending) -> HostingError:
+    """Return the error that an ended run's record tells."""
+    return RUN_ERROR_BY_CODE.get(terminal.code, RunFailedError)(terminal.detail)
+
+
+def completed_fields(record: RunRecord, terminal: Completed) -> dict[str, Any]:
+    """Return the 200 body."""
+    usage = terminal.entry.get("usage") or {}
+    return {
+        "status": "success",
+        "response": completed_text(terminal),
+        "message": record.accepted.request.message,
+        **ids(record),
+        "message_count": terminal.message_count,
+        "usage": {name: usage[stored] for stored, name in _USAGE.items() if stored in usage},
+    }
+
+
+def completed_text(terminal: Completed) -> str:
+    """Return the answer's text, messages joined by a blank line."""
+    entry = read_entry(terminal.entry)
+    return response_text(entry) if isinstance(entry, ResponseEntry) else ""
+
+
+def ids(record: RunRecord) -> dict[str, str]:
+    """Return the ids of a run under all their names."""
+    thread_id, run_id = record.accepted.thread_id, record.run_id
+    return {"thread_id": thread_id, "session_id": thread_id, "run_id": run_id, "correlation_id": run_id}
+
+
+def run_headers(record: RunRecord) -> dict[str, str]:
+    """Return the headers of every answer that knows the run."""
+    thread_id = record.accepted.thread_id
+    return {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id, "x-ms-run-id": record.run_id}
+
+
+def run_url(record: RunRecord, base_url: str) -> str:
+    """Return where the run's status is read."""
+    accepted = record.accepted
+    return f"{base_url}/agents/{accepted.agent}/threads/{accepted.thread_id}/runs/{accepted.run_id}"
+
+
+def _pending(record: RunRecord, form: Form, headers: Mapping[str, str]) -> Reply:
+    later = {**headers, "retry-after": str(RETRY_AFTER_SECONDS)}
+    said = "Agent request accepted"
+    if form == "text":
+        return Reply(202, said, "text/plain", later)
+    status = "running" if record.claim else "accepted"
+    return _json(202, {"status": status, "response": said, **ids(record)}, later)
+
+
+def _json(status: int, fields: Mapping[str, Any], headers: Mapping[str, str]) -> Reply:
+    return Reply(status, json.dumps(fields, ensure_ascii=False), "application/json", headers)

@@ -1,0 +1,218 @@
+"""A caller's request, parsed and checked at the border (http-api.md sections 1 and 2). Nothing is started here."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hosting.errors import (
+    BodyTooLargeError,
+    ConflictingThreadIdsError,
+    InvalidBodyError,
+    InvalidFieldError,
+    InvalidIdempotencyKeyError,
+    InvalidWaitError,
+    MissingMessageError,
+    UnknownFieldError,
+    UnsupportedFieldError,
+)
+from hosting.events import RunRequest
+from hosting.identity import check_thread_id
+from hosting.negotiation import Form, answer_form, body_form
+from hosting.strict_json import decode_utf8, parse_json
+
+THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
+THREAD_ID_HEADERS = ("x-ms-thread-id", "x-ms-session-id")
+WAIT_FIELDS = ("wait_for_response", "waitForResponse")
+WAIT_HEADER = "x-ms-wait-for-response"
+UNSUPPORTED_FIELDS = ("contents", "response_format", "responseFormat")
+
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One HTTP request, free of any web framework. Header names are lower case; `base_url` ends before `/agents/`."""
+
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    body: bytes
+    base_url: str
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Whether and how long the caller waits; `applied` is the `Preference-Applied` header, if a preference decided."""
+
+    seconds: float | None = None
+    answer: bool = True
+    applied: str | None = None
+
+
+@dataclass(frozen=True)
+class RunCall:
+    """What a caller asked for: the request itself and how the answer is to be given."""
+
+    request: RunRequest
+    thread_id: str | None
+    wait: Wait
+    form: Form
+    idempotency_key: str | None
+
+    def fingerprint(self, agent: str) -> str:
+        """Return the digest of what makes two requests the same: agent, thread named, request; not Accept, not wait."""
+        return fingerprint(agent, self.thread_id, self.request)
+
+
+def fingerprint(agent: str, thread_id: str | None, request: RunRequest) -> str:
+    """Return the digest of a request to an agent and the thread that it named."""
+    identity = [agent, thread_id, request.model_dump(mode="json")]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+def parse_run(call: Call, agent: str, max_body_bytes: int) -> RunCall:
+    """Return the run that a request asks of `agent`; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+    if len(call.body) > max_body_bytes:
+        raise BodyTooLargeError(f"The body has {len(call.body)} bytes; the limit is {max_body_bytes}. Send less.")
+    form = body_form(call.headers.get("content-type", ""))
+    answer = answer_form(call.headers.get("accept", ""), form)
+    fields = _json_fields(call.body) if form == "json" else {"message": decode_utf8(call.body)}
+    thread_id = _thread_id(fields, call)
+    return RunCall(
+        request=_run_request(fields),
+        thread_id=None if thread_id is None else check_thread_id(thread_id, agent),
+        wait=_wait(fields, call),
+        form=answer,
+        idempotency_key=_idempotency_key(call),
+    )
+
+
+def _json_fields(body: bytes) -> dict[str, Any]:
+    fields = parse_json(body)
+    if not isinstance(fields, dict):
+        raise InvalidBodyError(f'The body is a JSON {_json_type(fields)}. Send an object: {{"message": "..."}}.')
+    for name in fields:
+        if name in UNSUPPORTED_FIELDS:
+            raise UnsupportedFieldError(f"The field {name!r} is not served by this version yet. Leave it out.")
+        if name not in FIELDS:
+            raise UnknownFieldError(f"The field {name[:80]!r} is not known. {_nearest(name)}")
+    return fields
+
+
+def _nearest(name: str) -> str:
+    near = difflib.get_close_matches(name[:80], FIELDS, n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"Known fields: {', '.join(sorted(FIELDS))}."
+
+
+def _run_request(fields: Mapping[str, Any]) -> RunRequest:
+    values = {name: check(fields[name]) for name, check in _REQUEST_FIELDS.items() if fields.get(name) is not None}
+    if "message" not in values:
+        raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
+    return RunRequest(message=values["message"], enable_tool_calls=values.get("enable_tool_calls", True))
+
+
+def check_message(value: object) -> str:
+    """Return the message when it is a text with something in it."""
+    if not isinstance(value, str):
+        raise InvalidFieldError(f"The field 'message' is a JSON {_json_type(value)}. Send a string.")
+    if not value.strip():
+        raise MissingMessageError('The message is blank. Send {"message": "..."}, or the message itself as text/plain.')
+    return value
+
+
+def _role(value: object) -> str:
+    if value != "user":
+        raise InvalidFieldError(f"The role {str(value)[:80]!r} is not allowed here. Send 'user', or leave it out.")
+    return "user"
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidFieldError(f"The field 'enable_tool_calls' is a JSON {_json_type(value)}. Send true or false.")
+    return value
+
+
+_REQUEST_FIELDS: dict[str, Callable[[object], Any]] = {
+    "message": check_message,
+    "role": _role,
+    "enable_tool_calls": _flag,
+}
+FIELDS = frozenset({*_REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS})
+
+
+def _thread_id(fields: Mapping[str, Any], call: Call) -> str | None:
+    given = [_text_id(name, fields[name]) for name in THREAD_ID_FIELDS if name in fields]
+    given += [call.query[name] for name in THREAD_ID_FIELDS if name in call.query]
+    given += [call.headers[name] for name in THREAD_ID_HEADERS if name in call.headers]
+    return one_thread_id(given)
+
+
+def one_thread_id(given: list[str]) -> str | None:
+    """Return the one thread id among all spellings, blanks left out; refuse two different ones."""
+    named = {value for value in given if value.strip()}
+    if len(named) > 1:
+        shown = " and ".join(repr(value[:80]) for value in sorted(named)[:2])
+        raise ConflictingThreadIdsError(f"The request names two threads, {shown}. Send one.")
+    return next(iter(named), None)
+
+
+def _text_id(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InvalidFieldError(f"The field {name!r} is a JSON {_json_type(value)}. Send a string.")
+    return value
+
+
+def _wait(fields: Mapping[str, Any], call: Call) -> Wait:
+    if WAIT_HEADER in call.headers:
+        return Wait(answer=_truth(WAIT_HEADER, call.headers[WAIT_HEADER]))
+    for source in (call.query, fields):
+        for name in WAIT_FIELDS:
+            if name in source:
+                return Wait(answer=_truth(name, source[name]))
+    return _preferred(call.headers.get("prefer", ""))
+
+
+def _preferred(prefer: str) -> Wait:
+    for item in prefer.split(","):
+        name, _, value = item.partition("=")
+        name, value = name.strip().lower(), value.strip().strip('"')
+        if name == "respond-async":
+            return Wait(answer=False, applied="respond-async")
+        if name == "wait":
+            if not value.isascii() or not value.isdigit():
+                raise InvalidWaitError(
+                    f"The preference wait={value[:80]!r} is not a number of seconds. Send Prefer: wait=30."
+                )
+            return Wait(seconds=float(value[:9]), applied=f"wait={value[:9]}")
+    return Wait()
+
+
+def _truth(name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower() if isinstance(value, str | int) else ""
+    if text not in _TRUTH:
+        raise InvalidWaitError(f"{name} is {str(value)[:80]!r}. Send true, false, 1, 0, yes or no.")
+    return _TRUTH[text]
+
+
+def _idempotency_key(call: Call) -> str | None:
+    key = call.headers.get("idempotency-key")
+    if key is not None and not _IDEMPOTENCY_KEY.match(key):
+        raise InvalidIdempotencyKeyError(
+            "The Idempotency-Key must be 1 to 255 visible ASCII characters without blanks."
+        )
+    return key
+
+
+def _json_type(value: object) -> str:
+    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "null")

@@ -1,0 +1,65 @@
+"""What the log says of one run: the fold of its events, as a value that every decision is made on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from hosting.events import (
+    Accepted,
+    Claim,
+    Event,
+    Restarted,
+    Signalled,
+    Started,
+    Terminal,
+)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run as its log tells it. `position` is the number of its last event, counted from 1."""
+
+    accepted: Accepted
+    position: int = 1
+    claim: Claim | None = None
+    signalled_at: float = 0.0
+    terminal: Terminal | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.accepted.run_id
+
+    @property
+    def attempts(self) -> int:
+        """How many claims there were."""
+        return self.claim.attempt if self.claim else 0
+
+    def is_held_by(self, token: str) -> bool:
+        """Tell whether the holder of `token` may still append: its claim is the newest and the run has not ended."""
+        return self.terminal is None and self.claim is not None and self.claim.token == token
+
+    def with_event(self, event: Event) -> RunRecord:
+        """Return the record after one more event."""
+        moved = replace(self, position=self.position + 1)
+        if isinstance(event, Started | Restarted):
+            return replace(moved, claim=event)
+        if isinstance(event, Signalled):
+            return replace(moved, signalled_at=event.at)
+        if isinstance(event, Accepted):
+            return moved
+        return replace(moved, terminal=moved.terminal or event)
+
+
+def fold(events: Iterable[Event]) -> RunRecord | None:
+    """Return the record of a whole log, or None for an empty one. The first event must be `Accepted`."""
+    record: RunRecord | None = None
+    for event in events:
+        if record is not None:
+            record = record.with_event(event)
+        elif isinstance(event, Accepted):
+            record = RunRecord(accepted=event, signalled_at=event.at)
+        else:
+            raise ValueError(f"A run's log begins with {event.kind!r}: it must begin with 'accepted'.")
+    return record

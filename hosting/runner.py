@@ -1,0 +1,124 @@
+"""One attempt of one run: the agent, once, with its thread's messages, within its time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_framework import AgentResponse, Message, SupportsAgentRun
+
+from hosting.errors import HostingError, RunFailedError, RunTimedOutError, UnstorableAnswerError
+from hosting.events import RunRequest
+from hosting.history import SOURCE_ID, ThreadSession, attach_history
+from hosting.loop import AgentLoop
+
+logger = logging.getLogger(__name__)
+
+_LAST_WORDS_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The agent answered; `session` is what its context providers want kept, as plain JSON values."""
+
+    response: AgentResponse[Any]
+    session: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Broke:
+    """The attempt ended without an answer, for the reason of `error`, which callers may read."""
+
+    error: HostingError
+
+
+Outcome = Answered | Broke
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one attempt needs: the request, and its thread as the conversation has it."""
+
+    run_id: str
+    thread_id: str
+    request: RunRequest
+    history: Sequence[Message]
+    session: dict[str, Any] | None
+
+
+class AgentRunner:
+    """Runs one agent on the agent loop."""
+
+    def __init__(self, agent: SupportsAgentRun, name: str, loop: AgentLoop) -> None:
+        self._agent = agent
+        self._name = name
+        self._loop = loop
+        self._takes_history = attach_history(agent, name)
+        self._options = _standing_options(agent)
+
+    async def run(self, attempt: Attempt, seconds: float) -> Outcome:
+        """Return what the agent made of the request. Raises only when the wait itself is cancelled (the host stops)."""
+        return await self._loop.run(self._within(attempt, seconds))
+
+    async def _within(self, attempt: Attempt, seconds: float) -> Outcome:
+        task = asyncio.ensure_future(self._answer(attempt))
+        try:
+            await asyncio.wait((task,), timeout=seconds)
+            if task.done():
+                return task.result()
+            task.cancel()
+            await asyncio.wait((task,), timeout=_LAST_WORDS_SECONDS)
+            return Broke(RunTimedOutError(f"Agent {self._name!r} ran longer than its {seconds:g} s and was stopped."))
+        except HostingError as error:
+            logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)
+            return Broke(error)
+        except Exception:
+            logger.exception("Run %s of agent %s failed.", attempt.run_id, self._name)
+            return Broke(RunFailedError(f"Agent {self._name!r} failed; its log has the cause at run {attempt.run_id}."))
+        finally:
+            task.cancel()
+
+    async def _answer(self, attempt: Attempt) -> Outcome:
+        session = _restore(attempt.thread_id, attempt.session)
+        messages = [Message("user", [attempt.request.message])]
+        if self._takes_history:
+            session.history = attempt.history
+        else:
+            messages = [*attempt.history, *messages]
+        options = self._options if attempt.request.enable_tool_calls else {**self._options, "tool_choice": "none"}
+        extra: dict[str, Any] = {"options": options} if options else {}
+        response = await self._agent.run(messages, session=session, **extra)
+        return Answered(response, _session_values(session))
+
+
+def _standing_options(agent: SupportsAgentRun) -> dict[str, Any]:
+    """Return `store=False` for a client that would keep the conversation itself, unless the agent's author chose."""
+    chosen = getattr(agent, "default_options", {})
+    stores = getattr(getattr(agent, "client", None), "STORES_BY_DEFAULT", False)
+    return {"store": False} if stores and "store" not in chosen else {}
+
+
+def _restore(thread_id: str, stored: dict[str, Any] | None) -> ThreadSession:
+    session = ThreadSession.from_dict({**(stored or {}), "session_id": thread_id})
+    assert isinstance(session, ThreadSession)
+    return session
+
+
+def _session_values(session: ThreadSession) -> dict[str, Any] | None:
+    """Return the session as plain JSON values, or None when no provider keeps anything."""
+    kept = {source: value for source, value in session.state.items() if value and source != SOURCE_ID}
+    if not kept and session.service_session_id is None:
+        return None
+    session.state = kept
+    try:
+        values: dict[str, Any] = json.loads(json.dumps(session.to_dict(), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise UnstorableAnswerError(
+            "The agent's session holds a value that is not JSON; register its type with agent-framework "
+            "(register_state_type) or keep plain values."
+        ) from error
+    return values

@@ -1,0 +1,131 @@
+"""Runs as callers see them: start one, wait for it, look at it. The agent itself is run by the entity.
+
+Theory. The log is written before the signal, so a run exists from its first line on and whoever attaches to it may do
+what the first caller can no longer do: signal again (one compare-and-append decides who) or, past every deadline, end
+it as lost. A waiter never reads the conversation. Source: turn.md, Records 1, 7, 8, 9.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from hosting.endings import failed
+from hosting.errors import IdempotencyKeyReusedError, RunLostError, UnknownRunError
+from hosting.events import Accepted, Failed, Signalled
+from hosting.identity import new_id
+from hosting.names import entity_name
+from hosting.ports import Clock, EntityClient, Found
+from hosting.requests import RunCall
+from hosting.run_record import RunRecord
+from hosting.runlog.log import RunLog
+from hosting.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+FIRST_POLL_SECONDS = 0.025
+LONGEST_POLL_SECONDS = 1.0
+RESIGNAL_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Attached:
+    """A run and whether this request found it (an idempotent replay) rather than started it."""
+
+    record: RunRecord
+    replayed: bool
+
+
+class Runs:
+    """Starts runs and follows them, for every surface."""
+
+    def __init__(self, log: RunLog, settings: Settings, clock: Clock) -> None:
+        self._log = log
+        self._settings = settings
+        self._clock = clock
+
+    async def start(self, agent: str, call: RunCall, client: EntityClient) -> Attached:
+        """Open the run's log, then signal its entity; with a known idempotency key attach to the run of that key.
+
+        Raises `RunLogUnavailableError` when nothing was started. A signal that fails, or may have failed, leaves an
+        accepted run: the caller gets 202, and whoever attaches to it signals again.
+        """
+        accepted = Accepted(
+            at=self._clock(),
+            run_id=new_id(),
+            agent=agent,
+            thread_id=call.thread_id or new_id(),
+            fingerprint=call.fingerprint(agent),
+            request=call.request,
+        )
+        receipt = f"{agent.lower()}\n{call.idempotency_key}" if call.idempotency_key else None
+        opened = await self._log.open(accepted, receipt)
+        if isinstance(opened, Found):
+            if opened.record.accepted.fingerprint != accepted.fingerprint:
+                raise IdempotencyKeyReusedError(
+                    "This Idempotency-Key was used for another request. Use a new key for a new request."
+                )
+            return Attached(opened.record, replayed=True)
+        await self._signal(opened.record, client)
+        return Attached(opened.record, replayed=False)
+
+    async def wait(self, record: RunRecord, client: EntityClient, seconds: float) -> RunRecord:
+        """Return the record once it is terminal, or as it stands after `seconds`.
+
+        Ends within the same loop turn when this process appends the terminal record; else polls, from 25 ms up to 1 s.
+        """
+        loop = asyncio.get_running_loop()
+        end, pause = loop.time() + seconds, FIRST_POLL_SECONDS
+        while record.terminal is None and (left := end - loop.time()) > 0:
+            here = self._log.executes(record.run_id)
+            changed = await self._log.changed(record, min(left, LONGEST_POLL_SECONDS if here else pause))
+            if changed is not None:
+                record = changed
+                continue
+            pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
+            record = await self._care((await self._log.read(record.run_id)) or record, client)
+        return record
+
+    async def find(self, agent: str, thread_id: str, run_id: str, client: EntityClient) -> RunRecord:
+        """Return a run by its place; raises `UnknownRunError` when that place has no such run."""
+        record = await self._log.read(run_id)
+        place = (agent.lower(), thread_id)
+        if record is None or (record.accepted.agent.lower(), record.accepted.thread_id) != place:
+            raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {thread_id[:80]!r} of agent {agent!r}.")
+        return record if record.terminal is not None else await self._care(record, client)
+
+    async def _care(self, record: RunRecord, client: EntityClient) -> RunRecord:
+        """End an open run that nobody can end any more, or signal it again when its signal may have been lost."""
+        now = self._clock()
+        if self._is_lost(record, now):
+            error = RunLostError("The run was not ended within its time; its process or its signal was lost.")
+            return await self._append(record, failed(record.run_id, now, error))
+        silence = now - record.signalled_at
+        if silence > max(RESIGNAL_SECONDS, record.signalled_at - record.accepted.at):
+            moved = await self._log.append(record, Signalled(at=now))
+            if moved is not None:
+                await self._signal(moved, client)
+                return moved
+        return record
+
+    def _is_lost(self, record: RunRecord, now: float) -> bool:
+        if record.terminal is not None:
+            return False
+        if record.claim is None:
+            return now > record.accepted.at + self._settings.queue_timeout_seconds
+        return now > record.claim.deadline + self._settings.redelivery_seconds
+
+    async def _append(self, record: RunRecord, event: Failed) -> RunRecord:
+        appended = await self._log.append(record, event)
+        return appended or (await self._log.read(record.run_id)) or record
+
+    async def _signal(self, record: RunRecord, client: EntityClient) -> None:
+        accepted = record.accepted
+        order = {"run_id": accepted.run_id, "logged": True}
+        try:
+            await client.signal(entity_name(accepted.agent), accepted.thread_id, "run", order)
+        except Exception:
+            logger.exception(
+                "The signal of run %s may not have been sent; it is sent again by who waits.", record.run_id
+            )

@@ -1,0 +1,80 @@
+"""The library's settings: read once at start-up, refused there by a sentence. docs/settings.md lists each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hosting.errors import ConfigurationError
+
+
+class Settings(BaseModel):
+    """What an operator may choose by app settings. Field aliases are the settings' names; durations are in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    run_log: str = Field(
+        "sqlite",
+        alias="AGENT_RUN_LOG",
+        pattern=r"^(memory|sqlite|sqlite:.+)$",
+        description="Where run logs are kept: 'sqlite' (.agents/runs.sqlite), 'sqlite:PATH', or 'memory' (tests).",
+    )
+    run_log_synchronous: str = Field(
+        "NORMAL",
+        alias="AGENT_RUN_LOG_SYNCHRONOUS",
+        pattern=r"^(NORMAL|FULL)$",
+        description="SQLite's synchronous level: NORMAL survives a killed process, FULL a power cut too.",
+    )
+    wait_seconds: float = Field(
+        100.0,
+        alias="AGENT_WAIT_SECONDS",
+        ge=0,
+        le=220,
+        description="The longest a request waits for its run before it answers 202; the platform cuts at 230.",
+    )
+    run_timeout_seconds: float = Field(
+        300.0, alias="AGENT_RUN_TIMEOUT_SECONDS", gt=0, le=86_400, description="How long one attempt of a run may take."
+    )
+    queue_timeout_seconds: float = Field(
+        3600.0,
+        alias="AGENT_QUEUE_TIMEOUT_SECONDS",
+        gt=0,
+        le=604_800,
+        description="How long an accepted run may wait for its thread before it is given up as lost.",
+    )
+    redelivery_seconds: float = Field(
+        90.0,
+        alias="AGENT_REDELIVERY_SECONDS",
+        gt=0,
+        le=3600,
+        description="How long after its deadline a run may still be redelivered: visibility time-out and a margin.",
+    )
+    max_body_bytes: int = Field(
+        1_048_576, alias="AGENT_MAX_BODY_BYTES", ge=1024, le=100_000_000, description="The largest request body."
+    )
+    tool_threads: int = Field(
+        32, alias="AGENT_TOOL_THREADS", ge=1, le=1024, description="Threads that run synchronous tools."
+    )
+
+
+def read_settings(environ: Mapping[str, str]) -> Settings:
+    """Return the settings of an environment, where an empty value counts as not set.
+
+    Raises `ConfigurationError` that names the first wrong setting, its value and what it must be.
+    """
+    names = [str(field.alias) for field in Settings.model_fields.values()]
+    given: dict[str, Any] = {name: environ[name] for name in names if environ.get(name, "").strip()}
+    try:
+        return Settings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        raise ConfigurationError(
+            f"Setting {name} is {given.get(name)!r}: {first['msg'][:1].lower()}{first['msg'][1:]}. {_meaning(name)}"
+        ) from None
+
+
+def _meaning(name: str) -> str:
+    return next(str(field.description) for field in Settings.model_fields.values() if field.alias == name)

@@ -1,0 +1,74 @@
+"""Strict JSON from callers: one value, no duplicate keys, no NaN, bounded depth, storable text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+from hosting.errors import InvalidEncodingError, InvalidJsonError
+
+MAX_DEPTH = 64
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NESTING = re.compile(rb"[\[{\]}]")
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def parse_json(body: bytes) -> Any:
+    """Return the JSON value of a body; raise `InvalidJsonError` or `InvalidEncodingError` saying where it is wrong."""
+    text = decode_utf8(body)
+    _check_depth(body)
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise InvalidJsonError(
+            f"The body is not JSON: {error.msg} at line {error.lineno} column {error.colno}."
+        ) from None
+    except ValueError:
+        raise InvalidJsonError("The body has a number of too many digits. Send it as a string.") from None
+    if "\\u" in text:
+        _check_surrogates(value)
+    return value
+
+
+def decode_utf8(body: bytes) -> str:
+    """Return the text of a body; raise `InvalidEncodingError` naming the first byte that is not UTF-8."""
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidEncodingError(f"The body is not UTF-8 at byte {error.start}. Send it as UTF-8.") from None
+
+
+def _check_depth(body: bytes) -> None:
+    depth = 0
+    for match in _NESTING.finditer(_STRING.sub(b"", body)):
+        depth += 1 if match.group() in b"[{" else -1
+        if depth > MAX_DEPTH:
+            raise InvalidJsonError(f"The body is nested deeper than {MAX_DEPTH} levels. Flatten it.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidJsonError(f"The body has the key {twice[:80]!r} twice. Send it once.")
+    return value
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise InvalidJsonError(f"The body has {text}, which is not JSON. Send a number or null.")
+
+
+def _check_surrogates(value: Any) -> None:
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str) and _LONE_SURROGATE.search(item):
+            raise InvalidEncodingError(
+                "The body has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
+            )
+        if isinstance(item, dict):
+            pending += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            pending += item

@@ -1,0 +1,134 @@
+"""One run brought to its one terminal record: adopted, given up after too many attempts, or by running the agent.
+
+Theory. The claim is appended before the agent starts and the terminal record after it ended, both by
+compare-and-append, so whatever dies or happens twice, one attempt at a time holds the run and one terminal record
+stands. An attempt that finds a newer claim is stale: it appends nothing and gives its delivery back. Source: turn.md,
+Records 2, 3 and 5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from hosting.endings import failed, timed_out
+from hosting.errors import RunCrashedError, RunLogUnavailableError, RunTimedOutError, UnstorableAnswerError
+from hosting.events import Claim, Completed, Restarted, Started, Terminal
+from hosting.identity import new_id
+from hosting.ports import Clock
+from hosting.run_record import RunRecord
+from hosting.runlog.log import RunLog
+from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
+from hosting.settings import Settings
+from hosting.times import iso
+from state.codec import entry_value
+from state.conversation import message_count, response_of, session_state
+from state.convert import history_messages, response_entry
+from state.models import Conversation
+
+logger = logging.getLogger(__name__)
+
+MOST_ATTEMPTS = 3
+_LOG_RETRY_SECONDS = (0.1, 0.5, 2.0, 5.0)
+
+
+class StaleAttemptError(Exception):
+    """A newer attempt holds this run: what this one did is dropped, and its delivery is given back to the host."""
+
+
+class Turns:
+    """Ends the runs of one agent."""
+
+    def __init__(self, runner: AgentRunner, log: RunLog, settings: Settings, clock: Clock) -> None:
+        self._runner = runner
+        self._log = log
+        self._settings = settings
+        self._clock = clock
+
+    async def finish(self, record: RunRecord, conversation: Conversation) -> RunRecord:
+        """Return the record once it is terminal: adopted, given up after too many attempts, or by running the agent."""
+        while record.terminal is None:
+            if record.attempts >= MOST_ATTEMPTS:
+                error = RunCrashedError(f"The run ended its process {record.attempts} times and is not tried again.")
+                return await self.end(record, failed(record.run_id, self._clock(), error))
+            claim = self._claim(record)
+            claimed = await self._log.append(record, claim)
+            if claimed is None:
+                record = await self._reread(record)
+                continue
+            outcome = await self._attempt(claimed, conversation)
+            return await self.end(claimed, self._terminal(claimed, outcome, conversation), claim.token)
+        return record
+
+    def _claim(self, record: RunRecord) -> Claim:
+        now = self._clock()
+        kind = Restarted if record.attempts else Started
+        deadline = now + self._settings.run_timeout_seconds
+        return kind(at=now, attempt=record.attempts + 1, token=new_id(), deadline=deadline)
+
+    async def _attempt(self, record: RunRecord, conversation: Conversation) -> Outcome:
+        attempt = Attempt(
+            run_id=record.run_id,
+            thread_id=record.accepted.thread_id,
+            request=record.accepted.request,
+            history=history_messages(conversation),
+            session=session_state(conversation),
+        )
+        return await self._runner.run(attempt, self._settings.run_timeout_seconds)
+
+    def _terminal(self, record: RunRecord, outcome: Outcome, conversation: Conversation) -> Terminal:
+        now, run_id = self._clock(), record.run_id
+        if isinstance(outcome, Broke):
+            ending = timed_out if isinstance(outcome.error, RunTimedOutError) else failed
+            return ending(run_id, now, outcome.error)
+        try:
+            return _completed(run_id, now, outcome, conversation)
+        except Exception:
+            logger.exception("The answer of run %s cannot be stored.", run_id)
+            error = UnstorableAnswerError(
+                f"The agent's answer cannot be kept; the cause is in the log under run {run_id}."
+            )
+            return failed(run_id, now, error)
+
+    async def end(self, record: RunRecord, terminal: Terminal, token: str | None = None) -> RunRecord:
+        """Append the terminal record, or return the one that was first.
+
+        With the log down the outcome is returned all the same, so that the conversation gets it; whoever attaches to
+        the run later signals it again, and `repair` writes it into the log.
+        """
+        for pause in (*_LOG_RETRY_SECONDS, None):
+            try:
+                return await self._compare_and_end(record, terminal, token)
+            except RunLogUnavailableError:
+                logger.warning("The run log cannot be reached to end run %s.", record.run_id)
+            if pause is not None:
+                await asyncio.sleep(pause)
+        return record.with_event(terminal)
+
+    async def _compare_and_end(self, record: RunRecord, terminal: Terminal, token: str | None) -> RunRecord:
+        while record.terminal is None:
+            if token is not None and not record.is_held_by(token):
+                raise StaleAttemptError(f"Run {record.run_id} is held by attempt {record.attempts}.")
+            ended = await self._log.append(record, terminal)
+            record = ended if ended is not None else await self._reread(record)
+        return record
+
+    async def _reread(self, record: RunRecord) -> RunRecord:
+        newest = await self._log.read(record.run_id)
+        if newest is None:
+            raise StaleAttemptError(f"The log of run {record.run_id} is gone.")
+        return newest
+
+    async def repair(self, record: RunRecord, conversation: Conversation) -> RunRecord:
+        """Give the log of an applied run its terminal record, if a crash or an outage kept it from having one."""
+        entry = response_of(conversation, record.run_id)
+        if record.terminal is not None or entry is None:
+            return record
+        terminal = Completed(at=self._clock(), entry=entry_value(entry), message_count=message_count(conversation))
+        return await self.end(record, terminal)
+
+
+def _completed(run_id: str, at: float, answered: Answered, conversation: Conversation) -> Completed:
+    entry = response_entry(run_id=run_id, created_at=iso(at), response=answered.response)
+    count = message_count(conversation) + 1 + len(entry.messages)
+    return Completed(at=at, entry=entry_value(entry), session=answered.session, message_count=count)

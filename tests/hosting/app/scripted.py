@@ -1,0 +1,87 @@
+"""Agents whose answers a test decides by what it asks: a real framework agent over a small real chat client."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+    UsageDetails,
+)
+
+
+class ScriptedModel(BaseChatClient[Any]):
+    """Answers `echo: <text>`, or does what the first word of the newest message says.
+
+    fail: raises. sleep S: takes S seconds. block S: blocks the loop. count: says how many messages it saw. recall: says
+    all user texts. tool NAME: calls a tool. Each call is written to the file named by SCRIPT_LOG, for tests that count
+    attempts from the outside.
+    """
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        assert not stream
+        return self._answer(messages)
+
+    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+        newest = messages[-1]
+        if newest.role == "tool":
+            return _says(f"tool said {newest.contents[0].result}")
+        word, _, rest = newest.text.partition(" ")
+        _note(newest.text)
+        if word == "fail":
+            raise RuntimeError("a secret of the model")
+        if word == "exit":
+            os._exit(9)
+        if word == "sleep":
+            await asyncio.sleep(float(rest))
+        if word == "block":
+            time.sleep(float(rest))
+        if word == "count":
+            return _says(str(len(messages)))
+        if word == "recall":
+            return _says(" | ".join(message.text for message in messages if message.role == "user"))
+        if word == "tool":
+            call = Content.from_function_call(call_id="call-1", name=rest, arguments={})
+            return ChatResponse(messages=Message("assistant", [call]))
+        return _says(f"echo: {newest.text}")
+
+
+class ScriptedClient(FunctionInvocationLayer[Any], ScriptedModel):
+    """The scripted model with function invocation."""
+
+
+def _says(text: str) -> ChatResponse[Any]:
+    usage = UsageDetails(input_token_count=3, output_token_count=4, total_token_count=7)
+    return ChatResponse(messages=Message("assistant", [text]), usage_details=usage)
+
+
+def _note(text: str) -> None:
+    if path := os.environ.get("SCRIPT_LOG"):
+        with Path(path).open("a", encoding="utf-8") as log:
+            log.write(f"{os.getpid()} {text}\n")
+
+
+def thread_name() -> str:
+    """Say on which thread a synchronous tool runs."""
+    import threading
+
+    return threading.current_thread().name
+
+
+def scripted_agent(name: str) -> Agent[Any]:
+    """Return an agent of that name over the scripted model."""
+    return Agent(ScriptedClient(), "Do as told.", name=name, description=f"The scripted {name}.", tools=[thread_name])

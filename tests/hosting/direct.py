@@ -1,0 +1,121 @@
+"""The direct carrier: the app's handlers called without a host, behind an ASGI app, so that httpx speaks to both carriers.
+
+It does what the real host does around them and no more: it routes by the indexed bindings, hands a durable client to the
+handlers, and delivers signals to the entity function one at a time per key, again after a failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import azure.durable_functions as df
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+MOST_DELIVERIES = 6
+
+
+class Entities:
+    """Every entity of the app: its state text, and one delivery at a time."""
+
+    def __init__(self, functions: dict[str, Callable[[str], Any]]) -> None:
+        self._functions = functions
+        self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.states: dict[str, str] = {}
+        self.refuse_signals = False
+
+    def deliver(self, name: str, key: str, operation: str, value: object) -> asyncio.Task[Any]:
+        """Queue one signal and return its delivery."""
+        task = asyncio.ensure_future(self._deliver(name.lower(), key, operation, value))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def call(self, name: str, key: str, operation: str, value: object, is_signal: bool = False) -> dict[str, Any]:
+        """Run one operation as one batch and return its result object; the state is committed."""
+        place = f"@{name}@{key}"
+        async with self._turns[place]:
+            state = self.states.get(place)
+            batch = [{"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": is_signal, "id": "1"}]
+            payload = {"self": {"name": name, "key": key}, "exists": state is not None, "state": state, "batch": batch}
+            answer = json.loads(await self._functions[name](json.dumps(payload)))
+            if answer["entityExists"]:
+                self.states[place] = answer["entityState"]
+            else:
+                self.states.pop(place, None)
+            return dict(answer["results"][0])
+
+    async def _deliver(self, name: str, key: str, operation: str, value: object) -> None:
+        for _ in range(MOST_DELIVERIES):
+            try:
+                await self.call(name, key, operation, value, is_signal=True)
+            except Exception:
+                continue
+            return
+
+
+class SignalClient:
+    """The part of the SDK's durable client that the handlers use, over `Entities`."""
+
+    def __init__(self, entities: Entities) -> None:
+        self._entities = entities
+
+    async def signal_entity(self, entity_id: df.EntityId, operation: str, value: object) -> None:
+        """Send a signal, or fail as a lost connection would."""
+        if self._entities.refuse_signals:
+            raise ConnectionError("the signal may or may not have been sent")
+        self._entities.deliver(entity_id.name, entity_id.key, operation, value)
+
+
+class DirectHost:
+    """The indexed app: `asgi` for its HTTP functions, `entities` for the rest, `tools` by MCP tool name."""
+
+    def __init__(self, app: df.DFApp, prefix: str = "/api") -> None:
+        self.functions = {function.get_function_name(): function for function in app.get_functions()}
+        bindings = {
+            name: [json.loads(raw) for raw in function.get_raw_bindings()] for name, function in self.functions.items()
+        }
+        self.bindings = bindings
+        self.entities = Entities(
+            {
+                binding["entityName"].lower(): self.functions[name].get_user_function()
+                for name in bindings
+                for binding in bindings[name]
+                if binding["type"] == "entityTrigger"
+            }
+        )
+        routes = [
+            self._route(prefix, self.functions[name].get_user_function(), binding)
+            for name in sorted(bindings, key=str.upper)
+            for binding in bindings[name]
+            if binding["type"] == "httpTrigger"
+        ]
+        self.asgi = Starlette(routes=routes)
+
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call an MCP tool function and return the CallToolResult that its envelope holds."""
+        tool = self.functions[f"mcptool-{name}"].get_user_function().client_function
+        text = await tool(
+            context=json.dumps({"name": name, "arguments": arguments}), client=SignalClient(self.entities)
+        )
+        envelope = json.loads(text)
+        assert envelope["type"] == "call_tool_result"
+        return dict(json.loads(envelope["content"]))
+
+    def _route(self, prefix: str, handler: Any, binding: dict[str, Any]) -> Route:
+        durable = getattr(handler, "client_function", None)
+
+        async def endpoint(request: Request) -> Response:
+            if durable is not None:
+                return await durable(req=request, client=SignalClient(self.entities))  # type: ignore[no-any-return]
+            return await handler(req=request)  # type: ignore[no-any-return]
+
+        methods = binding.get("methods") or ["GET", "POST", "PUT", "DELETE", "PATCH"]
+        return Route(f"{prefix}/{binding['route']}", endpoint, methods=methods)
