@@ -1,0 +1,113 @@
+"""What a function is bound to, read from its raw binding JSON (host contract 1.3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from devhost.errors import FunctionLoadError
+from devhost.ports import DurableKind
+
+Direction = Literal["IN", "OUT"]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One binding as declared: `properties` is the whole JSON object, `type` is in lower case."""
+
+    type: str
+    name: str
+    direction: Direction
+    properties: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class HttpTrigger:
+    """A route template without prefix; `methods` in upper case, None for any verb."""
+
+    route: str
+    methods: frozenset[str] | None
+
+
+@dataclass(frozen=True)
+class DurableTrigger:
+    """An orchestrator, activity or entity, by the name that the durable protocol uses for it."""
+
+    kind: DurableKind
+    durable_name: str
+
+
+@dataclass(frozen=True)
+class McpToolTrigger:
+    """An MCP tool; `properties` is the binding's whole JSON object (host contract 5.4)."""
+
+    tool_name: str
+    properties: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class OtherTrigger:
+    """A trigger that this host does not run."""
+
+    type: str
+
+
+Trigger = HttpTrigger | DurableTrigger | McpToolTrigger | OtherTrigger
+
+
+def parse_bindings(function_name: str, raw_bindings: Sequence[str]) -> tuple[Binding, ...]:
+    """Return the bindings in their declared order; refuse a direction that the worker refuses."""
+    return tuple(_parse_binding(function_name, json.loads(raw)) for raw in raw_bindings)
+
+
+def _parse_binding(function_name: str, properties: Mapping[str, object]) -> Binding:
+    direction = str(properties.get("direction", "IN")).upper()
+    name = str(properties.get("name", ""))
+    if direction not in ("IN", "OUT"):
+        raise FunctionLoadError(function_name, f"the binding '{name}' has the unsupported direction '{direction}'.")
+    if name == "$return" and direction != "OUT":
+        raise FunctionLoadError(function_name, 'the "$return" binding must have the direction "out".')
+    checked: Direction = "OUT" if direction == "OUT" else "IN"
+    return Binding(str(properties.get("type", "")).lower(), name, checked, properties)
+
+
+def is_trigger(binding: Binding) -> bool:
+    """Tell whether the binding is a function's trigger: all trigger types, and only they, are named so."""
+    return binding.type.endswith("trigger")
+
+
+def parse_trigger(function_name: str, binding: Binding) -> Trigger:
+    """Return the trigger that the binding declares; a type that is not hosted becomes `OtherTrigger`."""
+    parse = _TRIGGERS.get(binding.type)
+    return parse(function_name, binding.properties) if parse else OtherTrigger(str(binding.properties["type"]))
+
+
+def _http(function_name: str, properties: Mapping[str, object]) -> Trigger:
+    methods = properties.get("methods")
+    route = properties.get("route")
+    return HttpTrigger(
+        route=route if isinstance(route, str) else function_name,
+        methods=frozenset(str(method).upper() for method in methods) if isinstance(methods, list) and methods else None,
+    )
+
+
+def _durable(kind: DurableKind, name_key: str) -> Callable[[str, Mapping[str, object]], Trigger]:
+    def parse(function_name: str, properties: Mapping[str, object]) -> Trigger:
+        return DurableTrigger(kind, str(properties.get(name_key) or function_name))
+
+    return parse
+
+
+def _mcp_tool(function_name: str, properties: Mapping[str, object]) -> Trigger:
+    return McpToolTrigger(str(properties.get("toolName") or function_name), properties)
+
+
+_TRIGGERS: Mapping[str, Callable[[str, Mapping[str, object]], Trigger]] = {
+    "httptrigger": _http,
+    "orchestrationtrigger": _durable("orchestrator", "orchestration"),
+    "activitytrigger": _durable("activity", "activity"),
+    "entitytrigger": _durable("entity", "entityName"),
+    "mcptooltrigger": _mcp_tool,
+}

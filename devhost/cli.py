@@ -1,0 +1,138 @@
+"""The command line: `python -m devhost start | functions | reset`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from devhost.durable.errors import DurableError
+from devhost.errors import HostError
+from devhost.host import Address, Host, address_of
+from devhost.hosted_app import HostedApp, load_hosted_app
+from devhost.http.server import bind_sockets
+from devhost.listing import describe_doors, describe_functions
+from devhost.local_settings import apply_to_environment, read_local_settings
+from devhost.settings import HostSettings, read_host_settings
+from devhost.stopping import end_process_soon
+
+DEFAULT_PORT = 7071
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0, or what the refusal's class says, after its sentence on stderr."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _COMMANDS[options.command](options)
+    except HostError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return error.exit_code
+    except DurableError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m devhost", description="Hosts the Functions app in the current folder.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    start = commands.add_parser("start", help="run the app until Ctrl-C")
+    start.add_argument("--port", type=_port, help=f"0 for a free one (default: local.settings.json, {DEFAULT_PORT})")
+    start.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback)")
+    start.add_argument("--verbose", action="store_true", help="log each request, and more")
+    commands.add_parser("functions", help="list the app's functions without running them")
+    commands.add_parser("reset", help="delete the durable state of the app, .devhost/")
+    return parser
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= 65535:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
+
+
+def _start(options: argparse.Namespace) -> int:
+    folder = Path.cwd()
+    local = read_local_settings(folder)
+    apply_to_environment(local, os.environ)
+    settings = read_host_settings(folder, os.environ)
+    _set_up_logging(settings, verbose=options.verbose)
+    sockets = bind_sockets(options.host, _first(options.port, local.port, DEFAULT_PORT))
+    address = address_of(options.host, sockets)
+    _describe_host_to_app(address)
+    app = load_hosted_app(settings, os.environ)
+    host = Host(app, address, verbose=options.verbose)
+    _run(host.run(sockets, lambda: _announce(app, address)))
+    print("Stopped.", flush=True)
+    end_process_soon(0)
+    return 0
+
+
+def _first(*values: int | None) -> int:
+    return next(value for value in values if value is not None)
+
+
+def _set_up_logging(settings: HostSettings, *, verbose: bool) -> None:
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else settings.log_level,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.INFO if verbose else logging.WARNING)
+
+
+def _describe_host_to_app(address: Address) -> None:
+    """Set the variables that the real host sets for its worker (host contract 2.6)."""
+    host_name = address.origin.removeprefix("http://")
+    os.environ.update({"WEBSITE_HOSTNAME": host_name, "AzureWebJobsScriptRoot": str(Path.cwd())})
+    os.environ.setdefault("AZURE_FUNCTIONS_ENVIRONMENT", "Development")
+    os.environ.setdefault("FUNCTIONS_CORETOOLS_ENVIRONMENT", "true")
+
+
+def _announce(app: HostedApp, address: Address) -> None:
+    lines = [
+        f"Local Functions host, for development only: {address.origin}",
+        "",
+        *describe_functions(app, address.origin),
+        *describe_doors(app, address.origin),
+    ]
+    print("\n".join(lines), flush=True)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run on uvloop where it is installed, on asyncio's own loop otherwise: requests cost less on it."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(work)
+    else:
+        uvloop.run(work)
+
+
+def _functions(options: argparse.Namespace) -> int:
+    folder = Path.cwd()
+    local = read_local_settings(folder)
+    apply_to_environment(local, os.environ)
+    app = load_hosted_app(read_host_settings(folder, os.environ), os.environ)
+    origin = Address("localhost", _first(local.port, DEFAULT_PORT)).origin
+    print("\n".join(describe_functions(app, origin)))
+    return 0
+
+
+def _reset(options: argparse.Namespace) -> int:
+    from devhost.durable.engine import reset
+
+    folder = read_host_settings(Path.cwd(), os.environ).engine_folder
+    reset(folder)
+    print(f"Removed the durable state in {folder}.")
+    return 0
+
+
+_COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "start": _start,
+    "functions": _functions,
+    "reset": _reset,
+}

@@ -1,0 +1,36 @@
+"""The refusals of the local host: each message is a sentence for the developer, each class has its exit code."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class HostError(Exception):
+    """The host cannot go on; the message says what is wrong, with the value, and what to do."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class SettingsError(HostError):
+    """host.json, local.settings.json or an app setting has a value that the host cannot use."""
+
+
+class AppLoadError(HostError):
+    """The app's script cannot be imported or holds no single app object."""
+
+
+class FunctionLoadError(HostError):
+    """A function's bindings and its Python signature do not fit (host contract 1.4)."""
+
+    def __init__(self, function_name: str, reason: str) -> None:
+        super().__init__(f"Cannot load the function '{function_name}': {reason}")
+
+
+class RouteError(HostError):
+    """A route template cannot be read (host contract 2.1)."""
+
+
+class AddressError(HostError):
+    """The address to listen on is taken or is not of this machine."""
+
+    exit_code: ClassVar[int] = 2

@@ -1,0 +1,116 @@
+"""One run of the host: assembles engine, endpoints and server around the app, serves, drains.
+
+Everything lives on one event loop. The app's durable client comes back to this server over HTTP, so the order matters:
+the sockets listen before the engine resumes its work, and the server ends only after the engine has drained.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devhost.app_functions import AppFunctions
+from devhost.hosted_app import HostedApp
+from devhost.http.admin import AdminEndpoint
+from devhost.http.app import HostApp
+from devhost.http.asgi import ASGIApp
+from devhost.http.functions import FunctionsEndpoint
+from devhost.http.loopback import is_loopback_name, only_from_loopback
+from devhost.http.server import WebServer, port_of, rpc_host, url_host
+from devhost.invoke import Invoker
+from devhost.mcp.endpoint import McpEndpoint
+from devhost.mcp.server import McpServer
+from devhost.stopping import StopRequest
+
+if TYPE_CHECKING:
+    from devhost.durable.engine import DurableTask
+
+GRACE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the host listens: the host as the user gave it, and the real port."""
+
+    host: str
+    port: int
+
+    @property
+    def origin(self) -> str:
+        """The URL that the developer is shown."""
+        return f"http://{url_host(self.host)}:{self.port}"
+
+    @property
+    def rpc_base_url(self) -> str:
+        """The URL under which the app's durable client reaches the engine."""
+        return f"http://{rpc_host(self.host)}:{self.port}/durabletask/"
+
+
+def address_of(host: str, sockets: Sequence[socket.socket]) -> Address:
+    """Return the address of bound sockets."""
+    return Address(host, port_of(sockets[0]))
+
+
+class Host:
+    """The assembled host."""
+
+    def __init__(self, app: HostedApp, address: Address, *, verbose: bool) -> None:
+        self._started_at = time.monotonic()
+        self._app = app
+        self._address = address
+        self._client_text = ""
+        settings = app.settings
+        self._invoker = Invoker(settings.threads, settings.function_timeout_seconds, lambda: self._client_text)
+        self._engine = self._make_engine() if app.index.uses_durable() else None
+        self._server = WebServer(self._make_app(), verbose=verbose, grace_seconds=GRACE_SECONDS)
+
+    def _make_engine(self) -> DurableTask:
+        from devhost.durable.engine import DurableTask
+        from devhost.durable.settings import DurableSettings
+
+        settings = DurableSettings.from_host_json(self._app.settings.durable_task, os.environ)
+        engine = DurableTask(AppFunctions(self._app.index, self._invoker), self._app.settings.engine_folder, settings)
+        self._client_text = engine.client_binding(self._address.origin, self._address.rpc_base_url)
+        return engine
+
+    def _make_app(self) -> ASGIApp:
+        app, settings = self._app, self._app.settings
+        mcp = McpEndpoint(McpServer(settings.mcp, app.tools, self._invoker), settings.body_limit_bytes)
+        webhooks = {"mcp": self._guarded(mcp)} if app.tools else {}
+        rpc = self._guarded(self._engine.management) if self._engine else None
+        if rpc is not None:
+            webhooks["durabletask"] = rpc
+        return HostApp(
+            functions=FunctionsEndpoint(app.routes, self._invoker, settings),
+            admin=self._guarded(AdminEndpoint(app.index, settings, self._started_at)),
+            webhooks=webhooks,
+            rpc=rpc,
+        )
+
+    def _guarded(self, endpoint: ASGIApp) -> ASGIApp:
+        """A host that listens on other addresses was opened on purpose; names other than localhost are then right."""
+        return only_from_loopback(endpoint) if is_loopback_name(self._address.host) else endpoint
+
+    async def run(self, sockets: Sequence[socket.socket], announce: Callable[[], None]) -> None:
+        """Serve until a signal asks to stop, then drain; `announce` is called once requests are answered.
+
+        Raises `devhost.durable.errors.DurableError` before anything is served when the engine cannot have its folder.
+        """
+        stop = StopRequest()
+        stop.install()
+        if self._engine is not None:
+            await self._engine.start()
+        serving = asyncio.create_task(self._server.serve(sockets=list(sockets)))
+        await self._server.ready.wait()
+        announce()
+        await stop.wait()
+        if self._engine is not None:
+            await self._engine.stop(GRACE_SECONDS)
+        self._server.should_exit = True
+        await serving
+        self._invoker.close()

@@ -1,0 +1,29 @@
+"""The app, loaded and indexed: everything that can be wrong with it is refused here, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from devhost.http.routes import RouteTable, build_routes
+from devhost.index import FunctionIndex, build_index
+from devhost.loader import load_declared_functions
+from devhost.mcp.tools import Tool, find_tools
+from devhost.settings import HostSettings
+
+
+@dataclass(frozen=True)
+class HostedApp:
+    """One Functions app, ready to be served."""
+
+    settings: HostSettings
+    index: FunctionIndex
+    routes: RouteTable
+    tools: Mapping[str, Tool]
+
+
+def load_hosted_app(settings: HostSettings, environ: Mapping[str, str]) -> HostedApp:
+    """Import the app of the settings' folder and return it; raise `HostError` with what to mend."""
+    declared = load_declared_functions(settings.folder, settings.script)
+    index = build_index(declared, settings, environ)
+    return HostedApp(settings, index, build_routes(index, settings.route_prefix), find_tools(index))

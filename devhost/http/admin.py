@@ -1,0 +1,120 @@
+"""The built-in endpoints that tools ask: home page, status, ping, the list of functions (host contract 2.5)."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+from devhost.bindings import HttpTrigger
+from devhost.http.asgi import JSON, TEXT, Receive, Scope, Send, answer
+from devhost.http.display import displayed_route
+from devhost.index import Function, FunctionIndex
+from devhost.settings import HostSettings
+
+_NO_CACHE = (("cache-control", "no-store,no-cache"), ("pragma", "no-cache"))
+_VERSION = "4.0.0.0"
+
+
+class AdminEndpoint:
+    """Answers `/` and `/admin/*`; what tools do not need is a 404 that says so."""
+
+    def __init__(self, index: FunctionIndex, settings: HostSettings, started_at: float) -> None:
+        """`started_at` is the reading of `time.monotonic` from which `processUptime` counts."""
+        self._index = index
+        self._settings = settings
+        self._started_at = started_at
+        self._pages: Mapping[tuple[str, str], Callable[[Send], Awaitable[None]]] = {
+            ("GET", "/"): self._home,
+            ("GET", "/admin/host/status"): self._status,
+            ("GET", "/admin/host/ping"): self._ping,
+            ("POST", "/admin/host/ping"): self._ping,
+            ("GET", "/admin/functions"): self._functions,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        path = scope["path"].lower().rstrip("/") or "/"
+        page = self._pages.get((scope["method"], path))
+        if page is not None:
+            await page(send)
+        elif scope["method"] == "GET" and path.startswith("/admin/functions/"):
+            await self._function(path.rpartition("/")[2], send)
+        else:
+            text = f"The local host has no {scope['method']} {path}."
+            await answer(send, 404, text.encode(), TEXT)
+
+    async def _home(self, send: Send) -> None:
+        if not self._settings.shows_home_page:
+            await answer(send, 204)
+            return
+        items = "".join(f"<li>{html.escape(function.name)}</li>" for function in self._index.functions)
+        page = f"<!DOCTYPE html><title>Functions</title><h1>The app is up and running</h1><ul>{items}</ul>"
+        await answer(send, 200, page.encode(), "text/html")
+
+    async def _status(self, send: Send) -> None:
+        status: dict[str, object] = {
+            "id": "devhost",
+            "state": "Running",
+            "version": _VERSION,
+            "versionDetails": f"{_VERSION}+devhost",
+            "platformVersion": "",
+            "instanceId": "",
+            "computerName": "",
+            "processUptime": int((time.monotonic() - self._started_at) * 1000),
+            "functionAppContentEditingState": "Unknown",
+        }
+        if self._settings.extension_bundle:
+            status["extensionBundle"] = self._settings.extension_bundle
+        await _answer_json(send, status)
+
+    async def _ping(self, send: Send) -> None:
+        await answer(send, 200, headers=_NO_CACHE)
+
+    async def _functions(self, send: Send) -> None:
+        await _answer_json(send, [self._describe(function) for function in self._index.functions])
+
+    async def _function(self, name: str, send: Send) -> None:
+        found = next((function for function in self._index.functions if function.name.lower() == name), None)
+        if found is None:
+            await answer(send, 404)
+        else:
+            await _answer_json(send, self._describe(found))
+
+    def _describe(self, function: Function) -> Mapping[str, object]:
+        origin = f"https://{os.environ.get('WEBSITE_HOSTNAME', 'localhost')}"
+        return {
+            "name": function.name,
+            "script_root_path_href": None,
+            "script_href": f"{origin}/admin/vfs/{function.script}",
+            "config_href": None,
+            "test_data_href": f"{origin}/admin/vfs/{function.name}.dat",
+            "href": f"{origin}/admin/functions/{function.name}",
+            "invoke_url_template": self._invoke_url(function, origin),
+            "language": "python",
+            "config": {
+                "name": function.name,
+                "entryPoint": function.name,
+                "scriptFile": function.script,
+                "language": "python",
+                "functionDirectory": function.directory,
+                "bindings": function.bindings,
+            },
+            "files": None,
+            "test_data": "",
+            "isDisabled": function.is_disabled,
+            "isDirect": False,
+            "isProxy": False,
+        }
+
+    def _invoke_url(self, function: Function, origin: str) -> str | None:
+        if not isinstance(function.trigger, HttpTrigger):
+            return None
+        return f"{origin}/{displayed_route(function.trigger, self._settings.route_prefix)}"
+
+
+async def _answer_json(send: Send, content: object) -> None:
+    body = json.dumps(content, separators=(",", ":"), ensure_ascii=False, default=str)
+    await answer(send, 200, body.encode(), JSON)

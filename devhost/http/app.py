@@ -1,0 +1,56 @@
+"""Which endpoint answers a request: the host's own ones before the app's functions (host contract 2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from devhost.http.asgi import ASGIApp, Receive, Scope, Send, answer
+
+WEBHOOKS = "/runtime/webhooks"
+_WEBHOOK_VERBS = frozenset({"GET", "PUT", "POST", "DELETE", "OPTIONS"})
+
+
+class HostApp:
+    """The whole host as one ASGI app.
+
+    `webhooks` are the extensions under `/runtime/webhooks/<name>`; `rpc` is the durable client's own door, which the
+    real host opens on a second port.
+    """
+
+    def __init__(
+        self, functions: ASGIApp, admin: ASGIApp, webhooks: Mapping[str, ASGIApp], rpc: ASGIApp | None
+    ) -> None:
+        self._functions = functions
+        self._admin = admin
+        self._webhooks = webhooks
+        self._rpc = rpc
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; connections that are not HTTP are left alone."""
+        if scope["type"] != "http":
+            return
+        first = scope["path"][1:].partition("/")[0].lower()
+        if first in ("", "admin"):
+            await self._answer_root(scope, receive, send)
+        elif first == "durabletask" and self._rpc is not None:
+            scope["root_path"] = "/durabletask"
+            await self._rpc(scope, receive, send)
+        elif first == "runtime" and scope["path"].lower().startswith(WEBHOOKS + "/"):
+            await self._answer_webhook(scope, receive, send)
+        else:
+            await self._functions(scope, receive, send)
+
+    async def _answer_root(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """`/` shows the home page to readers; with an empty route prefix, other verbs may be a function's."""
+        is_home = scope["path"] == "/" and scope["method"] == "GET"
+        endpoint = self._admin if is_home or scope["path"].lower().startswith("/admin") else self._functions
+        await endpoint(scope, receive, send)
+
+    async def _answer_webhook(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = scope["path"][len(WEBHOOKS) + 1 :].partition("/")[0]
+        webhook = self._webhooks.get(name.lower())
+        if webhook is None or (scope["method"] not in _WEBHOOK_VERBS):
+            await answer(send, 404)
+            return
+        scope["root_path"] = f"{WEBHOOKS}/{name}"
+        await webhook(scope, receive, send)

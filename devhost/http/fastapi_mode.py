@@ -1,0 +1,94 @@
+"""Functions on the FastAPI extension's types: Starlette requests in, responses and streams out (host contract 1.7).
+
+On the real host these requests pass through the worker's own web server, which is why they carry forwarding headers,
+and why a failed function is answered with a text and not, as in classic mode, with nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+
+from fastapi.encoders import jsonable_encoder
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from devhost.http.asgi import Message, RawHeaders, Receive, Scope, Send, header
+from devhost.http.routes import Match
+from devhost.invoke import Invoker
+from devhost.ports import FunctionFailedError
+
+logger = logging.getLogger(__name__)
+_ADDED = frozenset({b"x-ms-invocation-id", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto"})
+
+
+async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: Receive, send: Send) -> None:
+    """Run the function and send its response; a client that leaves cancels a stream's generator."""
+    invocation_id = str(uuid.uuid4())
+    scope["headers"] = _forwarded_headers(scope, invocation_id)
+    scope["path_params"] = dict(match.values)
+    try:
+        result = await invoker.call(match.function, Request(scope, receive), invocation_id)
+        response = _to_response(result)
+    except FunctionFailedError as error:
+        response = _failure(error)
+    except Exception:
+        logger.exception("Function '%s' returned what cannot be sent", match.function.name)
+        response = _internal_error()
+    await _send_response(response, scope, receive, send)
+
+
+def _forwarded_headers(scope: Scope, invocation_id: str) -> RawHeaders:
+    client = scope.get("client")
+    return [
+        *(pair for pair in scope["headers"] if pair[0] not in _ADDED),
+        (b"x-ms-invocation-id", invocation_id.encode()),
+        (b"x-forwarded-for", client[0].encode() if client else b""),
+        (b"x-forwarded-host", header(scope, b"host").encode("latin-1")),
+        (b"x-forwarded-proto", scope["scheme"].encode()),
+    ]
+
+
+def _to_response(result: object) -> Response:
+    if isinstance(result, Response):
+        return result
+    if result is None:
+        logger.error("An HTTP function returned None; it must return a response")
+        return _internal_error()
+    return JSONResponse(jsonable_encoder(result))
+
+
+def _failure(error: FunctionFailedError) -> Response:
+    cause = error.__cause__
+    if isinstance(cause, HTTPException):
+        return JSONResponse({"detail": cause.detail}, status_code=cause.status_code, headers=cause.headers)
+    return _internal_error()
+
+
+def _internal_error() -> Response:
+    return PlainTextResponse("Internal Server Error", status_code=500)
+
+
+async def _send_response(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send the response; a stream that fails after its first chunk just ends, as on the real host."""
+    started = False
+    has_length = False
+
+    async def send_noting_start(message: Message) -> None:
+        nonlocal started, has_length
+        if message["type"] == "http.response.start":
+            started = True
+            has_length = any(name == b"content-length" for name, _ in message["headers"])
+        await send(message)
+
+    try:
+        await response(scope, receive, send_noting_start)
+    except Exception:
+        logger.exception("A response failed while it was sent")
+        if has_length:
+            raise
+        if started:
+            await send({"type": "http.response.body", "body": b""})
+        else:
+            await _internal_error()(scope, receive, send)

@@ -1,0 +1,76 @@
+"""The endpoint of the app's own HTTP functions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from devhost.http.asgi import Message, Receive, Scope, Send, answer
+from devhost.http.body import BodyTooLargeError, ClientLeftError, limited
+from devhost.http.paths import BadPathError, clean_path
+from devhost.http.routes import Match, RouteTable
+from devhost.invoke import Invoker
+from devhost.settings import HostSettings
+from devhost.signature import HttpStyle
+
+Answer = Callable[[Match, Invoker, Scope, Receive, Send], Awaitable[None]]
+
+
+class FunctionsEndpoint:
+    """Finds the function for a request and has it answered in the style of its annotation; 404 when there is none."""
+
+    def __init__(self, routes: RouteTable, invoker: Invoker, settings: HostSettings) -> None:
+        self._routes = routes
+        self._invoker = invoker
+        self._body_limit_bytes = settings.body_limit_bytes
+        self._custom_headers = [(name.encode(), value.encode()) for name, value in settings.custom_headers]
+        self._answers = _load_answers(routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if self._custom_headers:
+            send = self._with_custom_headers(send)
+        try:
+            match = self._routes.match(scope["method"], clean_path(scope["raw_path"]))
+        except BadPathError:
+            await answer(send, 400)
+            return
+        if match is None or match.function.http_style is None:
+            await answer(send, 404)
+            return
+        await self._run(match, scope, receive, send)
+
+    async def _run(self, match: Match, scope: Scope, receive: Receive, send: Send) -> None:
+        assert match.function.http_style is not None
+        answer_request = self._answers[match.function.http_style]
+        try:
+            within_limit = limited(scope, receive, self._body_limit_bytes)
+            await answer_request(match, self._invoker, scope, within_limit, send)
+        except BodyTooLargeError:
+            await answer(send, 500, headers=[("connection", "close")])
+        except ClientLeftError:
+            return
+
+    def _with_custom_headers(self, send: Send) -> Send:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message["headers"]}
+                added = [pair for pair in self._custom_headers if pair[0] not in present]
+                message = {**message, "headers": [*message["headers"], *added]}
+            await send(message)
+
+        return send_with_headers
+
+
+def _load_answers(routes: RouteTable) -> Mapping[HttpStyle, Answer]:
+    """Import what the app uses only: an app of classic functions need not have FastAPI installed."""
+    answers: dict[HttpStyle, Answer] = {}
+    styles = {route.function.http_style for route in routes.routes}
+    if "classic" in styles:
+        from devhost.http import classic
+
+        answers["classic"] = classic.answer_request
+    if "fastapi" in styles:
+        from devhost.http import fastapi_mode
+
+        answers["fastapi"] = fastapi_mode.answer_request
+    return answers

@@ -1,0 +1,60 @@
+"""What start-up prints: the address, each function with its route, and the first request to try."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from devhost.bindings import HttpTrigger
+from devhost.hosted_app import HostedApp
+from devhost.http.app import WEBHOOKS
+from devhost.http.display import displayed_route
+from devhost.index import Function
+
+_PARAMETER = re.compile(r"\{\*{0,2}([^=?{}]+)(?:=[^{}?]*)?\??\}")
+
+
+def describe_functions(app: HostedApp, origin: str) -> Iterable[str]:
+    """Return the lines of the function list, in Core Tools' shape, which tools parse (host contract 2.5)."""
+    yield "Functions:"
+    yield ""
+    for function in app.index.functions:
+        reason = f" ({function.not_run})" if function.not_run else ""
+        yield f"\t{function.name}: {_describe(app, function, origin)}{reason}"
+    if not app.index.functions:
+        yield f"\tnone: {app.settings.script} declares no functions"
+
+
+def _describe(app: HostedApp, function: Function, origin: str) -> str:
+    if not isinstance(function.trigger, HttpTrigger):
+        return function.trigger_type
+    methods = f"[{','.join(sorted(function.trigger.methods))}] " if function.trigger.methods else ""
+    return f"{methods}{origin}/{displayed_route(function.trigger, app.settings.route_prefix)}"
+
+
+def describe_doors(app: HostedApp, origin: str) -> Iterable[str]:
+    """Return the lines that name the MCP endpoint and the first request to try, where the app has any."""
+    if app.tools:
+        names = ", ".join(tool.name for tool in app.tools.values())
+        yield ""
+        yield f"MCP: {origin}{WEBHOOKS}/mcp (tools: {names})"
+    request = _first_request(app, origin)
+    if request:
+        yield ""
+        yield f"Try: {request}"
+
+
+def _first_request(app: HostedApp, origin: str) -> str | None:
+    """Return a curl line for the first HTTP function, its parameters' names as their values."""
+    for function in app.index.running():
+        if isinstance(function.trigger, HttpTrigger):
+            path = _PARAMETER.sub(r"\1", displayed_route(function.trigger, app.settings.route_prefix))
+            return _curl(f"{origin}/{path}", function.trigger.methods)
+    return None
+
+
+def _curl(url: str, methods: frozenset[str] | None) -> str:
+    if methods is None or "GET" in methods:
+        return f"curl {url}"
+    method = "POST" if "POST" in methods else min(methods)
+    return f'curl -X {method} {url} -H "Content-Type: application/json" -d "{{}}"'

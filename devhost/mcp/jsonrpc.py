@@ -1,0 +1,96 @@
+"""JSON-RPC messages as the MCP extension reads and writes them (host contract 5.3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+INVALID_PARAMS = -32602
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+TRANSPORT_ERROR = -32000
+MessageId = str | int
+
+
+class UnreadableError(Exception):
+    """The body is no message that the extension can read; it answers an empty 500."""
+
+
+class EmptyMessageError(Exception):
+    """The body is the JSON value `null`, which the extension refuses with a message of its own."""
+
+
+class CallError(Exception):
+    """A request that is answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request that wants an answer. `params` is None when the message has none."""
+
+    id: MessageId
+    method: str
+    params: Mapping[str, object] | None
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A notification, or a client's answer to a request that the stateless server never sent."""
+
+
+def parse_message(body: bytes) -> Call | Notice:
+    """Return the message in the body; raise `UnreadableError` or `EmptyMessageError` for anything else."""
+    try:
+        message: object = json.loads(body)
+    except ValueError as error:
+        raise UnreadableError from error
+    if message is None:
+        raise EmptyMessageError
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise UnreadableError
+    if "id" not in message:
+        return _notification(message)
+    if not _is_id(message["id"]):
+        raise UnreadableError
+    if "method" not in message and ("result" in message or "error" in message):
+        return Notice()
+    return _call(message)
+
+
+def _notification(message: Mapping[str, object]) -> Notice:
+    if not isinstance(message.get("method"), str):
+        raise UnreadableError
+    return Notice()
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def _call(message: Mapping[str, object]) -> Call:
+    message_id, method, params = message["id"], message.get("method"), message.get("params")
+    if not isinstance(message_id, (str, int)) or not isinstance(method, str):
+        raise UnreadableError
+    if params is not None and not isinstance(params, dict):
+        raise UnreadableError
+    return Call(message_id, method, params)
+
+
+def result_message(message_id: MessageId, result: object) -> bytes:
+    """Return the answer to a call, its keys in the extension's order."""
+    return _encode({"result": result, "id": message_id, "jsonrpc": "2.0"})
+
+
+def error_message(message_id: MessageId, code: int, message: str) -> bytes:
+    """Return the error answer to a call; the id is empty when the refusal came before the message was read."""
+    return _encode({"error": {"code": code, "message": message}, "id": message_id, "jsonrpc": "2.0"})
+
+
+def _encode(message: Mapping[str, object]) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode()

@@ -1,0 +1,153 @@
+"""What host.json and the app settings tell the host, read and checked once at start-up (host contract 6.1, 6.3)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from devhost.errors import SettingsError
+from devhost.json_file import read_json_object, section
+
+FILE = "host.json"
+DEFAULT_TIMEOUT_SECONDS = 30 * 60.0
+DEFAULT_BODY_LIMIT_BYTES = 104_857_600
+LOG_LEVELS = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "information": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+    "none": logging.CRITICAL + 1,
+}
+_DURATION = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})")
+
+
+@dataclass(frozen=True)
+class McpServerSettings:
+    """How the MCP endpoint presents itself (host contract 5.1)."""
+
+    name: str = "Azure Functions MCP server"
+    version: str = "1.0.0"
+    instructions: str | None = None
+
+
+@dataclass(frozen=True)
+class HostSettings:
+    """Settings of one run of the host. `function_timeout_seconds` and `threads` are None for no limit of ours."""
+
+    folder: Path
+    script: str
+    route_prefix: str
+    function_timeout_seconds: float | None
+    threads: int | None
+    body_limit_bytes: int
+    custom_headers: tuple[tuple[str, str], ...]
+    only_functions: frozenset[str] | None
+    extension_bundle: Mapping[str, object] | None
+    log_level: int
+    durable_task: Mapping[str, object]
+    mcp: McpServerSettings
+    shows_home_page: bool
+
+    @property
+    def engine_folder(self) -> Path:
+        """The folder that holds the durable engine's files."""
+        return self.folder / ".devhost"
+
+
+def read_host_settings(folder: Path, environ: Mapping[str, str]) -> HostSettings:
+    """Return the settings of the app in the folder; raise `SettingsError` naming setting, value and accepted range."""
+    path = folder / FILE
+    if not path.exists():
+        raise SettingsError(f"There is no {FILE} in {folder}. Run the host in the folder of a Functions app.")
+    host = read_json_object(path)
+    if host.get("version") != "2.0":
+        raise SettingsError(f'{FILE}: "version" must be "2.0", but is {host.get("version")!r}.')
+    http = section(host, "extensions", "http", file=FILE)
+    return HostSettings(
+        folder=folder,
+        script=environ.get("PYTHON_SCRIPT_FILE_NAME") or "function_app.py",
+        route_prefix=_text(http, "extensions.http.routePrefix", "api").strip("/"),
+        function_timeout_seconds=_timeout_seconds(host.get("functionTimeout")),
+        threads=_count(environ, "PYTHON_THREADPOOL_THREAD_COUNT"),
+        body_limit_bytes=_count(environ, "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT") or DEFAULT_BODY_LIMIT_BYTES,
+        custom_headers=_custom_headers(http),
+        only_functions=_only_functions(host.get("functions")),
+        extension_bundle=section(host, "extensionBundle", file=FILE) or None,
+        log_level=_log_level(host),
+        durable_task=section(host, "extensions", "durableTask", file=FILE),
+        mcp=_mcp(section(host, "extensions", "mcp", file=FILE)),
+        shows_home_page=environ.get("AzureWebJobsDisableHomepage", "").lower() != "true",
+    )
+
+
+def is_disabled(function_name: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether the app setting `AzureWebJobs.<name>.Disabled` turns the function off."""
+    return environ.get(f"AzureWebJobs.{function_name}.Disabled", "").lower() in ("1", "true")
+
+
+def _text(content: Mapping[str, object], path: str, default: str) -> str:
+    value = content.get(path.rpartition(".")[2], default)
+    if isinstance(value, str):
+        return value
+    raise SettingsError(f"{FILE}: '{path}' must be a text, but is {value!r}.")
+
+
+def _timeout_seconds(value: object) -> float | None:
+    if value is None:
+        return DEFAULT_TIMEOUT_SECONDS
+    if value in ("-1", -1):
+        return None
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
+    total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    if total < 1:
+        raise SettingsError(f"{FILE}: 'functionTimeout' must be \"-1\" or hh:mm:ss from 00:00:01, but is {value!r}.")
+    return float(total)
+
+
+def _count(environ: Mapping[str, str], name: str) -> int | None:
+    value = environ.get(name, "")
+    if not value:
+        return None
+    if value.isascii() and value.isdigit() and int(value) >= 1:
+        return int(value)
+    raise SettingsError(f"The setting {name} must be a whole number from 1, but is {value!r}.")
+
+
+def _custom_headers(http: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    headers = http.get("customHeaders", {})
+    if isinstance(headers, Mapping) and all(isinstance(value, str) for value in headers.values()):
+        return tuple((name.lower(), value) for name, value in headers.items())
+    raise SettingsError(f"{FILE}: 'extensions.http.customHeaders' must map names to texts, but is {headers!r}.")
+
+
+def _only_functions(value: object) -> frozenset[str] | None:
+    if value is None:
+        return None
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
+        return frozenset(name.upper() for name in value)
+    raise SettingsError(f"{FILE}: 'functions' must be a list of function names, but is {value!r}.")
+
+
+def _log_level(host: Mapping[str, object]) -> int:
+    levels = section(host, "logging", "logLevel", file=FILE)
+    value = _text(levels, "logging.logLevel.default", "Information")
+    level = LOG_LEVELS.get(value.lower())
+    if level is None:
+        raise SettingsError(f"{FILE}: 'logging.logLevel.default' is {value!r}; use one of {', '.join(LOG_LEVELS)}.")
+    return level
+
+
+def _mcp(content: Mapping[str, object]) -> McpServerSettings:
+    default = McpServerSettings()
+    instructions = _text(content, "extensions.mcp.instructions", "")
+    return McpServerSettings(
+        name=_text(content, "extensions.mcp.serverName", default.name),
+        version=_text(content, "extensions.mcp.serverVersion", default.version),
+        instructions=instructions or None,
+    )
