@@ -1,0 +1,121 @@
+"""What can be asked of a conversation and how the next one is made of it. Every change is a new value.
+
+Kinds are compared with `type(x) is`: models have no subclasses, and pydantic's `isinstance` is slow to say no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from state.contents import ErrorContent, TextContent
+from state.models import Conversation, Entry, RequestEntry, ResponseEntry
+from state.python_values import from_json_value, to_json_value
+from state.versions import version_after_change
+
+LEDGER_SIZE: Final = 256
+UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
+_HOST: Final = "durableAgentHost"  # under data.extensionData, which the other packages keep
+_SESSION: Final = "agentSession"
+
+
+def append_turn(conversation: Conversation, request: RequestEntry, response: ResponseEntry) -> Conversation:
+    """Return the conversation with one more turn, and the response's run in the ledger. Entries are shared."""
+    history = [*conversation.data.conversation_history, request, response]
+    run_ids = [*_applied_ids(conversation), response.correlation_id][-LEDGER_SIZE:]
+    return _changed(conversation, history, {_HOST: {**_host(conversation), "applied": run_ids}})
+
+
+def forget(conversation: Conversation) -> Conversation:
+    """Return the conversation after a reset: no entries, no session state, the next generation, the same ledger."""
+    host = {**_host(conversation), "generation": generation(conversation) + 1}
+    return _changed(conversation, [], {_HOST: host, _SESSION: None})
+
+
+def generation(conversation: Conversation) -> int:
+    """Return how often the conversation was forgotten."""
+    number = _host(conversation).get("generation", 0)
+    return number if type(number) is int else 0  # another writer's value: as good as none
+
+
+def applied(conversation: Conversation, run_id: str) -> bool:
+    """Tell whether the run has had its place in the conversation: in the ledger, or still there to be seen."""
+    return run_id in _applied_ids(conversation) or response_of(conversation, run_id) is not None
+
+
+def response_of(conversation: Conversation, run_id: str) -> ResponseEntry | None:
+    """Return the newest response entry of the run, or None."""
+    for entry in reversed(conversation.data.conversation_history):
+        if type(entry) is ResponseEntry and entry.correlation_id == run_id:
+            return entry
+    return None
+
+
+def message_count(conversation: Conversation) -> int:
+    """Return the number of messages in all requests and responses."""
+    return sum(len(entry.messages) for entry in exchanges(conversation))
+
+
+def exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEntry]:
+    """Iterate over the entries of known kind, in their order."""
+    for entry in conversation.data.conversation_history:
+        if type(entry) is ResponseEntry or type(entry) is RequestEntry:
+            yield entry
+
+
+def is_unanswered(entry: ResponseEntry) -> bool:
+    """Tell whether the entry records a run without an answer.
+
+    Our entries say so by `status`; other packages' by holding nothing but errors.
+    """
+    if entry.status is not None:
+        return entry.status in UNANSWERED
+    contents = [content for message in entry.messages for content in message.contents]
+    return bool(contents) and all(type(content) is ErrorContent for content in contents)
+
+
+def response_text(entry: ResponseEntry) -> str:
+    """Return the text of the entry's messages, joined by a blank line; messages without text are left out."""
+    texts = (
+        "".join(content.text or "" for content in message.contents if type(content) is TextContent)
+        for message in entry.messages
+    )
+    return "\n\n".join(text for text in texts if text)
+
+
+def session_state(conversation: Conversation) -> dict[str, Any] | None:
+    """Return what context providers left behind after the last run, in serialized form, or None."""
+    value = (conversation.data.extension_data or {}).get(_SESSION)
+    return from_json_value(value) if isinstance(value, dict) else None
+
+
+def with_session_state(conversation: Conversation, value: dict[str, Any] | None) -> Conversation:
+    """Return the conversation with this session state; None or an empty one removes it."""
+    return _changed(
+        conversation, conversation.data.conversation_history, {_SESSION: to_json_value(value) if value else None}
+    )
+
+
+def _changed(conversation: Conversation, history: list[Entry], extension: dict[str, Any]) -> Conversation:
+    """Return a copy with these entries and extension properties; a property that is None is removed."""
+    merged = {**(conversation.data.extension_data or {}), **extension}
+    kept = {key: value for key, value in merged.items() if value is not None or key not in extension}
+    update: dict[str, Any] = {"conversation_history": history}
+    if kept or conversation.data.extension_data is not None:
+        update["extension_data"] = kept
+    return conversation.model_copy(
+        update={
+            "schema_version": version_after_change(conversation.schema_version),
+            "data": conversation.data.model_copy(update=update),
+        }
+    )
+
+
+def _host(conversation: Conversation) -> dict[str, Any]:
+    value = (conversation.data.extension_data or {}).get(_HOST)
+    return value if isinstance(value, dict) else {}
+
+
+def _applied_ids(conversation: Conversation) -> list[str]:
+    value = _host(conversation).get("applied")
+    return value if isinstance(value, list) else []
