@@ -1,0 +1,73 @@
+"""Every setting that the deployed code reads is found by a reader: in the template with its default, and in docs/."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents.models import create_chat_client
+from agents.offline import OfflineChatClient
+from hosting.settings import Settings, read_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOYED = [ROOT / "function_app.py", *(ROOT / "agents").rglob("*.py"), *(ROOT / "hosting").rglob("*.py")]
+SETTING = re.compile(r"(AGENT|OPENAI|AZURE_OPENAI)(_[A-Z]+)+")
+PLATFORM = {
+    "AzureWebJobsStorage",
+    "FUNCTIONS_WORKER_RUNTIME",
+    "PYTHON_ENABLE_INIT_INDEXING",
+    "PYTHON_THREADPOOL_THREAD_COUNT",
+}
+
+
+def template_values() -> dict[str, str]:
+    values: dict[str, str] = json.loads((ROOT / "local.settings.json.template").read_text())["Values"]
+    return values
+
+
+def settings_in_code() -> set[str]:
+    return {text for path in DEPLOYED for text in texts_in(path) if SETTING.fullmatch(text)}
+
+
+def texts_in(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return (value for value in constants if isinstance(value, str))
+
+
+def environment_reads(path: Path) -> Iterator[str]:
+    """The literal names that `path` asks an environment for, by index or by get."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Subscript | ast.Call):
+            asked = node.value if isinstance(node, ast.Subscript) else node.func
+            key = node.slice if isinstance(node, ast.Subscript) else next(iter(node.args), None)
+            if re.search(r"\benviron\b|\bgetenv\b", ast.unparse(asked)) and isinstance(key, ast.Constant):
+                yield str(key.value)
+
+
+@pytest.mark.behaviour("template.settings-documented")
+def test_the_template_lists_every_setting_of_the_code_and_nothing_that_nobody_reads() -> None:
+    """Both directions: a setting left out could not be found, one too many would do nothing."""
+    assert set(template_values()) == settings_in_code() | PLATFORM
+
+
+@pytest.mark.behaviour("template.settings-documented")
+def test_a_table_in_docs_has_a_row_for_every_setting() -> None:
+    """A row begins with the setting's name in backquotes."""
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+
+    assert settings_in_code() - set(re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE)) == set()
+
+
+def test_no_setting_is_read_past_the_names_that_this_test_knows() -> None:
+    """A literal in an environment read is one of the settings above, not a name from nowhere."""
+    assert {name for path in DEPLOYED for name in environment_reads(path)} - settings_in_code() - PLATFORM == set()
+
+
+def test_the_template_changes_nothing() -> None:
+    """With the template's values the app is as with none: offline, and with the library's defaults."""
+    assert read_settings(template_values()) == Settings()
+    assert isinstance(create_chat_client(template_values()), OfflineChatClient)
