@@ -10,6 +10,7 @@ from agent_framework import AgentSession, HistoryProvider, Message, SupportsAgen
 from hosting.errors import ConfigurationError
 
 SOURCE_ID = "durable_thread"
+_ATTRIBUTION = {"source_id": SOURCE_ID, "source_type": "ThreadHistory"}
 
 
 class ThreadSession(AgentSession):
@@ -31,9 +32,15 @@ class ThreadHistory(HistoryProvider):
         return []
 
     async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
-        """Put the thread's messages before the run's own."""
+        """Put the thread's messages before the run's own.
+
+        They were made for this run alone, so `extend_messages`, which copies each one, would only cost time that grows
+        with the thread; the mark it leaves on a message is set here.
+        """
         if isinstance(session, ThreadSession) and session.history:
-            context.extend_messages(self, session.history)
+            for message in session.history:
+                message.additional_properties.setdefault("_attribution", _ATTRIBUTION)
+            context.context_messages[self.source_id] = list(session.history)
 
     async def save_messages(
         self,
