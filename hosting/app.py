@@ -14,6 +14,7 @@ from agent_framework import SupportsAgentRun
 
 from hosting.entity import AgentEntity
 from hosting.errors import ConfigurationError
+from hosting.functions.classic import adapt_classic_handler
 from hosting.functions.entity import register_entity
 from hosting.functions.health import register_health
 from hosting.functions.http import register_agent, register_shared
@@ -77,6 +78,13 @@ class AgentFunctionApp(df.DFApp):
     def agents(self) -> dict[str, SupportsAgentRun]:
         """The registered agents by name."""
         return {planned.name: planned.agent for planned in self._plan.agents.values()}
+
+    def get_functions(self) -> list[Any]:
+        """Return the functions for the worker to index, the user's own classic HTTP handlers adapted."""
+        functions: list[Any] = super().get_functions()
+        for function in functions:
+            adapt_classic_handler(function)
+        return functions
 
     def add_agent(
         self,
