@@ -1,7 +1,7 @@
 """The user's own classic routes (`func.HttpRequest` in, `func.HttpResponse` out) beside ours.
 
-An app that imports the FastAPI extension, as this library does, gets FastAPI requests for every HTTP trigger it has
-(the worker decides per app, not per function). So a handler that was written for the classic types is wrapped: it is given
+An app that imports the FastAPI extension, as this library does, gets FastAPI requests for each HTTP trigger it has
+(the worker decides per app, not per function). So a handler that was written for the classic types is wrapped: it gets
 the request it expects, and its answer is turned into the one that the worker expects.
 """
 

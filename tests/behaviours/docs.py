@@ -1,0 +1,6 @@
+"""What the documentation promises of itself."""
+
+BEHAVIOURS = {
+    "docs.error-codes": "Every error code stands in docs/http-api.md with its status, and no other.",
+    "docs.fields-and-routes": "Every field, header and route stands in docs/http-api.md.",
+}
