@@ -1,0 +1,192 @@
+"""What clients ask of the engine: start, tell, stop, look at, forget. Outcomes are types; HTTP is another module's job.
+
+Whatever changes an instance is a message to it. The checks before it ("is it still running?") are made one at a time
+per instance; an instance that ends between check and delivery drops the message, as on the real host.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from devhost.durable import events
+from devhost.durable.clock import Clock
+from devhost.durable.gates import Gates
+from devhost.durable.intake import new_orchestration
+from devhost.durable.ledger import Ledger
+from devhost.durable.records import (
+    Entity,
+    EntityId,
+    EventMessage,
+    History,
+    Operation,
+    Orchestration,
+    Outgoing,
+    Status,
+    Step,
+    entity_target,
+    orchestration_target,
+)
+from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """It is durable and will happen; `instance_id` names the instance that it is about."""
+
+    instance_id: str
+
+
+@dataclass(frozen=True)
+class NotFound:
+    """There is no such instance."""
+
+
+@dataclass(frozen=True)
+class WrongStatus:
+    """The instance's status does not allow it."""
+
+    status: Status
+
+
+@dataclass(frozen=True)
+class Purged:
+    """So many instances were forgotten."""
+
+    count: int
+
+
+Outcome = Accepted | NotFound | WrongStatus
+
+
+class TaskHub:
+    """The instances and entities of one app, as its clients see them."""
+
+    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._gates = Gates()
+
+    async def start(self, name: str, instance_id: str | None, given: str | None) -> Accepted | WrongStatus:
+        """Begin an orchestration; an instance of that id that has ended is replaced, a live one refuses."""
+        instance_id = instance_id or uuid.uuid4().hex
+        return await self._start(name, instance_id, given, execution_id=str(uuid.uuid4()))
+
+    async def restart(self, instance_id: str, with_new_id: bool) -> Outcome:
+        """Begin an instance of the same name and input, under a new id or, once it has ended, under its own."""
+        stored = await self._ledger.orchestration(instance_id)
+        if stored is None:
+            return NotFound()
+        old = stored.instance
+        new_id = uuid.uuid4().hex if with_new_id else instance_id
+        return await self._start(old.name, new_id, old.input, execution_id=uuid.uuid4().hex, is_restart=True)
+
+    async def raise_event(self, instance_id: str, name: str, given: str) -> Outcome:
+        """Tell a live instance of an event; `given` is JSON text."""
+        return await self._tell(
+            instance_id, events.EventRaised(timestamp=self._clock.now(), name=name, input=given), _is_live
+        )
+
+    async def terminate(self, instance_id: str, reason: str | None) -> Outcome:
+        """End a live instance."""
+        return await self._tell(
+            instance_id, events.ExecutionTerminated(timestamp=self._clock.now(), input=reason), _is_live
+        )
+
+    async def suspend(self, instance_id: str, reason: str | None) -> Outcome:
+        """Make a live instance pause that does not pause yet."""
+        return await self._tell(
+            instance_id,
+            events.ExecutionSuspended(timestamp=self._clock.now(), reason=reason),
+            lambda status: _is_live(status) and status is not Status.SUSPENDED,
+        )
+
+    async def resume(self, instance_id: str, reason: str | None) -> Outcome:
+        """Make a paused instance go on."""
+        return await self._tell(
+            instance_id,
+            events.ExecutionResumed(timestamp=self._clock.now(), reason=reason),
+            lambda status: status is Status.SUSPENDED,
+        )
+
+    async def signal(self, entity_id: EntityId, operation: str, given: str | None) -> None:
+        """Send an operation to an entity; `given` is JSON text. Returns when it is durable."""
+        body = Operation(str(uuid.uuid4()), operation, given)
+        await self._ledger.commit(Step(produced=self._ledger.address([Outgoing(entity_target(entity_id), body)])))
+
+    async def purge(self, instance_id: str) -> Purged | NotFound | WrongStatus:
+        """Forget an instance that has ended."""
+        async with self._gates.pass_through(instance_id):
+            stored = await self._ledger.orchestration(instance_id)
+            if stored is None:
+                return NotFound()
+            if not stored.instance.status.is_terminal:
+                return WrongStatus(stored.instance.status)
+            await self._ledger.commit(Step(forgotten=(orchestration_target(instance_id),)))
+            return Purged(1)
+
+    async def purge_entity(self, entity_id: EntityId) -> Purged:
+        """Forget an entity and what waits for it."""
+        if await self._ledger.entity(entity_id) is None:
+            return Purged(0)
+        await self._ledger.commit(Step(forgotten=(entity_target(entity_id),)))
+        return Purged(1)
+
+    async def purge_ended(self, wanted: InstanceFilter) -> Purged:
+        """Forget the instances that the filter names and that have ended; entities and live instances stay."""
+        found = await self._ledger.list_orchestrations(wanted)
+        outcomes = [await self.purge(instance.instance_id) for instance in found if instance.status.is_terminal]
+        return Purged(sum(outcome.count for outcome in outcomes if isinstance(outcome, Purged)))
+
+    async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
+        return await self._ledger.orchestration(instance_id)
+
+    async def entity(self, entity_id: EntityId) -> Entity | None:
+        return await self._ledger.entity(entity_id)
+
+    async def list_orchestrations(self, wanted: InstanceFilter, first_id: str, limit: int) -> Sequence[Orchestration]:
+        return await self._ledger.list_orchestrations(wanted, first_id, limit)
+
+    async def list_entities(self, prefix: str, first_id: str, limit: int) -> Sequence[Entity]:
+        return await self._ledger.list_entities(prefix, first_id, limit)
+
+    async def _start(
+        self, name: str, instance_id: str, given: str | None, execution_id: str, is_restart: bool = False
+    ) -> Accepted | WrongStatus:
+        async with self._gates.pass_through(instance_id):
+            known = await self._ledger.orchestration(instance_id)
+            if known is not None and not known.instance.status.is_terminal:
+                return WrongStatus(known.instance.status)
+            start = events.ExecutionStarted(
+                timestamp=self._clock.now(),
+                instance_id=instance_id,
+                execution_id=execution_id,
+                name=name,
+                input=given,
+                generation=0 if known is None or is_restart else 1,
+            )
+            outgoing = Outgoing(orchestration_target(instance_id), EventMessage(start, execution_id))
+            step = Step(orchestration=new_orchestration(start), history=History(is_new=True))
+            await self._ledger.commit(replace(step, produced=self._ledger.address([outgoing])))
+            return Accepted(instance_id)
+
+    async def _tell(
+        self,
+        instance_id: str,
+        event: events.Event,
+        is_allowed: Callable[[Status], bool],
+    ) -> Outcome:
+        async with self._gates.pass_through(instance_id):
+            stored = await self._ledger.orchestration(instance_id)
+            if stored is None:
+                return NotFound()
+            if not is_allowed(stored.instance.status):
+                return WrongStatus(stored.instance.status)
+            outgoing = Outgoing(orchestration_target(instance_id), EventMessage(event))
+            await self._ledger.commit(Step(produced=self._ledger.address([outgoing])))
+            return Accepted(instance_id)
+
+
+def _is_live(status: Status) -> bool:
+    return not status.is_terminal

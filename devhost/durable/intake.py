@@ -1,0 +1,78 @@
+"""Which of the messages that wait for an instance are for it, and what becomes of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from devhost.durable.events import ChildFailed, Event, ExecutionStarted
+from devhost.durable.records import EventMessage, Orchestration, Outgoing, Status, orchestration_target
+
+
+@dataclass(frozen=True)
+class Intake:
+    """The instance that the next episode is for, None when nobody is there; a `is_new` one has no past."""
+
+    orchestration: Orchestration | None
+    events: tuple[Event, ...] = ()
+    refusals: tuple[Outgoing, ...] = ()
+    is_new: bool = False
+
+
+def take_in(known: Orchestration | None, messages: Sequence[EventMessage]) -> Intake:
+    """Sort the messages: a start replaces an instance that has ended, everything else needs a live one.
+
+    Messages for another execution, and for an instance that ended or never was, are dropped. A sub-orchestration whose
+    explicit id is taken by a live instance is refused to its parent, where the real host would leave it hanging.
+    """
+    current, is_new = known, False
+    refusals: list[Outgoing] = []
+    for message in messages:
+        if not isinstance(message.event, ExecutionStarted) or _is_start_of(current, message.event):
+            continue
+        if current is None or current.status.is_terminal:
+            current, is_new = new_orchestration(message.event), True
+        else:
+            refusals += _refuse(message.event, current)
+    if current is None or current.status.is_terminal:
+        return Intake(None, refusals=tuple(refusals))
+    events = tuple(message.event for message in messages if _is_for(current, message))
+    return Intake(current, events, tuple(refusals), is_new)
+
+
+def new_orchestration(start: ExecutionStarted) -> Orchestration:
+    """Return the record of an instance whose first episode is still to come."""
+    return Orchestration(
+        instance_id=start.instance_id,
+        name=start.name,
+        execution_id=start.execution_id,
+        status=Status.PENDING,
+        input=start.input,
+        created_at=start.timestamp,
+        updated_at=start.timestamp,
+        parent=start.parent,
+    )
+
+
+def _is_start_of(current: Orchestration | None, start: ExecutionStarted) -> bool:
+    return current is not None and current.execution_id == start.execution_id
+
+
+def _is_for(current: Orchestration, message: EventMessage) -> bool:
+    if isinstance(message.event, ExecutionStarted):
+        return message.event.execution_id == current.execution_id
+    return message.execution_id in (None, current.execution_id)
+
+
+def _refuse(start: ExecutionStarted, current: Orchestration) -> list[Outgoing]:
+    parent = start.parent
+    if parent is None:
+        return []
+    failed = ChildFailed(
+        timestamp=start.timestamp,
+        task_id=parent.task_id,
+        reason=f"An Orchestration instance with the ID {start.instance_id} and the status {current.status.value} "
+        "already exists.",
+        details=None,
+    )
+    return [Outgoing(orchestration_target(parent.instance_id), EventMessage(failed, parent.execution_id))]

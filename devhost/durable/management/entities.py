@@ -1,0 +1,102 @@
+"""Entities over HTTP: signal, read, list, delete (host contract 4.3.5)."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from devhost.durable.compact import compact
+from devhost.durable.hub import TaskHub
+from devhost.durable.management import errors
+from devhost.durable.management.http import Reply, Request, text_reply
+from devhost.durable.management.paging import next_page, parse_moment, parse_page
+from devhost.durable.missing import FunctionNames, is_missing, missing_function
+from devhost.durable.records import Entity, EntityId
+from devhost.durable.timestamps import format_utc
+
+_FORBIDDEN = re.compile(r"[/\\#?\x00-\x1f\x7f]")
+
+
+class Entities:
+    """The handlers of `entities/`."""
+
+    def __init__(self, hub: TaskHub, names: FunctionNames) -> None:
+        self._hub = hub
+        self._names = names
+
+    async def signal(self, request: Request, name: str, key: str) -> Reply:
+        """Send an operation. JSON travels as it is, which Python entities read only when it is a string of JSON;
+        any other content is a text, which they decode: both as on the real host."""
+        refusal = self._refuse(name, key)
+        if refusal is not None:
+            return refusal
+        try:
+            given = _operation_input(request)
+        except ValueError as error:
+            return errors.refusal(400, f"Could not parse JSON content: {error}")
+        await self._hub.signal(EntityId.of(name, key), request.parameter("op") or "", given)
+        return Reply(202)
+
+    async def delete(self, request: Request, name: str, key: str) -> Reply:
+        """Signal the operation `delete`; what that does is the entity's business."""
+        refusal = self._refuse(name, key)
+        if refusal is not None:
+            return refusal
+        await self._hub.signal(EntityId.of(name, key), "delete", None)
+        return Reply(202)
+
+    async def read(self, request: Request, name: str, key: str) -> Reply:
+        """Answer the state's text as it is stored, however long; a deleted entity reads as null."""
+        entity = await self._hub.entity(EntityId.of(name, "" if key == "$" else key))
+        return Reply(404) if entity is None else text_reply(200, _state_of(entity))
+
+    async def list(self, request: Request, name: str | None) -> Reply:
+        page = parse_page(request)
+        if page.size < 0:
+            return errors.refusal(400, "One or more of the arguments submitted is incorrect", "top is negative")
+        prefix = f"@{name.lower()}@" if name else "@"
+        found = await self._hub.list_entities(prefix, page.first_id, page.size + 1)
+        with_state = request.flag("fetchstate")
+        earliest, latest = (parse_moment(request, f"lastoperationtime{end}") for end in ("from", "to"))
+        shown = [
+            entity
+            for entity in found[: page.size]
+            if (entity.exists or with_state)
+            and (earliest is None or entity.updated_at >= earliest)
+            and (latest is None or entity.updated_at <= latest)
+        ]
+        text = ",".join(_entry(entity, with_state) for entity in shown)
+        return text_reply(200, f"[{text}]", next_page([str(entity.id) for entity in found], page))
+
+    def _refuse(self, name: str, key: str) -> Reply | None:
+        if is_missing(self._names, "entity", name):
+            return errors.refusal(400, missing_function(self._names, "entity", name))
+        if _FORBIDDEN.search(key):
+            hint = "Entity keys must not contain /, \\, #, ?, or control characters."
+            return errors.refusal(400, f"entityKey (Parameter '{hint}')")
+        return None
+
+
+def _operation_input(request: Request) -> str | None:
+    if not request.body:
+        return None
+    text = request.body.decode()
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+        return compact(text)
+    json.loads(text)
+    return text.strip()
+
+
+def _state_of(entity: Entity) -> str:
+    return entity.state if entity.exists and entity.state else "null"
+
+
+def _entry(entity: Entity, with_state: bool) -> str:
+    head = compact(
+        {
+            "entityId": {"name": entity.id.name, "key": entity.id.key},
+            "lastOperationTime": format_utc(entity.updated_at),
+        }
+    )
+    state = _state_of(entity) if with_state else "null"
+    return f'{head[:-1]},"state":{state}}}'

@@ -1,0 +1,209 @@
+"""Orchestrations over HTTP: start, look at, tell, stop, forget (host contract 4.3.1 to 4.3.4)."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+from devhost.durable.binding import check_status_payload
+from devhost.durable.clock import Clock, sleep
+from devhost.durable.compact import recompact
+from devhost.durable.history import StatusView, entity_status, orchestration_status
+from devhost.durable.hub import Accepted, NotFound, Purged, TaskHub, WrongStatus
+from devhost.durable.management import errors
+from devhost.durable.management.http import Reply, Request, json_reply, text_reply
+from devhost.durable.management.paging import next_page, parse_filter, parse_moment, parse_page
+from devhost.durable.records import Entity, EntityId, Orchestration, Status
+
+_POLL_SECONDS = 1.0
+
+
+class Instances:
+    """The handlers of `orchestrators/` and `instances/`."""
+
+    def __init__(self, hub: TaskHub, hub_name: str, clock: Clock) -> None:
+        self._hub = hub
+        self._hub_name = hub_name
+        self._clock = clock
+
+    async def start(self, request: Request, name: str, instance_id: str | None) -> Reply:
+        try:
+            given = recompact(request.body.decode()) if request.body else None
+        except ValueError as error:
+            return errors.invalid_json(error)
+        outcome = await self._hub.start(name, instance_id, given)
+        if isinstance(outcome, WrongStatus):
+            return errors.already_exists(outcome)
+        waited = await self._wait(request, outcome.instance_id)
+        return waited or self._accepted(request, outcome.instance_id)
+
+    async def status(self, request: Request, instance_id: str) -> Reply:
+        stored = await self._hub.orchestration(instance_id)
+        view = _view(request)
+        if stored is None:
+            return await self._entity_as_instance(instance_id, view)
+        body = orchestration_status(stored.instance, view, stored.history)
+        return self._status_reply(request, stored.instance, body)
+
+    async def list(self, request: Request) -> Reply:
+        page, wanted = parse_page(request), parse_filter(request)
+        if page.size < 0:
+            return errors.refusal(400, "One or more of the arguments submitted is incorrect", "top is negative")
+        found: list[Orchestration | Entity] = [
+            *await self._hub.list_orchestrations(wanted, page.first_id, page.size + 1)
+        ]
+        if not wanted.statuses or Status.RUNNING in wanted.statuses:
+            entities = await self._hub.list_entities(wanted.prefix, page.first_id, page.size + 1)
+            earliest, latest = wanted.created_from, wanted.created_to
+            found += [
+                entity
+                for entity in entities
+                if (earliest is None or entity.updated_at >= earliest)
+                and (latest is None or entity.updated_at <= latest)
+            ]
+        found.sort(key=_id_of)
+        view = StatusView(show_input=request.flag("showinput", default=True))
+        bodies = [_body(item, view) for item in found[: page.size]]
+        return json_reply(200, bodies, next_page([_id_of(item) for item in found], page))
+
+    async def raise_event(self, request: Request, instance_id: str, name: str) -> Reply:
+        if request.headers.get("content-type", "application/json").split(";")[0].strip() != "application/json":
+            return errors.refusal(400, "Only application/json request content is supported")
+        try:
+            given = recompact(request.body.decode())
+        except ValueError as error:
+            return errors.invalid_json(error)
+        outcome = await self._hub.raise_event(instance_id, name, given)
+        return Reply(202) if isinstance(outcome, Accepted) else errors.gone_or_missing(outcome)
+
+    async def terminate(self, request: Request, instance_id: str) -> Reply:
+        outcome = await self._hub.terminate(instance_id, request.parameter("reason"))
+        return Reply(202) if isinstance(outcome, Accepted) else errors.gone_or_missing(outcome)
+
+    async def suspend(self, request: Request, instance_id: str) -> Reply:
+        outcome = await self._hub.suspend(instance_id, request.parameter("reason"))
+        return self._paused_or_not("suspend", instance_id, outcome)
+
+    async def resume(self, request: Request, instance_id: str) -> Reply:
+        outcome = await self._hub.resume(instance_id, request.parameter("reason"))
+        return self._paused_or_not("resume", instance_id, outcome)
+
+    async def rewind(self, request: Request, instance_id: str) -> Reply:
+        stored = await self._hub.orchestration(instance_id)
+        if stored is None:
+            return json_reply(404, f'No orchestration with instance ID "${instance_id}" found.')
+        if stored.instance.status is not Status.FAILED:
+            status = stored.instance.status.value
+            return json_reply(
+                412,
+                f'This orchestration has status {status}, but only orchestrations in the "Failed" state '
+                'can be rewound.',
+            )
+        return json_reply(501, "This local host cannot rewind yet. Restart the instance: it runs again from its input.")
+
+    async def restart(self, request: Request, instance_id: str) -> Reply:
+        with_new_id = request.flag("restartwithnewinstanceid", default=True)
+        outcome = await self._hub.restart(instance_id, with_new_id)
+        match outcome:
+            case Accepted(new_id):
+                return self._accepted(request, new_id)
+            case WrongStatus():
+                return errors.already_exists(outcome, "A non-terminal instance with this instance ID already exists.")
+            case NotFound():
+                return errors.refusal(400, "InstanceId does not match a valid orchestration instance.")
+
+    async def purge(self, request: Request, instance_id: str) -> Reply:
+        outcome = await self._hub.purge(instance_id)
+        if isinstance(outcome, NotFound) and _is_entity_id(instance_id):
+            outcome = await self._hub.purge_entity(EntityId.parse(instance_id))
+        match outcome:
+            case Purged(count):
+                return json_reply(200, {"instancesDeleted": count})
+            case WrongStatus(status):
+                return json_reply(
+                    412,
+                    "Only orchestrations in a terminal state can be purged, but the orchestration with instance ID "
+                    f"{instance_id} has status {status.value}",
+                )
+            case NotFound():
+                return Reply(404)
+
+    async def purge_many(self, request: Request) -> Reply:
+        """Forget what has ended. The real host forgets everything when asked for a status that is no end: a trap."""
+        if parse_moment(request, "createdtimefrom") is None:
+            return json_reply(400, "Please provide value for 'createdTimeFrom' parameter.")
+        outcome = await self._hub.purge_ended(parse_filter(request))
+        return json_reply(200, {"instancesDeleted": outcome.count}) if outcome.count else Reply(404)
+
+    async def _entity_as_instance(self, instance_id: str, view: StatusView) -> Reply:
+        entity = await self._hub.entity(EntityId.parse(instance_id)) if _is_entity_id(instance_id) else None
+        return Reply(404) if entity is None else json_reply(202, entity_status(entity, view))
+
+    async def _wait(self, request: Request, instance_id: str) -> Reply | None:
+        """Return the reply of an instance that ends within the asked time; None when it does not, or none is asked."""
+        timeout = _seconds(request, "timeout")
+        if timeout is None:
+            return None
+        poll = _seconds(request, "pollinginterval") or _POLL_SECONDS
+        end = self._clock.now().timestamp() + timeout
+        while True:
+            stored = await self._hub.orchestration(instance_id)
+            if stored is not None and stored.instance.status.is_terminal:
+                return _waited_reply(stored.instance)
+            left = end - self._clock.now().timestamp()
+            if left <= 0:
+                return None
+            await sleep(self._clock, min(poll, left))
+
+    def _accepted(self, request: Request, instance_id: str) -> Reply:
+        payload = check_status_payload(request.origin, instance_id, quote(instance_id, safe="@:"), self._hub_name)
+        return json_reply(202, payload, {"Location": payload["statusQueryGetUri"], "Retry-After": "10"})
+
+    def _status_reply(self, request: Request, instance: Orchestration, body: dict[str, object]) -> Reply:
+        if not instance.status.is_terminal:
+            location = self._accepted(request, instance.instance_id).headers["Location"]
+            return json_reply(202, body, {"Location": location, "Retry-After": "5"})
+        is_failure = instance.status is Status.FAILED and request.flag("returninternalservererroronfailure")
+        return json_reply(500 if is_failure else 200, body)
+
+    def _paused_or_not(self, verb: str, instance_id: str, outcome: Accepted | NotFound | WrongStatus) -> Reply:
+        match outcome:
+            case Accepted():
+                return Reply(202)
+            case NotFound():
+                return Reply(404)
+            case WrongStatus():
+                return errors.wrong_state(verb, instance_id, outcome)
+
+
+def _view(request: Request) -> StatusView:
+    return StatusView(
+        show_input=request.flag("showinput", default=True),
+        show_history=request.flag("showhistory"),
+        show_history_output=request.flag("showhistoryoutput"),
+    )
+
+
+def _body(item: Orchestration | Entity, view: StatusView) -> dict[str, object]:
+    return entity_status(item, view) if isinstance(item, Entity) else orchestration_status(item, view)
+
+
+def _id_of(item: Orchestration | Entity) -> str:
+    return str(item.id) if isinstance(item, Entity) else item.instance_id
+
+
+def _is_entity_id(text: str) -> bool:
+    return text.startswith("@") and text.count("@") > 1
+
+
+def _waited_reply(instance: Orchestration) -> Reply:
+    if instance.status is Status.COMPLETED:
+        return text_reply(200, instance.output or "null")
+    return json_reply(200, orchestration_status(instance, StatusView()))
+
+
+def _seconds(request: Request, name: str) -> float | None:
+    try:
+        return float(json.loads(request.parameter(name) or ""))
+    except (TypeError, ValueError):
+        return None

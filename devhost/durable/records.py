@@ -1,0 +1,199 @@
+"""What the engine remembers: instances, entities, messages under way, and the step that changes them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from devhost.durable.events import Event, Parent
+
+
+class Status(Enum):
+    """An orchestration's runtime status, by its name on the wire; `number` is the protocol's (host contract 4.3.2)."""
+
+    RUNNING = "Running"
+    COMPLETED = "Completed"
+    CONTINUED_AS_NEW = "ContinuedAsNew"
+    FAILED = "Failed"
+    CANCELED = "Canceled"
+    TERMINATED = "Terminated"
+    PENDING = "Pending"
+    SUSPENDED = "Suspended"
+
+    @property
+    def number(self) -> int:
+        return list(Status).index(self)
+
+    @property
+    def is_terminal(self) -> bool:
+        return self in _TERMINAL
+
+
+_TERMINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELED, Status.TERMINATED})
+
+
+class TargetKind(Enum):
+    """Who receives a message."""
+
+    ORCHESTRATION = "orchestration"
+    ENTITY = "entity"
+    ACTIVITY = "activity"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One receiver; messages for one target are handled in order, by one invocation at a time.
+
+    The kind is part of it because an orchestration may be named like an entity (`@a@b`).
+    """
+
+    kind: TargetKind
+    id: str
+
+
+@dataclass(frozen=True)
+class EntityId:
+    """An entity's name, lower-cased as the protocol has it, and its key, whose case counts."""
+
+    name: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"@{self.name}@{self.key}"
+
+    @classmethod
+    def of(cls, name: str, key: str) -> EntityId:
+        """Return the id of the entity, whatever the case of its name."""
+        return cls(name.lower(), key)
+
+    @classmethod
+    def parse(cls, text: str) -> EntityId:
+        """Return the id that `@name@key` says; the key may hold further `@`. Raises ValueError for other texts."""
+        start, name, key = (*text.split("@", 2), "", "")[:3]
+        if start or not name or text.count("@") < 2:
+            raise ValueError(f"{text!r} is not an entity id such as @counter@key")
+        return cls.of(name, key)
+
+
+@dataclass(frozen=True)
+class Orchestration:
+    """One instance as its status shows it; `input`, `output` and `custom_status` are JSON texts.
+
+    `is_continued` says that the execution was begun by continue-as-new and has not had its first episode.
+    """
+
+    instance_id: str
+    name: str
+    execution_id: str
+    status: Status
+    input: str | None
+    created_at: datetime
+    updated_at: datetime
+    output: str | None = None
+    custom_status: str | None = None
+    parent: Parent | None = None
+    is_continued: bool = False
+
+
+@dataclass(frozen=True)
+class Entity:
+    """One entity's state, an opaque JSON text; a deleted entity stays as a record that does not exist."""
+
+    id: EntityId
+    exists: bool
+    state: str | None
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class EventMessage:
+    """A history event for an orchestration; for one execution only when `execution_id` is given."""
+
+    event: Event
+    execution_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation for an entity; `input` is JSON text (host contract 3.15). A caller waits when it is no signal."""
+
+    id: str
+    name: str
+    input: str | None
+    caller_id: str | None = None
+    caller_execution_id: str | None = None
+
+    @property
+    def is_signal(self) -> bool:
+        return self.caller_id is None
+
+
+@dataclass(frozen=True)
+class ActivityTask:
+    """One invocation of an activity, and where its result goes."""
+
+    name: str
+    input: str
+    task_id: int
+    caller_id: str
+    caller_execution_id: str
+
+
+Body = EventMessage | Operation | ActivityTask
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A message that is to be sent when the step commits; not before `due` when that is given."""
+
+    target: Target
+    body: Body
+    due: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message under way; `seq` rises in the order of sending, over restarts too."""
+
+    seq: int
+    target: Target
+    body: Body
+    due: datetime | None = None
+
+
+@dataclass(frozen=True)
+class History:
+    """A change of one instance's history: `events` go to the end, or replace it all when `is_new`."""
+
+    events: tuple[Event, ...] = ()
+    is_new: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """Everything that one piece of work changes; a store keeps all of it or nothing.
+
+    `consumed` are the seqs of handled messages, `silenced` a target whose waiting messages are dropped (those of
+    `produced` not), `forgotten` instances that vanish with all that belongs to them.
+    """
+
+    consumed: tuple[int, ...] = ()
+    orchestration: Orchestration | None = None
+    history: History = History()
+    entity: Entity | None = None
+    silenced: Target | None = None
+    forgotten: tuple[Target, ...] = ()
+    produced: tuple[Message, ...] = ()
+
+
+def orchestration_target(instance_id: str) -> Target:
+    return Target(TargetKind.ORCHESTRATION, instance_id)
+
+
+def entity_target(entity_id: EntityId) -> Target:
+    return Target(TargetKind.ENTITY, str(entity_id))
+
+
+def activity_target(task: ActivityTask) -> Target:
+    return Target(TargetKind.ACTIVITY, f"{task.caller_execution_id}:{task.task_id}")

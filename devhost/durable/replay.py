@@ -1,0 +1,344 @@
+"""The action interpreter: follows an orchestrator's actions over its history and says what is new (host contract 3.6).
+
+The SDK answers with everything it ever asked for and names no ids. Both sides count: every activity, timer,
+sub-orchestration and entity message takes the next number at the moment it is asked for, and history refers to it. So
+the interpreter runs the whole list again from the start, feeds it the history, and gives out the numbers as the SDK
+did. Requests that a scheduling event of the history confirms are old; the ones left over are new.
+
+It knows no clock, no store and no SDK. The same history and answer give the same result.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from devhost.durable import actions, events
+from devhost.durable.answers import OrchestratorAnswer
+from devhost.durable.missing import FunctionNames, is_missing, missing_function
+from devhost.durable.promises import Program, ProgramFailedError, Promise, all_of, any_of, follow, settled
+from devhost.durable.records import EntityId
+
+_REQUEST_IDS = uuid.UUID("6f0a4c0e-9b51-5f0c-8c53-0f6d1a8f0a11")
+
+
+class NonDeterministicError(Exception):
+    """The history has an event that the orchestrator, run again, did not ask for."""
+
+
+class RefusedActionError(Exception):
+    """An action that cannot be carried out; its message becomes the instance's failure."""
+
+
+@dataclass(frozen=True)
+class ScheduleTask:
+    id: int
+    name: str
+    input: str
+
+
+@dataclass(frozen=True)
+class SetTimer:
+    id: int
+    fire_at: datetime
+
+
+@dataclass(frozen=True)
+class CreateChild:
+    id: int
+    name: str
+    input: str
+    instance_id: str
+
+
+@dataclass(frozen=True)
+class SendOperation:
+    id: int
+    entity_id: EntityId
+    request_id: str
+    operation: str
+    input: str
+    is_signal: bool
+    due: datetime | None
+
+
+Command = ScheduleTask | SetTimer | CreateChild | SendOperation
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The orchestrator's code ended; `output` is JSON text."""
+
+    output: str | None
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The orchestrator's code failed."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class Continued:
+    """The orchestrator asked to begin anew with this input, JSON text."""
+
+    input: str
+
+
+Result = Returned | Raised | Continued
+
+
+class Replay:
+    """One run of an answer's actions over a history, event by event."""
+
+    def __init__(
+        self,
+        instance_id: str,
+        execution_id: str,
+        parent_id: str | None,
+        answer: OrchestratorAnswer,
+        names: FunctionNames,
+    ) -> None:
+        self.result: Result | None = None
+        self.next_id = 0
+        self.carried: list[events.EventRaised] = []
+        self._instance_id = instance_id
+        self._execution_id = execution_id
+        self._parent_id = parent_id
+        self._answer = answer
+        self._names = names
+        self._unconfirmed: dict[int, Command] = {}
+        self._open: dict[int, Promise] = {}
+        self._waiting: dict[str, list[Promise]] = {}
+        self._early_events: dict[str, int] = {}
+        self._continue_input: str | None = None
+        self._episode_start: datetime | None = None
+
+    @property
+    def new_commands(self) -> list[Command]:
+        """What no event of the history confirms, in the order of the ids."""
+        return list(self._unconfirmed.values())
+
+    @property
+    def has_open_work(self) -> bool:
+        """Say whether an activity, a timer or a sub-orchestration is still to end (host contract 3.7)."""
+        return bool(self._open)
+
+    def feed(self, event: events.Event) -> None:
+        """Let one event happen; raises `NonDeterministicError` when it confirms what was not asked for."""
+        feed = _FEED.get(type(event))
+        if feed is not None:
+            feed(self, event)
+
+    def _run(self) -> Program:
+        try:
+            for action in self._answer.actions:
+                yield self._issue(action)
+        except RefusedActionError as refusal:
+            self.result = Raised(str(refusal))
+            return
+        self.result = self._end()
+
+    def _end(self) -> Result | None:
+        if self._answer.error is not None:
+            return Raised(self._answer.error)
+        if not self._answer.is_done:
+            return None
+        if self._continue_input is not None:
+            return Continued(self._continue_input)
+        return Returned(self._answer.output)
+
+    def _issue(self, action: actions.Action) -> Promise:
+        return _ISSUE[type(action)](self, action)
+
+    def _take_id(self) -> int:
+        self.next_id += 1
+        return self.next_id - 1
+
+    def _ask(self, command: Command) -> Promise:
+        self._unconfirmed[command.id] = command
+        promise = self._open[command.id] = Promise()
+        return promise
+
+    def _call_activity(self, action: actions.CallActivity) -> Promise:
+        if is_missing(self._names, "activity", action.name):
+            raise RefusedActionError(missing_function(self._names, "activity", action.name))
+        return self._attempt(lambda: self._ask(ScheduleTask(self._take_id(), action.name, action.input)), action.retry)
+
+    def _call_child(self, action: actions.CallChild) -> Promise:
+        self._check_child(action)
+        return self._attempt(lambda: self._create_child(action), action.retry)
+
+    def _create_child(self, action: actions.CallChild) -> Promise:
+        number = self._take_id()
+        instance_id = action.instance_id or f"{self._execution_id}:{number}"
+        return self._ask(CreateChild(number, action.name, action.input, instance_id))
+
+    def _check_child(self, action: actions.CallChild) -> None:
+        if is_missing(self._names, "orchestrator", action.name):
+            raise RefusedActionError(missing_function(self._names, "orchestrator", action.name))
+        given = action.instance_id or ""
+        if given.startswith("@") or given in (self._instance_id, self._parent_id):
+            raise RefusedActionError(
+                f"The sub-orchestration's instance id '{given}' begins with '@' or is the id of the caller or of its "
+                "parent. Give it an id of its own."
+            )
+
+    def _attempt(self, ask: Callable[[], Promise], retry: actions.RetryOptions | None) -> Promise:
+        return ask() if retry is None else follow(self._retry(ask, retry))
+
+    def _retry(self, ask: Callable[[], Promise], retry: actions.RetryOptions) -> Program:
+        for attempt in range(retry.max_attempts):
+            has_failed = yield ask()
+            if not has_failed:
+                return
+            is_last = attempt + 1 == retry.max_attempts
+            # The SDK learns of the last failure only from one more timer, which fires at once (host contract 3.10).
+            yield self._set_timer(self._now() + (timedelta() if is_last else _interval(retry, attempt)))
+        raise ProgramFailedError
+
+    def _now(self) -> datetime:
+        if self._episode_start is None:
+            raise NonDeterministicError("the history does not begin with OrchestratorStarted")
+        return self._episode_start
+
+    def _set_timer(self, fire_at: datetime) -> Promise:
+        return self._ask(SetTimer(self._take_id(), fire_at))
+
+    def _create_timer(self, action: actions.CreateTimer) -> Promise:
+        promise = self._set_timer(action.fire_at)
+        if action.is_canceled:
+            self._open.pop(self.next_id - 1)
+            promise.settle(has_failed=True)
+        return promise
+
+    def _continue_as_new(self, action: actions.ContinueAsNew) -> Promise:
+        self._continue_input = action.input
+        return settled()
+
+    def _wait_for_event(self, action: actions.WaitForEvent) -> Promise:
+        return self._await_name(action.name)
+
+    def _await_name(self, name: str) -> Promise:
+        key = name.lower()
+        if self._early_events.get(key):
+            self._early_events[key] -= 1
+            return settled()
+        promise = Promise()
+        self._waiting.setdefault(key, []).append(promise)
+        return promise
+
+    def _call_entity(self, action: actions.CallEntity) -> Promise:
+        entity_id = _parse_entity_id(action.entity_id)
+        if is_missing(self._names, "entity", entity_id.name):
+            raise RefusedActionError(missing_function(self._names, "entity", entity_id.name))
+        number = self._take_id()
+        request_id = str(uuid.uuid5(_REQUEST_IDS, f"{self._execution_id}:{number}"))
+        self._unconfirmed[number] = SendOperation(
+            number, entity_id, request_id, action.operation, action.input, action.is_signal, action.due
+        )
+        return settled() if action.is_signal else self._await_name(request_id)
+
+    def _call_http(self, action: actions.CallHttp) -> Promise:
+        raise RefusedActionError(
+            f"call_http to {action.uri} is not supported by this local host. Make the request in an activity."
+        )
+
+    def _when_all(self, action: actions.WhenAll) -> Promise:
+        return all_of([self._issue(child) for child in action.actions])
+
+    def _when_any(self, action: actions.WhenAny) -> Promise:
+        return any_of([self._issue(child) for child in action.actions])
+
+    def _begin_episode(self, event: events.OrchestratorStarted) -> None:
+        self._episode_start = event.timestamp
+
+    def _start(self, _event: events.ExecutionStarted) -> None:
+        follow(self._run())
+
+    def _confirm(self, event: events.Event) -> None:
+        command = self._unconfirmed.pop(event.event_id, None)
+        if command is None or not _is_confirmed_by(command, event):
+            raise NonDeterministicError(f"the history has {event}, but the orchestrator asked for {command}")
+
+    def _succeed(self, event: events.TaskCompleted | events.ChildCompleted) -> None:
+        self._settle(event.task_id, has_failed=False)
+
+    def _fail(self, event: events.TaskFailed | events.ChildFailed) -> None:
+        self._settle(event.task_id, has_failed=True)
+
+    def _fire(self, event: events.TimerFired) -> None:
+        self._settle(event.timer_id, has_failed=False)
+
+    def _settle(self, number: int, has_failed: bool) -> None:
+        promise = self._open.pop(number, None)
+        if promise is not None:
+            promise.settle(has_failed)
+
+    def _raise_event(self, event: events.EventRaised) -> None:
+        if isinstance(self.result, Continued):
+            # Raised after continue-as-new was called: it is for the next execution (host contract 3.7).
+            self.carried.append(event)
+            return
+        key = event.name.lower()
+        waiting = self._waiting.get(key)
+        if waiting:
+            # The latest waiter is served first, in host and SDK (host contract 3.12).
+            waiting.pop().settle()
+        else:
+            self._early_events[key] = self._early_events.get(key, 0) + 1
+
+
+def _parse_entity_id(text: str) -> EntityId:
+    try:
+        return EntityId.parse(text)
+    except ValueError as error:
+        raise RefusedActionError(str(error)) from error
+
+
+def _interval(retry: actions.RetryOptions, attempt: int) -> timedelta:
+    interval = retry.first_interval * retry.backoff**attempt
+    return min(interval, retry.max_interval) if retry.max_interval else interval
+
+
+def _is_confirmed_by(command: Command, event: events.Event) -> bool:
+    match command, event:
+        case ScheduleTask(name=asked), events.TaskScheduled(name=told):
+            return asked.lower() == told.lower()
+        case CreateChild(name=asked), events.ChildCreated(name=told):
+            return asked.lower() == told.lower()
+        case (SetTimer(), events.TimerCreated()) | (SendOperation(), events.EventSent()):
+            return True
+    return False
+
+
+_ISSUE: Mapping[type[actions.Action], Callable[[Replay, Any], Promise]] = {
+    actions.CallActivity: Replay._call_activity,
+    actions.CallChild: Replay._call_child,
+    actions.ContinueAsNew: Replay._continue_as_new,
+    actions.CreateTimer: Replay._create_timer,
+    actions.WaitForEvent: Replay._wait_for_event,
+    actions.CallEntity: Replay._call_entity,
+    actions.CallHttp: Replay._call_http,
+    actions.WhenAll: Replay._when_all,
+    actions.WhenAny: Replay._when_any,
+}
+
+_FEED: Mapping[type[events.Event], Callable[[Replay, Any], None]] = {
+    events.OrchestratorStarted: Replay._begin_episode,
+    events.ExecutionStarted: Replay._start,
+    events.TaskScheduled: Replay._confirm,
+    events.TimerCreated: Replay._confirm,
+    events.ChildCreated: Replay._confirm,
+    events.EventSent: Replay._confirm,
+    events.TaskCompleted: Replay._succeed,
+    events.ChildCompleted: Replay._succeed,
+    events.TaskFailed: Replay._fail,
+    events.ChildFailed: Replay._fail,
+    events.TimerFired: Replay._fire,
+    events.EventRaised: Replay._raise_event,
+}

@@ -1,0 +1,67 @@
+"""The engine's limits and names, read once from `extensions.durableTask` of host.json (host contract 6.2)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from devhost.durable.errors import SettingError
+
+_DEFAULT_CONCURRENCY = 10 * (os.cpu_count() or 1)
+_HUB_NAME_LETTERS = 45
+
+
+@dataclass(frozen=True)
+class DurableSettings:
+    """How much runs at once, and the task hub's name."""
+
+    hub_name: str = "TestHubName"
+    max_concurrent_activities: int = _DEFAULT_CONCURRENCY
+    max_concurrent_orchestrators: int = _DEFAULT_CONCURRENCY
+    max_concurrent_entities: int = _DEFAULT_CONCURRENCY
+    max_entity_operation_batch_size: int = 5000
+
+    @classmethod
+    def from_host_json(cls, section: Mapping[str, object], environ: Mapping[str, str]) -> DurableSettings:
+        """Return the settings that host.json names, with the real host's defaults for the others.
+
+        Keys that mean nothing on one machine (storage provider, tracing) are left alone. Raises `SettingError`,
+        naming the setting, the value and the accepted range.
+        """
+        defaults = cls()
+        return cls(
+            hub_name=_hub_name(section.get("hubName"), environ),
+            max_concurrent_activities=_count(
+                section, "maxConcurrentActivityFunctions", defaults.max_concurrent_activities
+            ),
+            max_concurrent_orchestrators=_count(
+                section, "maxConcurrentOrchestratorFunctions", defaults.max_concurrent_orchestrators
+            ),
+            max_concurrent_entities=_count(section, "maxConcurrentEntityFunctions", defaults.max_concurrent_entities),
+            max_entity_operation_batch_size=_count(
+                section, "maxEntityOperationBatchSize", defaults.max_entity_operation_batch_size
+            ),
+        )
+
+
+def _count(section: Mapping[str, object], key: str, default: int) -> int:
+    value = section.get(key)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise SettingError(f"host.json: extensions.durableTask.{key} is {value!r}; give a whole number from 1 up.")
+    return value
+
+
+def _hub_name(value: object, environ: Mapping[str, str]) -> str:
+    if value is None:
+        return re.sub(r"[^A-Za-z0-9]", "", environ.get("WEBSITE_SITE_NAME", ""))[:_HUB_NAME_LETTERS] or "TestHubName"
+    name = value if isinstance(value, str) else ""
+    name = re.sub(r"%([^%]+)%", lambda match: environ.get(match[1], ""), name)
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]{2,44}", name):
+        raise SettingError(
+            f"host.json: extensions.durableTask.hubName is {value!r}; give 3 to 45 letters and digits, a letter first."
+        )
+    return name

@@ -1,0 +1,1 @@
+"""Where the engine keeps what must survive: one contract, SQLite and memory."""

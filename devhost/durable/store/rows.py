@@ -1,0 +1,123 @@
+"""Records to and from their rows in the SQLite file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import Any
+
+from devhost.durable.compact import compact
+from devhost.durable.events import Event, Parent
+from devhost.durable.eventwire import read_event, write_event
+from devhost.durable.records import (
+    ActivityTask,
+    Body,
+    Entity,
+    EntityId,
+    EventMessage,
+    Message,
+    Operation,
+    Orchestration,
+    Status,
+    Target,
+    TargetKind,
+)
+
+Row = tuple[Any, ...]
+ORCHESTRATION_COLUMNS = (
+    "instance_id, name, execution_id, status, input, output, custom_status, parent, is_continued, "
+    "created_at, updated_at"
+)
+
+
+def write_time(moment: datetime) -> str:
+    """Return the moment as text of a fixed width, which sorts as time does."""
+    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+def write_orchestration(instance: Orchestration) -> Row:
+    """Return the values of `ORCHESTRATION_COLUMNS`."""
+    return (
+        instance.instance_id,
+        instance.name,
+        instance.execution_id,
+        instance.status.value,
+        instance.input,
+        instance.output,
+        instance.custom_status,
+        compact(asdict(instance.parent)) if instance.parent else None,
+        instance.is_continued,
+        write_time(instance.created_at),
+        write_time(instance.updated_at),
+    )
+
+
+def read_orchestration(row: Row) -> Orchestration:
+    """Return the record that `write_orchestration` wrote."""
+    instance_id, name, execution_id, status, given, output, custom_status, parent, is_continued, created, updated = row
+    return Orchestration(
+        instance_id=instance_id,
+        name=name,
+        execution_id=execution_id,
+        status=Status(status),
+        input=given,
+        created_at=_read_time(created),
+        updated_at=_read_time(updated),
+        output=output,
+        custom_status=custom_status,
+        parent=Parent(**json.loads(parent)) if parent else None,
+        is_continued=bool(is_continued),
+    )
+
+
+def write_entity(entity: Entity) -> Row:
+    return (str(entity.id), entity.exists, entity.state, write_time(entity.updated_at))
+
+
+def read_entity(row: Row) -> Entity:
+    entity_id, is_there, state, updated = row
+    return Entity(EntityId.parse(entity_id), bool(is_there), state, _read_time(updated))
+
+
+def write_message(message: Message) -> Row:
+    due = write_time(message.due) if message.due else None
+    return (message.seq, message.target.kind.value, message.target.id, due, _write_body(message.body))
+
+
+def read_message(row: Row) -> Message:
+    seq, kind, target, due, body = row
+    target_kind = TargetKind(kind)
+    due_at = _read_time(due) if due else None
+    return Message(seq, Target(target_kind, target), _READ_BODY[target_kind](json.loads(body)), due_at)
+
+
+def write_history_event(event: Event) -> str:
+    return compact(write_event(event))
+
+
+def read_history_event(text: str) -> Event:
+    return read_event(json.loads(text))
+
+
+def _read_time(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+
+
+def _write_body(body: Body) -> str:
+    if isinstance(body, EventMessage):
+        return compact({"event": write_event(body.event), "execution_id": body.execution_id})
+    # Not asdict: it copies recursively, and this is on the path of every signal.
+    return compact(body.__dict__)
+
+
+def _read_event_message(wire: Mapping[str, Any]) -> EventMessage:
+    return EventMessage(read_event(wire["event"]), wire["execution_id"])
+
+
+_READ_BODY: Mapping[TargetKind, Callable[[Mapping[str, Any]], Body]] = {
+    TargetKind.ORCHESTRATION: _read_event_message,
+    TargetKind.ENTITY: lambda wire: Operation(**wire),
+    TargetKind.ACTIVITY: lambda wire: ActivityTask(**wire),
+}

@@ -1,0 +1,52 @@
+"""The seam between the worker, which owns delivery and commit, and the processors, which call the app.
+
+A processor gets the messages that wait for one target and answers with an outcome. It commits nothing: whatever it did
+before it was killed is done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from devhost.durable.events import Event
+from devhost.durable.records import Message, Outgoing, Step, Target
+
+
+@dataclass(frozen=True)
+class Done:
+    """The step to commit, with what it sends; `past` is the history that the step's events follow."""
+
+    step: Step
+    outgoing: tuple[Outgoing, ...] = ()
+    past: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True)
+class Abandoned:
+    """The app failed in a way that the protocol answers by delivering the same messages again, later."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Held:
+    """The app lacks the function; the messages stay until it is there again, after a restart."""
+
+    reason: str
+
+
+Outcome = Done | Abandoned | Held
+
+
+class Processor(Protocol):
+    """Handles the messages of one kind of target."""
+
+    def take(self, waiting: Sequence[Message]) -> Sequence[Message]:
+        """Return the messages, from the first on, that one call handles."""
+        ...
+
+    async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
+        """Call the app and return what is to be committed."""
+        ...
