@@ -109,6 +109,7 @@ class Host:
         await self._server.ready.wait()
         announce()
         await stop.wait()
+        print(f"Stopping: running work has {GRACE_SECONDS:.0f} s. Ask again to stop at once.", flush=True)
         if self._engine is not None:
             await self._engine.stop(GRACE_SECONDS)
         self._server.should_exit = True

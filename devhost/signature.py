@@ -93,7 +93,7 @@ def _check_input(binding: Binding, annotations: Mapping[str, Any], has_streaming
     if binding.type == "httptrigger":
         return _http_style(binding.name, annotation, has_streaming_extension)
     if annotation is not None and not _accepts(binding, annotation):
-        wanted = f"a {binding.properties['type']} cannot be given as '{annotation.__name__}'"
+        wanted = f"an input of type {binding.properties['type']} cannot be given as '{annotation.__name__}'"
         raise _MismatchError(f"the parameter '{binding.name}': {wanted}. Leave its annotation away.")
     return None
 

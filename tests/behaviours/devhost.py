@@ -1,0 +1,54 @@
+"""What the local host promises, apart from its durable engine."""
+
+BEHAVIOURS = {
+    "devhost.load-failures-explained": "An app that cannot be loaded is explained with the file, the line and what to "
+    "do (local-host.md, Load).",
+    "devhost.settings-refused-by-name": "A wrong value in host.json, local.settings.json or an app setting is refused "
+    "by its name, the value and what is accepted (style.md, Types).",
+    "devhost.process-variables-win": "A non-empty variable of the process wins over local.settings.json (host contract "
+    "2.6).",
+    "devhost.signatures-checked": "A function whose signature the worker would refuse is refused at indexing, with its "
+    "place (host contract 1.4).",
+    "devhost.same-names-refused": "Two functions whose names, durable names or tool names meet without case are "
+    "refused, naming both (host contract 1.2).",
+    "devhost.unrun-functions-named": "A function that this host does not run is named at start-up with the reason "
+    "(local-host.md, Triggers).",
+    "devhost.order-by-upper-cased-name": "Functions are ordered by upper-cased name, and the first whose route matches "
+    "answers (host contract 2.1).",
+    "devhost.routes-as-recorded": "Route templates and constraints match what the real host matched (host contract "
+    "2.1, recorded).",
+    "devhost.paths-as-recorded": "Paths are resolved and decoded as the real host does (host contract 2.1, recorded).",
+    "devhost.unmatched-is-404": "What no route takes, a wrong verb included, is an empty 404 (host contract 2.1).",
+    "devhost.classic-request-as-recorded": "A classic function sees the request as the worker builds it (host contract "
+    "1.6).",
+    "devhost.classic-returns-as-recorded": "What a classic function returns is answered as the real host answers it "
+    "(host contract 2.3).",
+    "devhost.streaming-request-as-recorded": "A function on the FastAPI extension's types sees its request with "
+    "forwarding headers and decoded path values (recordings, streaming).",
+    "devhost.streaming-returns-as-recorded": "What such a function returns or raises is answered as the worker's own "
+    "server answers it (recordings, README).",
+    "devhost.streams": "Streams pass chunk by chunk, end when their generator fails, and are cancelled when the client "
+    "leaves (recordings, streaming).",
+    "devhost.failures-hidden-from-callers": "The text of a failure goes to the log and never to the caller (host "
+    "contract 2.3).",
+    "devhost.function-timeout": "A function past functionTimeout is answered as failed (host contract 6.1).",
+    "devhost.body-limit": "A body over 100 MB is an empty 500 and is not read (host contract 2.4).",
+    "devhost.admin-endpoints": "Home page, status, ping and the function list answer the tools; others say that they "
+    "are not there (host contract 2.5).",
+    "devhost.mcp-initialize": "MCP initialize negotiates the version, presents the server, and hands out a session "
+    "that needs no memory (host contract 5.3).",
+    "devhost.mcp-tools": "MCP tools are listed and called as the extension does (host contract 5.4, 5.5).",
+    "devhost.mcp-refusals": "A call that cannot be served is a JSON-RPC error with the recorded code and text (host "
+    "contract 5.5).",
+    "devhost.mcp-results": "A tool's answer becomes a text block or, with a result schema, what its envelope "
+    "describes; failures hide their text (host contract 5.5).",
+    "devhost.mcp-transport": "Verbs, media types and bodies are taken or refused with the recorded status (host "
+    "contract 5.3).",
+    "devhost.mcp-official-client": "The official MCP client works against the host (local-host.md, MCP).",
+    "devhost.dns-rebinding": "On loopback, the host's own endpoints refuse requests that name another host or come "
+    "from another site's page (local-host.md, MCP).",
+    "devhost.start-prints": "Start prints the address, each function with its route, the MCP URL and the first request "
+    "to try (local-host.md, Commands).",
+    "devhost.port-in-use": "A port in use is one clear sentence and exit code 2 (local-host.md, Storage).",
+    "devhost.drains": "The first signal lets running work end, the second stops at once (local-host.md, Commands).",
+}

@@ -1,0 +1,63 @@
+"""What a developer reads when the app cannot be loaded: one sentence with the place and what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.devhost.app_folder import make_app
+from tests.devhost.running_host import run_command
+
+APP = "import azure.functions as func\napp = func.FunctionApp()\n"
+
+
+@pytest.mark.behaviour("devhost.load-failures-explained")
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (None, "There is no function_app.py in "),
+        ("x = 1\n", "function_app.py has no app object. Create one at top level"),
+        (APP + "other = func.FunctionApp()\n", "more than one app object or name for it: app, other. Keep one"),
+        (APP + "alias = app\n", "more than one app object or name for it: app, alias. Keep one"),
+        ("x = 1\ndef f(:\n", "function_app.py, line 2: invalid syntax"),
+        ("import not_there\n", "line 1: No module named 'not_there'. Install what brings 'not_there'"),
+        ("def f():\n    1 / 0\nf()\n", "function_app.py, line 2: ZeroDivisionError: division by zero"),
+        ("raise SystemExit('no')\n", "function_app.py, line 1: SystemExit: no"),
+        (APP + "@app.route()\ndef f(other): ...\n", "Cannot load the function 'f': these parameters have no binding"),
+        (APP + "@app.route(route='{a:b}')\ndef f(req): ...\n", "the constraint 'b' is unknown"),
+        (
+            APP + "@app.mcp_tool_trigger(arg_name='c', tool_name='t', tool_properties='{')\ndef f(c): ...\n",
+            "Cannot load the function 'f': its 'toolProperties' is not valid JSON",
+        ),
+    ],
+)
+def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source, said):
+    """Exit code 1, no traceback."""
+    ended = run_command(make_app(tmp_path, source), "start", "--port", "0")
+    assert ended.returncode == 1
+    assert said in ended.stderr
+    assert sum(line.startswith("Error: ") for line in ended.stderr.splitlines()) == 1
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.behaviour("devhost.load-failures-explained")
+def test_a_folder_without_host_json_is_no_app(tmp_path):
+    """The sentence says where to run the host."""
+    ended = run_command(tmp_path, "start")
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert "Run the host in the folder of a Functions app" in ended.stderr
+
+
+def test_the_script_can_have_another_name_and_import_its_neighbours(tmp_path):
+    """`PYTHON_SCRIPT_FILE_NAME`; the app's folder is on the path."""
+    make_app(tmp_path, None, local_settings={"Values": {"PYTHON_SCRIPT_FILE_NAME": "main_app.py"}})
+    (tmp_path / "neighbour.py").write_text("ROUTE = 'from-neighbour'\n", encoding="utf-8")
+    source = APP + "import neighbour\n@app.route(route=neighbour.ROUTE)\ndef f(req): ...\n"
+    (tmp_path / "main_app.py").write_text(source, encoding="utf-8")
+    assert "/api/from-neighbour" in run_command(tmp_path, "functions").stdout
+
+
+def test_a_script_name_that_is_no_file_name_is_refused(tmp_path):
+    """The worker's own rule for names."""
+    environ = {"PYTHON_SCRIPT_FILE_NAME": "../app.py"}
+    ended = run_command(make_app(tmp_path, APP), "functions", environ=environ)
+    assert "PYTHON_SCRIPT_FILE_NAME must be the name of a Python file, but is '../app.py'" in ended.stderr

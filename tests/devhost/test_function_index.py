@@ -1,0 +1,156 @@
+"""Names, order and signature rules at indexing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import azure.durable_functions as df
+import azure.functions as func
+import pytest
+
+from devhost.errors import FunctionLoadError
+from tests.devhost.indexing import SETTINGS, index_of
+
+
+def refusal_of(app: func.FunctionRegister) -> str:
+    with pytest.raises(FunctionLoadError) as refusal:
+        index_of(app)
+    return str(refusal.value)
+
+
+@pytest.mark.behaviour("devhost.order-by-upper-cased-name")
+def test_functions_are_ordered_by_upper_cased_name():
+    """`_` comes after the letters, as recorded."""
+    app = func.FunctionApp()
+    for name in ("timer_far", "timers", "a", "B"):
+        app.function_name(name)(app.route()(lambda req: ""))
+    assert [function.name for function in index_of(app).functions] == ["a", "B", "timers", "timer_far"]
+
+
+@pytest.mark.behaviour("devhost.same-names-refused")
+def test_two_functions_whose_names_meet_without_case_are_refused():
+    """The sentence names both."""
+    app = func.FunctionApp()
+    for name in ("Report", "report"):
+        app.function_name(name)(app.route()(lambda req: ""))
+    assert "'report' meets 'Report'" in refusal_of(app)
+
+
+@pytest.mark.behaviour("devhost.same-names-refused")
+def test_two_entities_under_one_durable_name_are_refused():
+    """Durable names are compared without case; function names may differ."""
+    app = df.DFApp()
+    for name, entity in (("one", "Counter"), ("two", "counter")):
+        app.function_name(name)(app.entity_trigger("context", entity_name=entity)(_entity(name)))
+    assert "meets 'Counter' of the function 'one'" in refusal_of(app)
+
+
+def _entity(name: str):
+    def entity(context) -> None:
+        return None
+
+    entity.__name__ = name
+    return entity
+
+
+def untyped_request(req):
+    return ""
+
+
+def wrong_request(req: int) -> str:
+    return ""
+
+
+def generic_request(req: dict[str, Any]) -> str:
+    return ""
+
+
+def unbound_parameter(req: func.HttpRequest, other: str) -> str:
+    return ""
+
+
+def missing_parameter() -> str:
+    return ""
+
+
+def wrong_context(req: func.HttpRequest, context: str) -> str:
+    return ""
+
+
+def wrong_return(req: func.HttpRequest) -> dict:
+    return {}
+
+
+def unknown_annotation(req: Missing) -> str:  # noqa: F821
+    return ""
+
+
+@pytest.mark.behaviour("devhost.signatures-checked")
+@pytest.mark.parametrize(
+    ("handler", "reason"),
+    [
+        (wrong_request, "must be annotated azure.functions.HttpRequest"),
+        (generic_request, "must be annotated with a class, not dict[str, typing.Any]"),
+        (unbound_parameter, "these parameters have no binding: other"),
+        (missing_parameter, "these bindings have no parameter: req"),
+        (wrong_context, "must be annotated azure.functions.Context"),
+        (wrong_return, "its return annotation 'dict' does not fit an HTTP response"),
+        (unknown_annotation, "its annotations cannot be resolved: name 'Missing' is not defined"),
+    ],
+)
+def test_a_signature_that_the_worker_refuses_is_refused_with_its_place(handler, reason):
+    """The sentence names function, reason, file and line."""
+    app = func.FunctionApp()
+    app.route()(handler)
+    refusal = refusal_of(app)
+    assert reason in refusal
+    assert f"'{handler.__name__}'" in refusal
+    assert f"line {handler.__code__.co_firstlineno}" in refusal
+
+
+@pytest.mark.behaviour("devhost.signatures-checked")
+def test_an_entity_on_a_generic_trigger_must_leave_its_parameter_without_annotation():
+    """`context: str` fails indexing on the real host, which only says that it loaded no functions."""
+    app = func.FunctionApp()
+
+    @app.generic_trigger(arg_name="context", type="entityTrigger", entityName="e")
+    async def annotated(context: str) -> str:
+        return context
+
+    assert "an input of type entityTrigger cannot be given as 'str'" in refusal_of(app)
+
+
+def test_an_untyped_request_is_classic_without_the_streaming_extension():
+    """Which of the two request types an unannotated parameter gets depends on what the app imports."""
+    app = func.FunctionApp()
+    app.route()(untyped_request)
+    assert index_of(app).functions[0].http_style == "classic"
+
+
+@pytest.mark.behaviour("devhost.unrun-functions-named")
+def test_what_is_not_run_says_why():
+    """Other triggers, other bindings, disabled functions, functions left out, routes that begin with admin."""
+    app = func.FunctionApp()
+
+    @app.queue_trigger(arg_name="msg", queue_name="q", connection="c")
+    def queued(msg: func.QueueMessage) -> None: ...
+
+    @app.route(route="b")
+    @app.blob_input(arg_name="blob", path="p", connection="c")
+    def blobbed(req: func.HttpRequest, blob: str) -> str:
+        return ""
+
+    for name, route in (("off", "off"), ("out", "out"), ("hidden", "Admin/x"), ("runs", "runs")):
+        app.function_name(name)(app.route(route=route)(lambda req: ""))
+    only = frozenset({"QUEUED", "BLOBBED", "OFF", "HIDDEN", "RUNS"})
+    environ = {"AzureWebJobs.off.Disabled": "1"}
+    index = index_of(app, environ, replace(SETTINGS, only_functions=only))
+    assert {function.name: function.not_run for function in index.functions} == {
+        "blobbed": "not run here: this host has no blob binding",
+        "hidden": "not reachable: a route must not begin with 'admin'",
+        "off": "disabled by the setting AzureWebJobs.off.Disabled",
+        "out": "left out by 'functions' in host.json",
+        "queued": "not run here: this host has no queueTrigger",
+        "runs": None,
+    }

@@ -1,0 +1,97 @@
+"""Starting and stopping the host as a process."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from tests.devhost.app_folder import make_app
+from tests.devhost.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to send to a process")
+
+SLOW_APP = """
+import asyncio
+import azure.functions as func
+
+app = func.FunctionApp()
+
+
+@app.route(route="wait", auth_level="anonymous")
+async def wait(req: func.HttpRequest) -> func.HttpResponse:
+    print("the request runs", flush=True)
+    await asyncio.sleep(float(req.params["seconds"]))
+    return func.HttpResponse("finished")
+"""
+
+
+@pytest.mark.behaviour("devhost.start-prints")
+def test_start_prints_address_functions_mcp_and_the_first_request(classic_host):
+    """Port 0 prints the real port; what is not run says why."""
+    classic_host.wait_for("Try: curl")
+    origin = classic_host.origin.replace("127.0.0.1", "localhost")
+    assert f"\techo: [GET,POST,PUT] {origin}/api/echo/{{name}}/{{id?}}" in classic_host.printed
+    assert "\ttick: timerTrigger (not run here: this host has no timerTrigger)" in classic_host.printed
+    mcp = f"MCP: {origin}/runtime/webhooks/mcp (tools: as_dict, broken, envelope, weather)"
+    assert mcp in classic_host.printed
+    assert classic_host.printed[-1] == f"Try: curl {origin}/api/shadow/value"
+
+
+@pytest.mark.behaviour("devhost.start-prints")
+def test_the_first_request_posts_where_only_post_is_taken(tmp_path):
+    """A line that a POSIX shell and Windows' own both read."""
+    source = "import azure.functions as func\napp = func.FunctionApp()\n"
+    route = "@app.route(route='run/{name:alpha}', methods=['POST'])\ndef f(req): ...\n"
+    with RunningHost(make_app(tmp_path, source + route)) as host:
+        line = host.wait_for("Try: ")
+    url = host.origin.replace("127.0.0.1", "localhost") + "/api/run/name"
+    assert line == f'Try: curl -X POST {url} -H "Content-Type: application/json" -d "{{}}"'
+
+
+@pytest.mark.behaviour("devhost.port-in-use")
+def test_a_port_in_use_is_one_sentence_and_exit_code_two():
+    """The host that has the port goes on."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = run_command(APPS / "classic", "start", "--port", str(port))
+    expected = f"Error: Port {port} is in use, perhaps by another host. Stop it, or choose another port with --port.\n"
+    assert (ended.returncode, ended.stderr) == (2, expected)
+
+
+def test_a_port_that_is_none_is_refused():
+    """By the command line's own usage message."""
+    ended = run_command(APPS / "classic", "start", "--port", "65536")
+    assert "'65536' is no port; give a number from 0 to 65535" in ended.stderr
+
+
+@posix_only
+@pytest.mark.behaviour("devhost.drains")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_lets_running_requests_finish(tmp_path, number):
+    """Exit code 0."""
+    with RunningHost(make_app(tmp_path, SLOW_APP)) as host, ThreadPoolExecutor() as pool:
+        request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=0.5", timeout=GUARD_SECONDS)
+        host.wait_for("the request runs")
+        host.process.send_signal(number)
+        assert request.result(GUARD_SECONDS).text == "finished"
+        assert host.process.wait(GUARD_SECONDS) == 0
+
+
+@posix_only
+@pytest.mark.behaviour("devhost.drains")
+def test_the_second_signal_stops_at_once(tmp_path):
+    """Whatever runs is left."""
+    with RunningHost(make_app(tmp_path, SLOW_APP)) as host, ThreadPoolExecutor() as pool:
+        request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=60", timeout=GUARD_SECONDS)
+        host.wait_for("the request runs")
+        host.process.send_signal(signal.SIGINT)
+        host.wait_for("Stopping")
+        host.process.send_signal(signal.SIGINT)
+        assert host.process.wait(GUARD_SECONDS) == 130
+        with pytest.raises(httpx.HTTPError):
+            request.result(GUARD_SECONDS)
