@@ -12,7 +12,7 @@ from hosting.functions.http import RUN_ROUTE, STATUS_ROUTE
 from hosting.requests import FIELDS, THREAD_ID_HEADERS, UNSUPPORTED_FIELDS, WAIT_HEADER
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) \|", PAGE, flags=re.MULTILINE)
+ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", PAGE, flags=re.MULTILINE)
 
 
 @pytest.mark.behaviour("docs.error-codes")
