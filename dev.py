@@ -72,20 +72,22 @@ def command_line() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     run_command = commands.add_parser("run", help="host the app on this machine", allow_abbrev=False)
     run_command.add_argument("folder", nargs="?", default=ROOT, type=Path, help="another app's folder")
-    run_command.add_argument("--port", default=7071, type=int, help="7071 unless given; 0 takes a free one")
+    run_command.add_argument(
+        "--port", type=int, help="7071, or what the settings say, unless given; 0 takes a free one"
+    )
     test_command = commands.add_parser("test", help="run the tests; other arguments go to pytest", allow_abbrev=False)
     test_command.add_argument("--model", action="store_true", help="only the tests with a real model")
     return parser
 
 
-def run(folder: Path, port: int) -> NoReturn:
-    """Become the local host of the app in `folder`."""
+def run(folder: Path, port: int | None) -> NoReturn:
+    """Become the local host of the app in `folder`, which knows its port itself when none is given."""
     if not (folder / "host.json").is_file():
         raise SetupError(f"{folder} is no Functions app: it has no host.json.")
     app_needs = folder / "requirements.txt"
     install(ROOT / "requirements-local.txt", *([app_needs] if folder != ROOT and app_needs.is_file() else []))
     write_local_settings(folder)
-    become(["-m", "devhost", "start", "--port", str(port)], folder)
+    become(["-m", "devhost", "start", *([] if port is None else ["--port", str(port)])], folder)
 
 
 def test(with_model: bool, arguments: list[str]) -> NoReturn:

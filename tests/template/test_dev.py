@@ -52,7 +52,8 @@ def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout
     finished = checkout.dev("run", str(tmp_path))
 
     assert "Installing requirements-local.txt, requirements.txt: done" in finished.stdout
-    assert json.loads(finished.stdout.splitlines()[-1])["folder"] == str(tmp_path)
+    started = json.loads(finished.stdout.splitlines()[-1])
+    assert (started["folder"], started["arguments"]) == (str(tmp_path), ["start"])
 
 
 @pytest.mark.behaviour("template.dev-installs-once")

@@ -1,0 +1,61 @@
+"""A copy of the tree in a folder of its own, hosted by a real process on a free port."""
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTALL_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class RunningApp:
+    """What the host printed until it was ready, and where it answers."""
+
+    printed: tuple[str, ...]
+    origin: str
+
+
+def copy_tree(folder: Path) -> None:
+    """What a clone would bring, with what was edited and added since; nothing that git ignores."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.check_output(command, cwd=ROOT, text=True).splitlines():
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+
+
+@asynccontextmanager
+async def running(command: list[str], folder: Path) -> AsyncIterator[RunningApp]:
+    """`command` in `folder`, from its last start-up line until it is terminated at the end of the block."""
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    try:
+        yield await asyncio.wait_for(started(process), INSTALL_SECONDS)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await asyncio.wait_for(process.communicate(), 30)
+
+
+async def started(process: asyncio.subprocess.Process) -> RunningApp:
+    """Reads to the line with the first request to try; raises, with what was printed, when the process ends before."""
+    assert process.stdout is not None
+    printed: list[str] = []
+    async for line in process.stdout:
+        printed.append(line.decode().rstrip())
+        if printed[-1].startswith("Try:"):
+            return RunningApp(tuple(printed), origin_in("\n".join(printed)))
+    raise AssertionError("the host ended:\n" + "\n".join(printed))
+
+
+def origin_in(text: str) -> str:
+    found = re.search(r"http://localhost:\d+", text)
+    assert found is not None, text
+    return found[0]

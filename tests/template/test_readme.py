@@ -1,0 +1,54 @@
+"""The README, typed in from a clone: each command runs, and prints what the README shows."""
+
+import asyncio
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.template.app_process import ROOT, copy_tree, running
+from tests.template.console import Step, is_shown, steps_in
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+START = "python dev.py run"
+FIRST_ANSWER_SECONDS = 60
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("template.readme-runs")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the README's commands use curl")
+async def test_from_a_clone_every_command_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
+    """Installed for real, from the package index or its cache; the first answer comes within a minute."""
+    copy_tree(tmp_path)
+    first, *others = steps_in(README)
+    assert first.command == START
+    began = time.monotonic()
+
+    async with running([sys.executable, "dev.py", "run", "--port", "0"], tmp_path) as app:
+        assert is_shown(first.output, app.printed), "\n".join(app.printed)
+        for number, step in enumerate(others):
+            printed = await typed(step, app.origin)
+            assert is_shown(step.output, printed), f"{step.command}\n" + "\n".join(printed)
+            assert number or time.monotonic() - began < FIRST_ANSWER_SECONDS
+
+
+async def typed(step: Step, origin: str) -> tuple[str, ...]:
+    """What a shell prints for the step's command, sent to the host at `origin`."""
+    command = step.command.replace("http://localhost:7071", origin)
+    process = await asyncio.create_subprocess_shell(
+        command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    printed, _ = await asyncio.wait_for(process.communicate(), 30)
+    return tuple(printed.decode().splitlines())
+
+
+def test_a_block_with_another_output_is_told_apart() -> None:
+    """The comparison itself: ids, times and ports may differ, words may not."""
+    shown = ("done in 3 s at http://localhost:7071", "...", "run 0c9e4a5e1f5b4d0e8a9c0b1d2e3f4a5b")
+    printed = ("done in 12 s at http://localhost:40001", "any", "run ffffffffffffffffffffffffffffffff")
+
+    assert is_shown(shown, printed)
+    assert not is_shown(shown, (*printed, "more"))
+    assert not is_shown(shown, ("failed in 3 s", *printed[1:]))
