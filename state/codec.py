@@ -10,14 +10,16 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from state.document_text import parse_document
+from state.document_text import DocumentText, parse_document
 from state.errors import MalformedError, NoDataError, NotAnObjectError
-from state.json_text import dump
+from state.json_text import dump, parse
 from state.models import Conversation, Entry
+from state.namesakes import unset_namesakes
 from state.versions import CURRENT, readable_version
 
 _ABSENT: Final = frozenset({"", "null"})
 _ENTRY: Final[TypeAdapter[Entry]] = TypeAdapter(Entry)
+_ENTRIES: Final[TypeAdapter[list[Entry]]] = TypeAdapter(list[Entry])
 
 
 def read(text: str | None) -> Conversation:
@@ -28,19 +30,13 @@ def read(text: str | None) -> Conversation:
     if text is None or text.strip() in _ABSENT:
         return Conversation.model_validate({"schemaVersion": CURRENT, "data": {"conversationHistory": []}})
     document = parse_document(text)
-    value = document.value
-    if not isinstance(value, dict):
-        raise NotAnObjectError(f"The stored document is a JSON {type(value).__name__}, not an object.")
-    readable_version(value)
-    if "data" not in value:
-        raise NoDataError("The stored document has no data.")
+    _require_readable(document.value)
     try:
-        conversation = Conversation.model_validate(value)
+        conversation = Conversation.model_validate(document.value)
+        unset_namesakes(conversation, document.value)
+        return _with_entries(conversation, document) if document.entries else conversation
     except ValidationError as error:
         raise _malformed(error) from error
-    for entry, entry_text in zip(conversation.data.conversation_history, document.entry_texts, strict=False):
-        entry.made[_entry_text] = entry_text
-    return conversation
 
 
 def write(conversation: Conversation) -> str:
@@ -62,21 +58,40 @@ def write(conversation: Conversation) -> str:
 def read_entry(value: dict[str, Any]) -> Entry:
     """Return the entry of a plain JSON object. Raises `MalformedError`."""
     try:
-        return _ENTRY.validate_python(value)
+        entry = _ENTRY.validate_python(value)
     except ValidationError as error:
         raise _malformed(error) from error
+    unset_namesakes(entry, value)
+    return entry
 
 
 def entry_value(entry: Entry) -> dict[str, Any]:
     """Return the entry as a plain JSON object of its own, which the caller may change."""
-    return entry.model_dump(by_alias=True, exclude_unset=True)
+    value: dict[str, Any] = parse(entry.once(_entry_text))
+    return value
+
+
+def _require_readable(value: Any) -> None:
+    if not isinstance(value, dict):
+        raise NotAnObjectError(f"The stored document is a JSON {type(value).__name__}, not an object.")
+    readable_version(value)
+    if "data" not in value:
+        raise NoDataError("The stored document has no data.")
+
+
+def _with_entries(conversation: Conversation, document: DocumentText) -> Conversation:
+    entries = _ENTRIES.validate_python(document.entries)
+    for entry, text in zip(entries, document.entry_texts, strict=True):
+        entry.made[_entry_text] = text
+    data = conversation.data.model_copy(update={"conversation_history": entries})
+    return conversation.model_copy(update={"data": data})
 
 
 def _entry_text(entry: Entry) -> str:
     try:
         return entry.model_dump_json(by_alias=True, exclude_unset=True)
     except (PydanticSerializationError, UnicodeEncodeError):  # lone surrogates: only the escaping writer can
-        return dump(entry_value(entry))
+        return dump(entry.model_dump(by_alias=True, exclude_unset=True))
 
 
 def _members(value: dict[str, Any]) -> str:

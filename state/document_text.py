@@ -7,7 +7,7 @@ texts are found while they are parsed, at no cost. Any other JSON text is parsed
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from state.json_text import MAX_DEPTH, parse, parse_from
@@ -21,16 +21,17 @@ _LEVELS_AROUND_ENTRY: Final = 3
 
 @dataclass(frozen=True)
 class DocumentText:
-    """A parsed document, and the text of each of its history's entries where it is known."""
+    """A parsed document. Where it was cut, its history is empty in `value`, and here with the text of each entry."""
 
     value: Any
-    entry_texts: list[str]
+    entries: list[Any] = field(default_factory=list)
+    entry_texts: list[str] = field(default_factory=list)
 
 
 def parse_document(text: str) -> DocumentText:
     """Return the document's value and its entries' texts. Raises what `json_text.parse` raises."""
     beginning = _BEGINNING.match(text)
-    return (beginning and _parse_cut(text, beginning.end())) or DocumentText(parse(text), [])
+    return (beginning and _parse_cut(text, beginning.end())) or DocumentText(parse(text))
 
 
 def _parse_cut(text: str, start: int) -> DocumentText | None:
@@ -46,6 +47,4 @@ def _parse_cut(text: str, start: int) -> DocumentText | None:
     rest = text[end:] if entries else text[start:]
     if not rest.startswith("]") or _AMBIGUOUS.search(rest):
         return None
-    value = parse(text[:start] + rest)
-    value["data"]["conversationHistory"] = entries
-    return DocumentText(value, texts)
+    return DocumentText(parse(text[:start] + rest), entries, texts)

@@ -1,0 +1,39 @@
+"""What the stored conversation promises to those who read it and those who wrote it."""
+
+BEHAVIOURS = {
+    "state.writes-1.1.0": "A new conversation is schema version 1.1.0, and a turn raises an older minor to it "
+    "(state.md rule 1).",
+    "state.authors-valid-documents": "All that we author validates against the public schema and against "
+    "state/schema.json (state.md rule 1).",
+    "state.reads-any-1.x": "Any minor of major 1 is read; a newer one keeps its version when written back "
+    "(state.md rule 2).",
+    "state.refuses-by-name": "What cannot be read is refused with a code and a sentence for each reason, and nothing "
+    "else is raised, whatever the text is (state.md rules 2 and 10).",
+    "state.keeps-the-unknown": "Unknown properties, contents and entries come back where they were; reading and "
+    "writing back is the identity on JSON values (state.md rule 3).",
+    "state.skips-the-unknown": "What is unknown is not sent to the model (state.md rule 3).",
+    "state.keeps-every-content": "Every content type of the installed framework comes back as the object it was "
+    "(state.md rule 4).",
+    "state.keeps-python-values": "Decimals, bytes and dates in arguments and results, and arguments that are not a "
+    "JSON object, come back as they were (state.md rule 4).",
+    "state.keeps-the-response": "Ids, finish reason, usage, value, continuation token and additional properties of a "
+    "response come back (state.md rule 4).",
+    "state.hides-failed-runs": "A failed, timed-out or cancelled run stays in the history and neither its request nor "
+    "its error is sent to the model (state.md rule 5).",
+    "state.hides-reasoning": "Reasoning, usage and errors are not replayed (state.md rule 5).",
+    "state.keeps-session-state": "The session state of context providers stays between turns and goes with a reset "
+    "(state.md rule 6).",
+    "state.deterministic": "The same conversation and turn give the same bytes, keys in a fixed order with `$type` "
+    "first (state.md rule 7).",
+    "state.applied-once": "The ledger remembers the last 256 runs, through resets too; each reset raises the "
+    "generation (turn.md rule 6).",
+    "state.turn-shares-the-past": "A turn makes a new conversation that shares the old one's entries and leaves the "
+    "old one as it was.",
+    "state.golden": "Every document in tests/state/golden reads as it always has (state.md rule 9).",
+    "state.interoperates": "agent-framework-durabletask reads what we write, and we read what it writes "
+    "(state.md, first paragraph).",
+    "state.given-contents-checked": "A content given by a caller is refused by its index, its field and what to do "
+    "(http-api.md 2).",
+    "state.tells": "`python -m state` tells version, counts, unknowns and what was said; its exit status tells whether "
+    "the document is readable.",
+}

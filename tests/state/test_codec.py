@@ -1,0 +1,172 @@
+"""Text to conversation and back."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from state import errors
+from state.codec import entry_value, read, read_entry, write
+from state.conversation import append_turn
+from tests.state.documents import answered, asked, conversation_of
+
+NEW = '{"schemaVersion":"1.1.0","data":{"conversationHistory":[]}}'
+
+
+def document(history: str = "[]", version: str = '"1.1.0"') -> str:
+    return f'{{"schemaVersion":{version},"data":{{"conversationHistory":{history}}}}}'
+
+
+def nested(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+@pytest.mark.behaviour("state.writes-1.1.0")
+@pytest.mark.parametrize("text", [None, "", "null", " null\n"])
+def test_nothing_stored_reads_as_a_new_conversation(text: str | None) -> None:
+    """An entity that was never written, or was emptied, is an empty thread."""
+    assert write(read(text)) == NEW
+
+
+@pytest.mark.behaviour("state.refuses-by-name")
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("{", errors.NotJsonError),
+        ("{}{}", errors.NotJsonError),
+        ('{"schemaVersion":"1.1.0","data":{"n":NaN}}', errors.NotJsonError),
+        (document('[{"$type":"request"},]'), errors.NotJsonError),
+        (document(f'[{{"x":{nested(200)}}}]'), errors.NestedTooDeepError),
+        (nested(100_000), errors.NestedTooDeepError),
+        (document('[{"n":-1e999}]'), errors.NumberOutOfRangeError),
+        (document('[{"n":1' + "0" * 5000 + "}]"), errors.NumberOutOfRangeError),
+        ("[1]", errors.NotAnObjectError),
+        ('"text"', errors.NotAnObjectError),
+        ("{}", errors.NoVersionError),
+        (document(version="null"), errors.NotAVersionError),
+        (document(version='"1.1"'), errors.NotAVersionError),
+        (document(version='"1.01.0"'), errors.NotAVersionError),
+        (document(version='"1.1.0\\n"'), errors.NotAVersionError),
+        (document(version='"1.1.١"'), errors.NotAVersionError),
+        (document(version='"2.0.0"'), errors.UnsupportedVersionError),
+        ('{"schemaVersion":"1.1.0"}', errors.NoDataError),
+        ('{"schemaVersion":"1.1.0","data":[]}', errors.MalformedError),
+        (document("null"), errors.MalformedError),
+        (document("[3]"), errors.MalformedError),
+        (
+            document('[{"$type":"request","messages":[{"contents":[{"$type":"text","text":7}]}]}]'),
+            errors.MalformedError,
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_name(text: str, error: type[errors.UnreadableStateError]) -> None:
+    """Each reason has its class and its sentence."""
+    with pytest.raises(error, match=r"\.$") as refusal:
+        read(text)
+
+    assert type(refusal.value) is error
+
+
+def test_every_refusal_has_a_code_of_its_own() -> None:
+    """Codes are what operators and clients match on."""
+    codes = [error.code for error in errors.UnreadableStateError.__subclasses__()]
+
+    assert len(set(codes)) == len(codes)
+
+
+@pytest.mark.parametrize("depth", [95, 96, 97, 98, 99, 100])
+def test_depth_is_judged_alike_however_the_document_is_spaced(depth: int) -> None:
+    """A document that is read entry by entry and one that is read whole have one limit."""
+    text = document(f'[{{"x":{nested(depth)}}}]')
+
+    assert outcome(text) == outcome(" " + text)
+
+
+def outcome(text: str) -> str:
+    try:
+        return write(read(text))
+    except errors.UnreadableStateError as refusal:
+        return refusal.code
+
+
+@pytest.mark.behaviour("state.keeps-the-unknown")
+@pytest.mark.parametrize(
+    "history",
+    [
+        '[{"$type":"request","messages":[{"role":"user","contents":[{"$type":"text","text":"\\ud83d"}]}]}]',
+        '[{"type":"x","created_at":1,"model_config":{},"made":2,"once":3,"":4,"__class__":"y"}]',
+        '[{"$type":"response","type":5,"createdAt":null,"usage":null,"status":"reviewed"}]',
+        '[{"$type":["request"]},{"$type":{"a":1}},{"$type":null}]',
+    ],
+)
+def test_odd_entries_come_back_as_they_were(history: str) -> None:
+    """Lone surrogates, names that Python uses, nulls, and types that are no strings."""
+    spaced = " " + document(history)  # read whole, so that the models write it
+
+    assert json.loads(write(read(spaced))) == json.loads(spaced)
+    write(read(spaced)).encode()
+
+
+def test_a_second_history_counts_as_in_every_json_reader() -> None:
+    """The last of duplicate keys wins, also where the first was already cut into entries."""
+    twice = '{"schemaVersion":"1.1.0","data":{"conversationHistory":[{"a":1}],"conversationHistory":[]}}'
+    data_twice = '{"schemaVersion":"1.1.0","data":{"conversationHistory":[{"a":1}]},"data":{}}'
+
+    assert write(read(twice)) == NEW
+    assert json.loads(write(read(data_twice))) == json.loads(data_twice)
+
+
+@pytest.mark.behaviour("state.deterministic")
+def test_keys_are_written_in_a_fixed_order_with_the_type_first() -> None:
+    """Whatever the order they were read in; .NET's reader needs `$type` first."""
+    shuffled = (
+        ' {"data":{"x":1,"conversationHistory":[{"messages":[],"z":0,"$type":"request"}]},"schemaVersion":"1.2.0"}'
+    )
+
+    assert write(read(shuffled)) == (
+        '{"schemaVersion":"1.2.0","data":{"conversationHistory":[{"$type":"request","messages":[],"z":0}],"x":1}}'
+    )
+
+
+@pytest.mark.behaviour("state.deterministic")
+def test_the_same_turn_on_the_same_document_gives_the_same_bytes() -> None:
+    """Whether the conversation was kept in memory or read again."""
+    kept = conversation_of((asked("r1"), answered("r1", "hi")))
+    read_again = read(write(kept))
+
+    turn = (asked("r2"), answered("r2", "hé"))
+    assert write(append_turn(kept, *turn)) == write(append_turn(read_again, *turn))
+
+
+def test_an_entry_goes_through_plain_json_unchanged() -> None:
+    """The run log keeps the exact response entry this way."""
+    entry = answered("r1", "hi")
+    value = json.loads(json.dumps(entry_value(entry)))
+
+    assert entry_value(read_entry(value)) == value
+    assert read_entry(value) == entry
+
+
+def test_changing_a_written_value_does_not_reach_the_entry() -> None:
+    """`entry_value` gives an object of the caller's own."""
+    entry = answered("r1", "hi")
+    value: dict[str, Any] = entry_value(entry)
+    value["messages"][0]["contents"].clear()
+
+    assert entry_value(entry)["messages"][0]["contents"] == [{"$type": "text", "text": "hi"}]
+
+
+def test_models_cannot_be_changed() -> None:
+    """Conversations share entries, and entries remember their text."""
+    with pytest.raises(ValueError, match="frozen"):
+        asked("r1").correlation_id = "r2"  # type: ignore[misc]
+
+
+def test_a_conversation_can_be_pickled() -> None:
+    """It is plain data."""
+    conversation = conversation_of((asked("r1"), answered("r1", "hi")))
+
+    assert write(pickle.loads(pickle.dumps(conversation))) == write(conversation)
