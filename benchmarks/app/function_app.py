@@ -1,0 +1,18 @@
+"""The app that is measured: the template's own agent with the offline model, one of a known time, an empty route."""
+
+import azure.functions as func
+from azurefunctions.extensions.http.fastapi import Request, Response
+
+from agents.assistant import create_assistant
+from agents.models import create_chat_client
+from benchmarks.app.timed_model import timed_agent
+from hosting.app import AgentFunctionApp
+
+
+async def empty(req: Request) -> Response:
+    """Answer with nothing: what is left is the host's own time, by which the other figures are read."""
+    return Response()
+
+
+app = AgentFunctionApp(agents=[create_assistant(create_chat_client({})), timed_agent()])
+app.function_name("empty")(app.route(route="empty", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)(empty))

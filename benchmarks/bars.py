@@ -1,0 +1,47 @@
+"""What the figures must reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """Reached by a value that is not above the limit."""
+
+    limit: float
+
+    def is_reached(self, value: float) -> bool:
+        return value <= self.limit
+
+    def __str__(self) -> str:
+        return f"at most {self.limit:g}"
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """Reached by a value that is not below the limit."""
+
+    limit: float
+
+    def is_reached(self, value: float) -> bool:
+        return value >= self.limit
+
+    def __str__(self) -> str:
+        return f"at least {self.limit:g}"
+
+
+Bar = AtMost | AtLeast
+
+BARS: Mapping[tuple[str, str], Bar] = {
+    ("fresh", "p50"): AtMost(6),
+    ("fresh", "p99"): AtMost(30),
+    ("growth", "turns 70-100 over 1-30"): AtMost(1.2),
+    ("clients", "throughput"): AtLeast(250),
+    ("crowd", "kept of 16"): AtLeast(16),
+    ("crowd", "more than once"): AtMost(0),
+    ("slow", "wall time"): AtMost(3),
+    ("start", "p50"): AtMost(2),
+    ("clone", "again"): AtMost(60),
+}

@@ -1,0 +1,64 @@
+"""The command line: `python -m benchmarks [--only NAME ...] [--quick]`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+from benchmarks.catalogue import MEASURES, ON_REQUEST
+from benchmarks.figures import NotMeasuredError, Result
+from benchmarks.host_process import HostStartError
+from benchmarks.machine import describe_machine
+from benchmarks.sizes import FULL, QUICK, Sizes
+from benchmarks.table import render
+from benchmarks.turns import WrongAnswerError
+
+MEASURE_GUARD_SECONDS = 900
+
+T = TypeVar("T")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table and return 0, whatever the bars say; 1, with a sentence, when a host or an answer was wrong."""
+    options = command_line().parse_args(arguments)
+    names = options.only or [name for name in MEASURES if name not in ON_REQUEST]
+    print(describe_machine(), end="\n\n", flush=True)
+    try:
+        results = run(take(names, QUICK if options.quick else FULL))
+    except (HostStartError, WrongAnswerError, OSError) as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return 1
+    print(render(results))
+    return 0
+
+
+def command_line() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m benchmarks", description="Measure the app on a host of its own.")
+    parser.add_argument("--only", nargs="+", choices=list(MEASURES), metavar="NAME", help=", ".join(MEASURES))
+    parser.add_argument("--quick", action="store_true", help="a few turns each: does it run, not how fast")
+    return parser
+
+
+async def take(names: Sequence[str], sizes: Sizes) -> dict[str, Result]:
+    """Return the results by name; a measure that this system cannot take is told and left out."""
+    results = {}
+    for name in names:
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        try:
+            results[name] = await asyncio.wait_for(MEASURES[name](sizes), MEASURE_GUARD_SECONDS)
+        except NotMeasuredError as reason:
+            print(f"{name}: not measured. {reason}", file=sys.stderr)
+    return results
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run on uvloop where it is installed: the less the client costs, the more of a figure is the host's."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(work)
+    result: T = uvloop.run(work)
+    return result

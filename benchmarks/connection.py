@@ -1,0 +1,76 @@
+"""One keep-alive connection to the host: a client that costs little, so that it is not what is measured."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import cast
+
+import httptools
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer, whole."""
+
+    status: int
+    body: bytes
+
+
+class Connection(asyncio.Protocol):
+    """Sends one request at a time; the parser calls the `on_` methods."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._transport: asyncio.Transport | None = None
+        self._answer: asyncio.Future[Answer] | None = None
+        self._parser: httptools.HttpResponseParser = httptools.HttpResponseParser(self)
+        self._body = b""
+
+    async def request(
+        self, method: str, path: str, body: bytes = b"", content_type: str = "application/json"
+    ) -> Answer:
+        """Return the whole answer; raises ConnectionError when the host closes the connection before its end."""
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionError("The connection is closed.")
+        head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: {len(body)}\r\n"
+        self._answer = asyncio.get_running_loop().create_future()
+        self._transport.write(f"{head}Content-Type: {content_type}\r\n\r\n".encode() + body)
+        return await self._answer
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by class
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(ConnectionError(f"What came is not HTTP: {error}."))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(ConnectionError(f"The host closed the connection: {exc or 'no reason given'}."))
+
+    def on_message_begin(self) -> None:
+        self._body = b""
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(Answer(self._parser.get_status_code(), self._body))
+        self._parser = httptools.HttpResponseParser(self)
+
+    def _fail(self, error: ConnectionError) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+
+
+async def connect(host: str, port: int) -> Connection:
+    """Return an open connection; raises OSError when nobody listens there."""
+    _, connection = await asyncio.get_running_loop().create_connection(lambda: Connection(f"{host}:{port}"), host, port)
+    return connection

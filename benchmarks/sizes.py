@@ -1,0 +1,41 @@
+"""How much is done for a figure: enough for a percentile, or just enough to see that the benchmark runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Counts, unless the name says seconds."""
+
+    warm_up_turns: int = 100
+    empty_requests: int = 1000
+    fresh_turns: int = 1000
+    tool_turns: int = 300
+    grown_threads: int = 5
+    grown_turns: int = 1000
+    clients: int = 16
+    clients_seconds: float = 10.0
+    crowd_rounds: int = 10
+    slow_runs: int = 200
+    slow_seconds: float = 2.0
+    starts: int = 5
+    memory_turns: int = 2000
+
+
+FULL = Sizes()
+QUICK = Sizes(
+    warm_up_turns=10,
+    empty_requests=50,
+    fresh_turns=30,
+    tool_turns=10,
+    grown_threads=1,
+    grown_turns=100,
+    clients_seconds=1.0,
+    crowd_rounds=1,
+    slow_runs=20,
+    slow_seconds=0.5,
+    starts=1,
+    memory_turns=100,
+)

@@ -1,0 +1,49 @@
+"""The measured app, hosted and warm, with the time of its empty route."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from benchmarks.app_folder import MEASURED, copied
+from benchmarks.connection import Connection
+from benchmarks.host_process import HostProcess, hosted
+from benchmarks.samples import median
+from benchmarks.sizes import Sizes
+from benchmarks.turns import WrongAnswerError, take_turn
+
+
+@dataclass(frozen=True)
+class WarmHost:
+    """The host, and the p50 of the empty route on it, in seconds."""
+
+    process: HostProcess
+    empty_route_seconds: float
+
+
+@asynccontextmanager
+async def warm_host(sizes: Sizes) -> AsyncIterator[WarmHost]:
+    """Yield a host of the measured app that has taken its first turns, which cost more than all that follow."""
+    with copied(MEASURED) as folder:
+        async with hosted(folder) as process:
+            async with process.connection() as connection:
+                for number in range(sizes.warm_up_turns):
+                    await take_turn(connection, "assistant", f"Warm-up {number}.")
+                empty = await empty_route_seconds(connection, sizes.empty_requests)
+            yield WarmHost(process, empty)
+
+
+async def empty_route_seconds(connection: Connection, requests: int) -> float:
+    """Return the p50 of the empty route."""
+    return median([await one_empty_request(connection) for _ in range(requests)])
+
+
+async def one_empty_request(connection: Connection) -> float:
+    began = time.perf_counter()
+    answer = await connection.request("GET", "/api/empty")
+    seconds = time.perf_counter() - began
+    if answer.status != 200:
+        raise WrongAnswerError(f"The empty route was answered {answer.status}.")
+    return seconds
