@@ -9,6 +9,7 @@ Source: turn.md, Records 12.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +21,8 @@ from hosting.run_record import RunRecord, fold
 from hosting.runlog.writer import WriterThread
 
 SCHEMA_VERSION = 1
-_BUSY_SECONDS = 30.0
+BUSY_SECONDS = 30.0
+_WAL_RETRY_SECONDS = 0.01
 _SCHEMA = """
 CREATE TABLE event (run_id TEXT NOT NULL, position INTEGER NOT NULL, body BLOB NOT NULL,
                     PRIMARY KEY (run_id, position)) WITHOUT ROWID;
@@ -39,8 +41,8 @@ T = TypeVar("T")
 class SqliteStore:
     """A `RunLogStore` in the file at `path`; the file and its folder are made at the first use."""
 
-    def __init__(self, path: Path, synchronous: str = "NORMAL") -> None:
-        self._writer = WriterThread(lambda: connect(path, synchronous), name="run-log")
+    def __init__(self, path: Path, synchronous: str = "NORMAL", busy_seconds: float = BUSY_SECONDS) -> None:
+        self._writer = WriterThread(lambda: connect(path, synchronous, busy_seconds), name="run-log")
 
     async def open(self, accepted: Accepted, receipt: str | None = None) -> Opened | Found:
         """See `RunLogStore.open`: receipt and first event in one transaction."""
@@ -63,21 +65,47 @@ class SqliteStore:
     async def _do(self, step: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return await self._writer.submit(step)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise RunLogUnavailableError("The run log cannot be reached; nothing was started. Try again.") from error
 
 
-def connect(path: Path, synchronous: str) -> sqlite3.Connection:
+def connect(path: Path, synchronous: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """Return a connection to the run log at `path`, making it or refusing one that a newer version wrote."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute(f"PRAGMA synchronous={synchronous}")
-    connection.execute("PRAGMA secure_delete=ON")
-    connection.execute("BEGIN IMMEDIATE")
+    connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    try:
+        _use_wal(connection, busy_seconds)
+        connection.execute(f"PRAGMA synchronous={synchronous}")
+        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("BEGIN IMMEDIATE")
+        _make_or_refuse(connection, path)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    """Two processes that make the file at once meet here, and SQLite's busy time-out does not cover this switch."""
+    end = time.monotonic() + busy_seconds
+    while not _switched_to_wal(connection) and time.monotonic() < end:
+        time.sleep(_WAL_RETRY_SECONDS)
+
+
+def _switched_to_wal(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        return False
+    return True
+
+
+def _make_or_refuse(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > SCHEMA_VERSION:
-        connection.close()
         raise ConfigurationError(
             f"The run log {path} has version {version}; this app reads up to {SCHEMA_VERSION}. "
             "Run the version that wrote it, or set AGENT_RUN_LOG to another file."
@@ -86,8 +114,6 @@ def connect(path: Path, synchronous: str) -> sqlite3.Connection:
         for statement in _SCHEMA.split(";"):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-    connection.execute("COMMIT")
-    return connection
 
 
 def _open(connection: sqlite3.Connection, accepted: Accepted, body: bytes, receipt: str | None) -> Opened | Found:

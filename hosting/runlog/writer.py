@@ -18,8 +18,9 @@ _BATCH = 256
 class WriterThread:
     """Runs steps on a connection, many per transaction; the thread and the connection start with the first step.
 
-    A step's future resolves after its transaction is committed. When a step or the commit raises, the transaction is
-    rolled back and every future of it gets the error, so no caller is told of a write that is not there.
+    A step's future resolves after its transaction is committed. When the database raises, the transaction is rolled
+    back and every future of it gets the error, so no caller is told of a write that is not there. A step that raises by
+    itself fails alone: the others are run again, each in a transaction of its own.
     """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], name: str) -> None:
@@ -51,7 +52,7 @@ class WriterThread:
         while (batch := self._take()) is not None:
             try:
                 connection = connection or self._connect()
-                outcomes = _commit(connection, batch)
+                outcomes = _outcomes(connection, batch)
             except Exception as error:
                 outcomes = [error] * len(batch)
             _resolve(batch, outcomes)
@@ -70,6 +71,15 @@ class WriterThread:
                 break
             batch.append(job)
         return batch
+
+
+def _outcomes(connection: sqlite3.Connection, batch: list[_Job]) -> list[Any]:
+    try:
+        return _commit(connection, batch)
+    except sqlite3.Error:
+        raise
+    except Exception as error:
+        return [error] if len(batch) == 1 else [_outcomes(connection, [job])[0] for job in batch]
 
 
 def _commit(connection: sqlite3.Connection, batch: list[_Job]) -> list[Any]:
