@@ -1,0 +1,46 @@
+"""What the product's modules import, read from their source without importing them."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("agents", "benchmarks", "devhost", "hosting", "state")
+SCRIPTS = ("function_app.py", "dev.py")
+
+
+def product_files() -> list[Path]:
+    """Return every source file that is not a test."""
+    packaged = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return [*packaged, *(ROOT / script for script in SCRIPTS)]
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a source file; a package is named by its folder."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Iterate over the dotted names that a file imports, also inside functions and for type checking only.
+
+    `from a.b import c` counts as `a.b`, or as `a.b.c` when that is a module of ours.
+    """
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (_module_of(node.module, alias.name) for alias in node.names)
+
+
+def _module_of(module: str, name: str) -> str:
+    inner = f"{module}.{name}"
+    return inner if (ROOT / (inner.replace(".", "/") + ".py")).exists() else module
+
+
+@cache
+def import_graph() -> dict[str, set[str]]:
+    """Return every product module with the product modules that it imports."""
+    graph = {module_name(path): set(imports_of(path)) for path in product_files()}
+    return {module: imported & graph.keys() for module, imported in graph.items()}

@@ -1,0 +1,40 @@
+"""The import levels of hosting/: a module imports only modules that stand before it."""
+
+LEVELS: dict[str, tuple[str, ...]] = {
+    "the vocabulary": (
+        "errors",
+        "times",
+        "events",
+        "run_record",
+        "names",
+        "identity",
+        "settings",
+        "ports",
+    ),
+    "single jobs": (
+        "strict_json",
+        "negotiation",
+        "requests",
+        "replies",
+        "endings",
+        "entity_batch",
+        "history",
+        "threads",
+        "loop",
+        "runlog.memory",
+        "runlog.writer",
+        "runlog.sqlite",
+        "runlog.choice",
+        "runlog.log",
+    ),
+    "the behaviour": ("runner", "turn", "entity", "runs", "plan"),
+    "the Azure surface": (
+        "functions.classic",
+        "functions.client",
+        "functions.entity",
+        "functions.health",
+        "functions.http",
+        "functions.mcp",
+    ),
+    "the app": ("app",),
+}

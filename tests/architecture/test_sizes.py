@@ -1,0 +1,39 @@
+"""How large a file and a function may be, and what a package's own file may hold."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.imports import module_name, product_files
+
+MOST_FILE_LINES = 400
+MOST_FUNCTION_LINES = 70
+
+
+@pytest.mark.parametrize("path", product_files(), ids=module_name)
+def test_a_file_is_read_at_one_sitting(path: Path) -> None:
+    """A file that grows past this has more than one subject."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_FILE_LINES
+
+
+@pytest.mark.parametrize("path", product_files(), ids=module_name)
+def test_a_function_fits_a_screen(path: Path) -> None:
+    """Measured from its `def` to its last line."""
+    long = {
+        node.name: length
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > MOST_FUNCTION_LINES
+    }
+
+    assert long == {}
+
+
+@pytest.mark.parametrize("path", [path for path in product_files() if path.name == "__init__.py"], ids=module_name)
+def test_a_package_file_holds_only_its_docstring(path: Path) -> None:
+    """A name is imported from the module that owns it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    assert ast.get_docstring(tree)
+    assert len(tree.body) == 1

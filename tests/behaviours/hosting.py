@@ -1,0 +1,8 @@
+"""What the deployed library promises whoever maintains it or starts it: its cut, its settings, its refusals."""
+
+BEHAVIOURS = {
+    "hosting.import-levels": "A module of hosting/ imports only what stands before it in the levels (design.md 3).",
+    "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "
+    "and messages are touched (design.md 3).",
+    "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it (design.md 3).",
+}
