@@ -1,0 +1,133 @@
+"""What can be asked of a conversation, and the next one made of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from agent_framework import AgentResponse, Content, Message
+from jsonschema import Draft202012Validator
+
+from state.codec import read, write
+from state.conversation import (
+    LEDGER_SIZE,
+    append_turn,
+    applied,
+    forget,
+    generation,
+    message_count,
+    response_of,
+    response_text,
+    session_state,
+    with_session_state,
+)
+from state.convert import response_entry
+from state.models import Conversation
+from tests.state.documents import NOON, OWN_SCHEMA, answered, asked, conversation_of
+
+
+def stored(extension: str = "{}", version: str = "1.1.0") -> Conversation:
+    return read(f'{{"schemaVersion":"{version}","data":{{"conversationHistory":[],"extensionData":{extension}}}}}')
+
+
+@pytest.mark.behaviour("state.turn-shares-the-past")
+def test_a_turn_leaves_the_old_conversation_as_it_was_and_shares_its_entries() -> None:
+    """Nothing is copied or converted a second time."""
+    old = conversation_of((asked("r1"), answered("r1", "hi")))
+    text = write(old)
+
+    new = append_turn(old, asked("r2"), answered("r2", "ho"))
+
+    assert write(old) == text
+    assert all(a is b for a, b in zip(old.data.conversation_history, new.data.conversation_history, strict=False))
+    assert message_count(new) == 4
+
+
+@pytest.mark.behaviour("state.writes-1.1.0")
+@pytest.mark.parametrize(
+    ("before", "after"), [("1.0.0", "1.1.0"), ("1.1.0", "1.1.0"), ("1.1.7", "1.1.7"), ("1.2.0", "1.2.0")]
+)
+def test_a_turn_raises_an_older_version_and_keeps_a_newer_one(before: str, after: str) -> None:
+    """A newer writer's label is not ours to lower."""
+    conversation = append_turn(stored(version=before), asked("r1"), answered("r1", "hi"))
+
+    assert conversation.schema_version == after
+
+
+@pytest.mark.behaviour("state.keeps-the-unknown")
+def test_a_turn_keeps_what_others_stored() -> None:
+    """Extension data and unknown properties of every level of the document."""
+    before = read(
+        '{"schemaVersion":"1.2.0","x":1,"data":{"extensionData":{"a":[null]},"expirationTimeUtc":"t","y":{}}}'
+    )
+    after = json.loads(write(append_turn(before, asked("r1"), answered("r1", "hi"))))
+
+    assert (after["x"], after["data"]["y"], after["data"]["expirationTimeUtc"]) == (1, {}, "t")
+    assert after["data"]["extensionData"] == {"a": [None], "durableAgentHost": {"applied": ["r1"]}}
+    assert len(after["data"]["conversationHistory"]) == 2
+
+
+@pytest.mark.behaviour("state.applied-once")
+def test_the_ledger_outlives_a_reset() -> None:
+    """A run that is delivered again after a reset is known."""
+    conversation = forget(conversation_of((asked("r1"), answered("r1", "hi"))))
+
+    assert (applied(conversation, "r1"), applied(conversation, "r2")) == (True, False)
+    assert (generation(conversation), generation(forget(conversation))) == (1, 2)
+    assert (conversation.data.conversation_history, message_count(conversation)) == ([], 0)
+    Draft202012Validator(OWN_SCHEMA).validate(json.loads(write(conversation)))
+
+
+@pytest.mark.behaviour("state.applied-once")
+def test_the_ledger_is_bounded() -> None:
+    """It holds the last runs; older ones are still known while their entries are there."""
+    conversation = read(None)
+    for number in range(LEDGER_SIZE + 1):
+        conversation = append_turn(conversation, asked(f"r{number}"), answered(f"r{number}", "hi"))
+
+    assert applied(conversation, "r0")
+    assert not applied(forget(conversation), "r0")
+    assert applied(forget(conversation), "r1")
+
+
+@pytest.mark.parametrize("odd", ["[]", "7", '{"generation":"x","applied":7}', '{"generation":true}', "null"])
+def test_another_writers_value_in_our_place_counts_as_none(odd: str) -> None:
+    """The thread goes on."""
+    conversation = stored(f'{{"durableAgentHost":{odd}}}')
+
+    assert (generation(conversation), applied(conversation, "r1")) == (0, False)
+    assert applied(append_turn(conversation, asked("r1"), answered("r1", "hi")), "r1")
+
+
+@pytest.mark.behaviour("state.keeps-session-state")
+def test_session_state_is_kept_between_turns_and_goes_with_a_reset() -> None:
+    """Under extension data, which other packages keep; numbers that JSON lacks included."""
+    value = {"memory": {"facts": ["likes tea"], "score": float("inf")}}
+    conversation = read(write(with_session_state(stored('{"a":1}'), value)))
+
+    assert session_state(append_turn(conversation, asked("r1"), answered("r1", "hi"))) == value
+    assert session_state(with_session_state(conversation, None)) is None
+    assert session_state(forget(conversation)) is None
+    assert session_state(stored('{"agentSession":[1]}')) is None
+
+
+def test_no_session_state_leaves_no_trace() -> None:
+    """A conversation without context providers has no extension data."""
+    assert write(with_session_state(read(None), None)) == write(read(None))
+
+
+def test_a_response_is_found_by_its_run() -> None:
+    """Requests carry the same id and are not taken for it."""
+    conversation = conversation_of((asked("r1"), answered("r1", "hi")))
+
+    assert response_of(conversation, "r1") is conversation.data.conversation_history[1]
+    assert response_of(conversation, "r2") is None
+
+
+def test_response_text_joins_messages_by_a_blank_line() -> None:
+    """Contents of one message follow each other; what is no text is left out."""
+    call = Message("assistant", [Content.from_function_call("c", "f", arguments="{}")])
+    messages = [call, Message("assistant", ["one ", "two"]), Message("assistant", ["three"])]
+    entry = response_entry(run_id="r1", created_at=NOON, response=AgentResponse(messages=messages))
+
+    assert response_text(entry) == "one two\n\nthree"

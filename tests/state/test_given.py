@@ -1,0 +1,64 @@
+"""Contents that a caller gives for a new message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from agent_framework import Content
+
+from state.convert import content_values_to_framework
+from state.errors import BadContentError
+
+GOOD = {"$type": "text", "text": "What is this?"}
+
+
+@pytest.mark.behaviour("state.given-contents-checked")
+def test_given_contents_become_the_frameworks() -> None:
+    """The media type of a data URI need not be said twice."""
+    contents = content_values_to_framework(
+        [
+            GOOD,
+            {"$type": "data", "uri": "data:image/png;base64,iVBORw0KGgo="},
+            {"$type": "uri", "uri": "https://example.com/a.png", "mediaType": "image/png"},
+            {"$type": "hostedFile", "fileId": "f1"},
+        ]
+    )
+
+    assert contents == [
+        Content.from_text("What is this?"),
+        Content("data", uri="data:image/png;base64,iVBORw0KGgo=", media_type="image/png"),
+        Content("uri", uri="https://example.com/a.png", media_type="image/png"),
+        Content.from_hosted_file("f1"),
+    ]
+
+
+@pytest.mark.behaviour("state.given-contents-checked")
+@pytest.mark.parametrize(
+    ("bad", "field", "advice"),
+    [
+        ("text", "", "must be an object"),
+        ({}, "$type", "Use one of text, data, uri, hostedFile"),
+        ({"$type": ["text"]}, "$type", "Use one of"),
+        ({"$type": "functionCall", "callId": "c", "name": "f"}, "$type", "Use one of"),
+        ({"$type": "text"}, "text", "must be a string"),
+        ({"$type": "text", "text": 7}, "text", "must be a string"),
+        ({"$type": "text", "text": " \n"}, "text", "not blank"),
+        ({"$type": "text", "text": "a", "agentFramework": {}}, "agentFramework", "Use $type, text"),
+        ({"$type": "data", "uri": "https://example.com"}, "uri", "must look like data:"),
+        ({"$type": "data", "uri": "data:image/png,plain"}, "uri", "must look like data:"),
+        ({"$type": "data", "uri": "data:image/png;base64,%%%"}, "uri", "not valid base64"),
+        ({"$type": "data", "uri": "data:image/png;base64,aGk=", "mediaType": None}, "mediaType", "must be a string"),
+        ({"$type": "uri", "uri": "cat.png", "mediaType": "image/png"}, "uri", "must be an absolute URI"),
+        ({"$type": "uri", "uri": "data:image/png;base64,aGk=", "mediaType": "x/y"}, "uri", '"$type": "data"'),
+        ({"$type": "uri", "uri": "https://example.com"}, "mediaType", "must be a string"),
+        ({"$type": "hostedFile"}, "fileId", "must be a string"),
+    ],
+)
+def test_a_bad_content_is_refused_by_its_place(bad: Any, field: str, advice: str) -> None:
+    """Index, property and what to do."""
+    with pytest.raises(BadContentError) as refusal:
+        content_values_to_framework([GOOD, bad])
+
+    assert (refusal.value.index, refusal.value.field) == (1, field)
+    assert advice in str(refusal.value)

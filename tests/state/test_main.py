@@ -1,0 +1,84 @@
+"""`python -m state`, for someone with a document in hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from state.__main__ import main
+from tests.state.documents import GOLDEN
+
+TOLD = """\
+readable
+schemaVersion 1.1.0, 1,741 bytes, generation 0
+4 entries: 1 requests, 1 responses, 2 unknown
+2 messages; runs without an answer: 0
+unknown, kept: root
+unknown, kept: data: retention
+unknown, kept: entry 0: $type 'summary'
+unknown, kept: entry 1: $type None
+unknown, kept: entry 2: priority
+unknown, kept: entry 2 message 0: mood
+unknown, kept: entry 2 message 0 content 0: lang
+unknown, kept: entry 2 message 0 content 1: $type 'hologram'
+unknown, kept: entry 2 message 0 content 3: $type None
+unknown, kept: entry 3 usage: reasoningTokenCount
+
+r1 user: hello
+r1 user: (hologram)
+r1 user: (unknown)
+r1 user: (None)
+r1 assistant: hi
+"""
+
+
+@pytest.mark.behaviour("state.tells")
+def test_a_readable_document_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Version, counts, what is unknown in it, what was said."""
+    assert main([str(GOLDEN / "1.1.0-unknown-everywhere.json")]) == 0
+    assert capsys.readouterr().out == TOLD
+
+
+@pytest.mark.behaviour("state.tells")
+def test_an_unreadable_document_is_refused_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard error; nothing on standard output."""
+    assert main([str(GOLDEN / "2.0.0-refused.json")]) == 1
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("not readable (unsupported_version): schemaVersion 2.0.0 cannot be read")
+
+
+@pytest.mark.behaviour("state.tells")
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
+def test_a_file_that_cannot_be_read_is_status_2(
+    content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Missing, or not UTF-8."""
+    file = tmp_path / "document.json"
+    if content is not None:
+        file.write_bytes(content)
+
+    assert main([str(file)]) == 2
+    assert str(file) in capsys.readouterr().err
+
+
+@pytest.mark.behaviour("state.tells")
+def test_a_document_is_taken_from_standard_input() -> None:
+    """As a process, with a character that most consoles lack."""
+    document = '{"schemaVersion":"1.1.0","data":{"conversationHistory":[{"$type":"request","messages":[' + (
+        '{"role":"user","contents":[{"$type":"text","text":"\\ud83d caf\u00e9"}]}]}]}}'
+    )
+    told = subprocess.run(
+        [sys.executable, "-m", "state", "-"],
+        input=document.encode(),
+        capture_output=True,
+        check=True,
+        cwd=GOLDEN.parents[2],
+        timeout=60,
+    )
+
+    assert told.stdout.decode(errors="replace").splitlines()[-1].startswith("- user: \\ud83d caf")
