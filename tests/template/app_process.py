@@ -1,6 +1,7 @@
 """A copy of the tree in a folder of its own, hosted by a real process on a free port."""
 
 import asyncio
+import os
 import re
 import shutil
 import subprocess
@@ -8,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from agents.models import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL_SECONDS = 300
@@ -31,10 +34,18 @@ def copy_tree(folder: Path) -> None:
 
 
 @asynccontextmanager
-async def running(command: list[str], folder: Path) -> AsyncIterator[RunningApp]:
-    """`command` in `folder`, from its last start-up line until it is terminated at the end of the block."""
+async def running(command: list[str], folder: Path, **environ: str) -> AsyncIterator[RunningApp]:
+    """`command` in `folder`, from its last start-up line until it is terminated at the end of the block.
+
+    `environ` comes on top of this process's variables, without the settings of models that those may hold.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name not in SETTINGS}
     process = await asyncio.create_subprocess_exec(
-        *command, cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        *command,
+        cwd=folder,
+        env={**inherited, **environ},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
     )
     try:
         yield await asyncio.wait_for(started(process), INSTALL_SECONDS)

@@ -1,6 +1,8 @@
 """The README, typed in from a clone: each command runs, and prints what the README shows."""
 
 import asyncio
+import json
+import re
 import shutil
 import sys
 import time
@@ -42,6 +44,23 @@ async def typed(step: Step, origin: str) -> tuple[str, ...]:
     )
     printed, _ = await asyncio.wait_for(process.communicate(), 30)
     return tuple(printed.decode().splitlines())
+
+
+def test_the_mcp_settings_are_json_and_name_the_endpoint_that_the_host_prints() -> None:
+    """Both shapes, as their clients read them."""
+    blocks = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)]
+    printed = next(line for line in README.splitlines() if line.startswith("MCP: ")).split()[1]
+    servers = [next(iter(block.values()))["durable-agents"] for block in blocks]
+
+    assert [set(block) for block in blocks] == [{"servers"}, {"mcpServers"}]
+    assert servers == [{"type": "http", "url": printed}] * 2
+
+
+def test_every_page_that_the_readme_links_is_there() -> None:
+    """A newcomer's next click."""
+    linked = re.findall(r"\]\((?!https?:)([^)]+)\)", README)
+
+    assert [page for page in linked if not (ROOT / page).is_file()] == []
 
 
 def test_a_block_with_another_output_is_told_apart() -> None:

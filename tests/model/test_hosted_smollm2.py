@@ -1,0 +1,37 @@
+"""The real model behind the hosted app: two turns of one thread over HTTP, the second after a restart of the host."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.template.app_process import copy_tree, running
+
+HOST = [sys.executable, "-m", "devhost", "start", "--port", "0"]
+
+pytestmark = pytest.mark.model
+
+
+async def test_a_thread_with_a_real_model_goes_on_after_a_restart(model_url: str, tmp_path: Path) -> None:
+    """The model reports more tokens in for the second turn: it was sent the first."""
+    copy_tree(tmp_path)
+    first = await turn(model_url, tmp_path, "My name is Ada. Please say hello to me.")
+    second = await turn(model_url, tmp_path, "What is my name?")
+
+    assert [turn["message_count"] for turn in (first, second)] == [2, 4]
+    assert first["response"].strip()
+    assert second["response"].strip()
+    assert second["usage"]["input_token_count"] > first["usage"]["input_token_count"]
+
+
+async def turn(model_url: str, folder: Path, message: str) -> dict[str, Any]:
+    """The answer's body; the host is started for it and stopped."""
+    settings = {"OPENAI_BASE_URL": model_url, "OPENAI_MODEL": "smollm2"}
+    async with running(HOST, folder, **settings) as app, httpx.AsyncClient(base_url=app.origin, timeout=120) as client:
+        body = {"message": message, "thread_id": "ada"}
+        response = await client.post("/api/agents/assistant/run", json=body)
+    assert response.status_code == 200, response.text
+    print(response.text)
+    return response.json()
