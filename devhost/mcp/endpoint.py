@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from devhost.http.asgi import JSON, RawHeaders, Receive, Scope, Send, answer, header
+from devhost.http.asgi import JSON, TEXT, RawHeaders, Receive, Scope, Send, answer, header
 from devhost.http.body import BodyTooLargeError, ClientLeftError, limited, read_body
 from devhost.mcp.jsonrpc import (
     TRANSPORT_ERROR,
@@ -23,6 +23,8 @@ from devhost.mcp.session import is_state, new_instance_id, new_state
 _NO_MESSAGE = "Bad Request: The POST body did not contain a valid JSON-RPC message."
 _NOT_ACCEPTABLE = "Not Acceptable: Client must accept both application/json and text/event-stream"
 _BAD_STATE = "Invalid client state."
+_LEGACY_PATHS = ("/mcp/sse", "/mcp/message")
+_NO_LEGACY = "The local host has no legacy SSE transport. Use streamable HTTP: POST to /runtime/webhooks/mcp."
 _WRONG_VERB = {"GET": 405, "DELETE": 405, "PUT": 405, "OPTIONS": 405}
 _STREAM_HEADERS = (
     ("cache-control", "no-cache,no-store"),
@@ -41,6 +43,9 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        if scope["path"].lower().endswith(_LEGACY_PATHS):
+            await answer(send, 404, _NO_LEGACY.encode(), TEXT)
+            return
         if scope["method"] != "POST":
             await answer(send, _WRONG_VERB.get(scope["method"], 404))
             return

@@ -32,7 +32,7 @@ class CallError(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """A request that wants an answer. `params` is None when the message has none."""
+    """A request that wants an answer. `params` is None when the message has no object of them."""
 
     id: MessageId
     method: str
@@ -77,9 +77,7 @@ def _call(message: Mapping[str, object]) -> Call:
     message_id, method, params = message["id"], message.get("method"), message.get("params")
     if not isinstance(message_id, (str, int)) or not isinstance(method, str):
         raise UnreadableError
-    if params is not None and not isinstance(params, dict):
-        raise UnreadableError
-    return Call(message_id, method, params)
+    return Call(message_id, method, params if isinstance(params, dict) else None)
 
 
 def result_message(message_id: MessageId, result: object) -> bytes:

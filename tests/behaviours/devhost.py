@@ -51,4 +51,11 @@ BEHAVIOURS = {
     "to try (local-host.md, Commands).",
     "devhost.port-in-use": "A port in use is one clear sentence and exit code 2 (local-host.md, Storage).",
     "devhost.drains": "The first signal lets running work end, the second stops at once (local-host.md, Commands).",
+    "devhost.durable-seam": "The engine calls durable functions by name with texts, through the SDK's converters, and "
+    "failures carry the worker's own words (host contract 1.5, 1.7).",
+    "devhost.durable-functions": "Orchestrations, activities, entities and durable clients of an unmodified app run, "
+    "and survive the death of the process (local-host.md, Durable engine).",
+    "devhost.one-host-per-folder": "A second process on the same folder is refused by one sentence and harms nothing "
+    "(local-host.md, Storage).",
+    "devhost.reset": "Reset deletes the durable state (local-host.md, Commands).",
 }

@@ -1,0 +1,115 @@
+"""The seam between engine and app: durable functions by name, called with texts and answering texts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import azure.durable_functions as df
+import azure.functions as func
+import pytest
+
+from devhost.app_functions import AppFunctions
+from devhost.invoke import Invoker
+from devhost.ports import DurableKind, FunctionFailedError
+from tests.devhost.indexing import SETTINGS, index_of
+
+
+def functions_of(app: func.FunctionRegister, timeout_seconds: float | None = None) -> AppFunctions:
+    settings = replace(SETTINGS, function_timeout_seconds=timeout_seconds)
+    return AppFunctions(index_of(app), Invoker(settings.threads, timeout_seconds, lambda: ""))
+
+
+def activity(handler: Callable[..., object]) -> AppFunctions:
+    app = df.DFApp()
+    app.activity_trigger(input_name="value")(handler)
+    return functions_of(app)
+
+
+@pytest.mark.behaviour("devhost.durable-seam")
+def test_names_are_the_bindings_names_without_case():
+    """The binding's own name wins over the function's."""
+    app = df.DFApp()
+
+    @app.entity_trigger(context_name="context", entity_name="Counter")
+    def count(context): ...
+
+    @app.orchestration_trigger(context_name="context")
+    def Order(context): ...
+
+    names = functions_of(app).names
+    kinds: list[DurableKind] = ["orchestrator", "activity", "entity"]
+    assert [dict(names(kind)) for kind in kinds] == [{"order": "Order"}, {}, {"counter": "Counter"}]
+
+
+@pytest.mark.behaviour("devhost.durable-seam")
+@pytest.mark.parametrize(
+    ("payload", "answer"),
+    [("hello", '"hello"'), ('"hello"', '"hello"'), ('{"a":1}', '{"a": 1}'), ("5", "5"), ("null", "null"), ("", '""')],
+)
+async def test_an_activity_gets_decoded_json_and_answers_json(payload, answer):
+    """Text that is no JSON comes as it is."""
+
+    def same(value):
+        return value
+
+    assert await activity(same).call("activity", "SAME", payload) == answer
+
+
+@pytest.mark.behaviour("devhost.durable-seam")
+async def test_a_failure_is_the_types_name_and_text_with_the_traceback():
+    """What the real worker puts on the wire."""
+
+    async def fails(value):
+        raise RuntimeError(f"no {value}")
+
+    with pytest.raises(FunctionFailedError) as failure:
+        await activity(fails).call("activity", "fails", '"x"')
+    assert failure.value.message == "RuntimeError: no x"
+    assert 'raise RuntimeError(f"no {value}")' in failure.value.stack
+
+
+@pytest.mark.behaviour("devhost.durable-seam")
+async def test_an_answer_that_the_binding_cannot_carry_is_a_failure():
+    """The converter's own words."""
+
+    def bad(value):
+        return b"bytes"
+
+    with pytest.raises(FunctionFailedError) as failure:
+        await activity(bad).call("activity", "bad", "1")
+    assert failure.value.message == "ValueError: activity trigger output must be json serializable (b'bytes')"
+
+
+@pytest.mark.behaviour("devhost.durable-seam")
+async def test_an_entity_that_answers_no_text_is_a_failure():
+    """An async entity on a generic trigger writes its own protocol, and can forget to."""
+    app = df.DFApp()
+
+    @app.generic_trigger(arg_name="context", type="entityTrigger", entityName="e")
+    async def forgetful(context): ...
+
+    with pytest.raises(FunctionFailedError) as failure:
+        await functions_of(app).call("entity", "e", "{}")
+    assert failure.value.message == "TypeError: the function 'forgetful' must answer a text, but answered NoneType"
+
+
+@pytest.mark.behaviour("devhost.function-timeout")
+async def test_a_durable_function_past_its_timeout_fails_by_name():
+    """With the real host's words."""
+    app = df.DFApp()
+
+    @app.activity_trigger(input_name="value")
+    async def waits(value):
+        await asyncio.Event().wait()
+
+    with pytest.raises(FunctionFailedError) as failure:
+        await functions_of(app, timeout_seconds=0.01).call("activity", "waits", "1")
+    assert "Timeout value of 00:00:00 was exceeded by function: Functions.waits" in failure.value.message
+
+
+async def test_an_unknown_name_is_a_key_error():
+    """The engine looks into the names first."""
+    with pytest.raises(KeyError):
+        await functions_of(df.DFApp()).call("activity", "nope", "1")

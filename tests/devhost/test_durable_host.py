@@ -1,0 +1,129 @@
+"""Durable functions through the whole host: loading, client, engine, restart, reset."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.devhost.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+
+MANAGEMENT = "/runtime/webhooks/durabletask"
+RECORDED_APP = Path(__file__).resolve().parents[3] / "shared" / "recordings" / "streaming_app"
+
+
+@pytest.fixture
+def app_folder(tmp_path: Path) -> Path:
+    """A copy, so that the engine's files stay out of the project."""
+    return Path(shutil.copytree(APPS / "durable", tmp_path / "app"))
+
+
+def write(host: RunningHost, text: str) -> None:
+    answer = httpx.post(f"{host.origin}/api/notes/n", content=text, timeout=GUARD_SECONDS)
+    assert answer.status_code == 202
+
+
+def read(host: RunningHost, count: int) -> list[str]:
+    notes: list[str] = httpx.get(f"{host.origin}/api/notes/n?count={count}", timeout=GUARD_SECONDS).json()
+    return notes
+
+
+@pytest.mark.behaviour("devhost.durable-functions")
+def test_a_signal_by_the_durable_client_reaches_the_async_entity(app_folder):
+    """The client's calls come back to this server; the state is read the same way."""
+    with RunningHost(app_folder) as host:
+        write(host, "one")
+        write(host, "two")
+        assert read(host, 2) == ["one", "two"]
+
+
+@pytest.mark.behaviour("devhost.durable-functions")
+def test_an_orchestration_runs_its_activities(app_folder):
+    """Started through the management API, which waits for the output."""
+    with RunningHost(app_folder) as host:
+        url = f"{host.origin}{MANAGEMENT}/orchestrators/greet_all?timeout=4&pollingInterval=1"
+        ended = httpx.post(url, json={"names": ["a", "b"]}, timeout=GUARD_SECONDS)
+    assert (ended.status_code, ended.json()) == (200, ["hello a", "hello b"])
+
+
+@pytest.mark.behaviour("devhost.durable-functions")
+def test_state_and_unfinished_work_survive_the_death_of_the_process(app_folder):
+    """SIGKILL while an operation runs: after the restart it runs again, and nothing is lost or doubled."""
+    with RunningHost(app_folder) as host:
+        write(host, "one")
+        write(host, "slow")
+        host.wait_for("writing slow")
+        host.process.kill()
+        host.process.wait(GUARD_SECONDS)
+    with RunningHost(app_folder) as host:
+        assert read(host, 2) == ["one", "slow"]
+        write(host, "three")
+        assert read(host, 3) == ["one", "slow", "three"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to send to a process")
+@pytest.mark.behaviour("devhost.drains")
+def test_a_running_operation_ends_before_the_host_does(app_folder):
+    """It is committed, not run again."""
+    with RunningHost(app_folder) as host:
+        write(host, "slow")
+        host.wait_for("writing slow")
+        host.process.send_signal(signal.SIGTERM)
+        assert host.process.wait(GUARD_SECONDS) == 0
+    with RunningHost(app_folder) as host:
+        assert read(host, 1) == ["slow"]
+        assert not [line for line in host.printed if "writing" in line]
+
+
+@pytest.mark.behaviour("devhost.one-host-per-folder")
+@pytest.mark.parametrize("arguments", [("start", "--port", "0"), ("reset",)])
+def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(app_folder, arguments):
+    """One sentence, exit code 1; the first host goes on."""
+    with RunningHost(app_folder) as host:
+        write(host, "one")
+        ended = run_command(app_folder, *arguments)
+        assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+        assert ended.stderr.startswith("Error: ")
+        assert ".devhost" in ended.stderr
+        assert read(host, 1) == ["one"]
+
+
+@pytest.mark.behaviour("devhost.reset")
+def test_reset_deletes_the_durable_state(app_folder):
+    """What was written is gone after it."""
+    with RunningHost(app_folder) as host:
+        write(host, "one")
+        assert read(host, 1) == ["one"]
+    ended = run_command(app_folder, "reset")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    with RunningHost(app_folder) as host:
+        assert read(host, 0) == []
+
+
+@pytest.mark.behaviour("devhost.dns-rebinding")
+@pytest.mark.parametrize("path", [MANAGEMENT, "/durabletask"])
+def test_the_management_api_refuses_other_hosts_and_sites(app_folder, path):
+    """Under both of its prefixes."""
+    with RunningHost(app_folder) as host:
+        url = f"{host.origin}{path}/instances"
+        asked: Callable[..., httpx.Response] = httpx.get
+        assert asked(url, timeout=GUARD_SECONDS).status_code == 200
+        assert asked(url, headers={"host": "evil.test"}, timeout=GUARD_SECONDS).status_code == 403
+        assert asked(url, headers={"origin": "http://evil.test"}, timeout=GUARD_SECONDS).status_code == 403
+
+
+@pytest.mark.skipif(not RECORDED_APP.is_dir(), reason="the recordings are not beside this checkout")
+def test_the_app_of_the_streaming_recording_runs_unmodified(tmp_path):
+    """HTTP, stream, durable client, async entity and MCP in one app."""
+    folder = shutil.copytree(RECORDED_APP, tmp_path / "app", copy_function=shutil.copyfile)
+    with RunningHost(Path(folder), environ={"PROBE_LOG": str(tmp_path / "log.jsonl")}) as host:
+        run = httpx.post(f"{host.origin}/api/run/k", json={"id": "a"}, timeout=GUARD_SECONDS)
+        plain = httpx.get(f"{host.origin}/api/plain/bob%20x?a=1&a=2", timeout=GUARD_SECONDS).json()
+    assert run.status_code == 200
+    assert set(run.json()) == {"ms", "signal_ms", "polls", "pid"}
+    assert (plain["path_params"], plain["query"], plain["thread"]) == ({"name": "bob x"}, {"a": "2"}, "MainThread")
