@@ -69,7 +69,6 @@ class FunctionCallContent(StoredContent):
     call_id: str | None = None
     name: str | None = None
     arguments: dict[str, Any] | None = None
-    arguments_text: str | None = None  # ours: the exact text, where `arguments` alone would not give it back
     arguments_kind: str | None = None  # ours: "object" when the framework held an object and not text
 
 

@@ -117,10 +117,12 @@ def framework_content(content: StoredContent) -> Content | None:
     fields_of = FRAMEWORK.get(type(content))
     if fields_of is None:
         return _unknown_content(content)
-    fields = fields_of(content)
     if not content.unknown_properties():
         # Nearly every content is plain text, and `from_dict` takes twice as long.
-        return Content.from_text(fields["text"]) if type(content) is TextContent else Content.from_dict(fields)
+        if type(content) is TextContent:
+            return Content.from_text(content.text or "")
+        return Content.from_dict(fields_of(content))
+    fields = fields_of(content)
     try:
         return Content.from_dict({**fields, **_ours(content), "type": fields["type"]})
     except _UNREADABLE:  # another writer's `agentFramework`: what the schema says still holds
@@ -143,7 +145,7 @@ def _replay(entry: models.RequestEntry | models.ResponseEntry) -> list[_Parts] |
         return None
     replayed = []
     for message in entry.messages:
-        contents = _framework_contents(content for content in message.contents if content.replayed)
+        contents = _framework_contents([content for content in message.contents if content.replayed])
         if contents:
             replayed.append(_identity(message, contents))
     return replayed

@@ -152,3 +152,5 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "dict": _read_dict,
     "json": lambda text: from_json_value(json.loads(text)),
 }
+
+KINDS: Final = frozenset(_READERS)

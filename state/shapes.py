@@ -75,12 +75,8 @@ def _stored_call(own: Value) -> Value | None:
 def _stored_arguments(arguments: Any) -> Value:
     if isinstance(arguments, dict):
         return {"arguments": arguments, "argumentsKind": "object"}
-    if not isinstance(arguments, str):
-        return {}
-    parsed = _parsed_arguments(arguments)
-    if parsed is None:
-        return {"argumentsText": arguments}
-    return {"arguments": parsed} | ({} if dump(parsed) == arguments else {"argumentsText": arguments})
+    parsed = _parsed_arguments(arguments) if isinstance(arguments, str) else None
+    return {} if parsed is None else {"arguments": parsed}
 
 
 def _parsed_arguments(text: str) -> Value | None:
@@ -142,9 +138,7 @@ def _call(content: FunctionCallContent) -> Value:
 def _framework_arguments(content: FunctionCallContent) -> Any:
     if content.arguments_kind == "object":
         return from_json_value(content.arguments)
-    if content.arguments_text is not None or content.arguments is None:
-        return content.arguments_text
-    return dump(content.arguments)
+    return None if content.arguments is None else dump(content.arguments)
 
 
 def _result(content: FunctionResultContent) -> Value:

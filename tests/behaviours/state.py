@@ -34,6 +34,7 @@ BEHAVIOURS = {
     "(state.md, first paragraph).",
     "state.given-contents-checked": "A content given by a caller is refused by its index, its field and what to do "
     "(http-api.md 2).",
+    "state.page": "docs/state.md shows a document that we write, and what it says is printed is printed.",
     "state.tells": "`python -m state` tells version, counts, unknowns and what was said; its exit status tells whether "
     "the document is readable.",
 }

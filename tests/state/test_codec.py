@@ -141,6 +141,16 @@ def test_the_same_turn_on_the_same_document_gives_the_same_bytes() -> None:
     assert write(append_turn(kept, *turn)) == write(append_turn(read_again, *turn))
 
 
+@pytest.mark.behaviour("state.turn-shares-the-past")
+def test_entries_of_a_compact_document_come_back_byte_for_byte() -> None:
+    """Their text is found while they are read, and a turn writes only its own."""
+    history = '{"$type":"request","createdAt":"2025-11-04T19:33:05.2454760Z","messages":[],"text":"\\u0027"}'
+    grown = append_turn(read(document(f"[{history}]")), asked("r1"), answered("r1", "hi"))
+
+    assert write(read(document(f"[{history}]"))) == document(f"[{history}]")
+    assert write(grown).startswith(document(f"[{history}")[:-2])
+
+
 def test_an_entry_goes_through_plain_json_unchanged() -> None:
     """The run log keeps the exact response entry this way."""
     entry = answered("r1", "hi")
@@ -162,7 +172,7 @@ def test_changing_a_written_value_does_not_reach_the_entry() -> None:
 def test_models_cannot_be_changed() -> None:
     """Conversations share entries, and entries remember their text."""
     with pytest.raises(ValueError, match="frozen"):
-        asked("r1").correlation_id = "r2"  # type: ignore[misc]
+        asked("r1").correlation_id = "r2"
 
 
 def test_a_conversation_can_be_pickled() -> None:

@@ -203,7 +203,7 @@ def test_a_response_comes_back_whole() -> None:
         finish_reason="stop",
         usage_details={"input_token_count": 1, "output_token_count": 2, "cache_read_input_token_count": 9},
         value={"mood": "good"},  # type: ignore[arg-type]
-        continuation_token={"token": "t"},  # type: ignore[typeddict-unknown-key]
+        continuation_token={"token": "t"},  # type: ignore[arg-type]
         additional_properties={"x": [1]},
     )
 

@@ -36,9 +36,14 @@ r1 assistant: hi
 
 
 @pytest.mark.behaviour("state.tells")
-def test_a_readable_document_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_readable_document_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Version, counts, what is unknown in it, what was said."""
-    assert main([str(GOLDEN / "1.1.0-unknown-everywhere.json")]) == 0
+    file = tmp_path / "document.json"
+    file.write_bytes(
+        (GOLDEN / "1.1.0-unknown-everywhere.json").read_text("utf-8").encode()
+    )  # checkouts may hold \\r\\n
+
+    assert main([str(file)]) == 0
     assert capsys.readouterr().out == TOLD
 
 

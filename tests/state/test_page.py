@@ -1,0 +1,70 @@
+"""docs/state.md: what it shows runs, and its tables are complete."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from state.__main__ import main
+from state.codec import read, write
+from state.errors import UnreadableStateError
+from state.json_text import MAX_DEPTH
+from state.python_values import KINDS
+from tests.state.documents import OWN_SCHEMA, PUBLIC_SCHEMA
+
+PAGE = (Path(__file__).parents[2] / "docs" / "state.md").read_text("utf-8")
+
+
+def block(language: str) -> str:
+    [found] = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return str(found)
+
+
+@pytest.mark.behaviour("state.page")
+def test_the_document_of_the_page_is_one_that_we_write() -> None:
+    """Valid, and read and written back as it stands."""
+    value = json.loads(block("json"))
+
+    Draft202012Validator(PUBLIC_SCHEMA).validate(value)
+    Draft202012Validator(OWN_SCHEMA).validate(value)
+    assert json.loads(write(read(block("json")))) == value
+
+
+@pytest.mark.behaviour("state.page")
+def test_the_five_lines_print_what_the_page_says(tmp_path: Path) -> None:
+    """With the standard library alone."""
+    (tmp_path / "thread.json").write_text(block("json"), "utf-8")
+    (tmp_path / "lines.py").write_text(block("python"), "utf-8")
+    printed = subprocess.run(
+        [sys.executable, "-I", "lines.py"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert printed.stdout == block("text")
+
+
+@pytest.mark.behaviour("state.page")
+def test_the_reader_tells_what_the_page_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line of the page, in this process."""
+    file = tmp_path / "thread.json"
+    file.write_bytes(block("json").encode())
+    command, told = block("console").split("\n", 1)
+
+    assert command == "$ python -m state thread.json"
+    assert main([str(file)]) == 0
+    assert capsys.readouterr().out == told
+
+
+@pytest.mark.behaviour("state.page")
+def test_the_page_lists_every_code_and_kind() -> None:
+    """And the depth at which a document is refused."""
+    codes = re.findall(r"^\| `(\w+)` \|", PAGE.split("| code |")[1], re.MULTILINE)
+
+    assert codes == [error.code for error in UnreadableStateError.__subclasses__()]
+    assert [kind for kind in sorted(KINDS) if f"`{kind}`" not in PAGE and f'"{kind}"' not in PAGE] == []
+    assert f"deeper than {MAX_DEPTH} levels" in PAGE
