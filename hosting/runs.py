@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass
 
 from hosting.endings import failed
-from hosting.errors import IdempotencyKeyReusedError, RunLostError, UnknownRunError
+from hosting.errors import IdempotencyKeyReusedError, RunLogUnavailableError, RunLostError, UnknownRunError
 from hosting.events import Accepted, Failed, Signalled
 from hosting.identity import new_id
 from hosting.names import entity_name
@@ -84,7 +84,7 @@ class Runs:
                 record = changed
                 continue
             pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
-            record = await self._care((await self._log.read(record.run_id)) or record, client)
+            record = await self._look(record, client)
         return record
 
     async def find(self, agent: str, thread_id: str, run_id: str, client: EntityClient) -> RunRecord:
@@ -94,6 +94,14 @@ class Runs:
         if record is None or (record.accepted.agent.lower(), record.accepted.thread_id) != place:
             raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {thread_id[:80]!r} of agent {agent!r}.")
         return record if record.terminal is not None else await self._care(record, client)
+
+    async def _look(self, record: RunRecord, client: EntityClient) -> RunRecord:
+        """Return the run as the store has it; with the store down, as it was: the next look may find more."""
+        try:
+            return await self._care((await self._log.read(record.run_id)) or record, client)
+        except RunLogUnavailableError:
+            logger.warning("The run log cannot be reached to look at run %s.", record.run_id)
+            return record
 
     async def _care(self, record: RunRecord, client: EntityClient) -> RunRecord:
         """End an open run that nobody can end any more, or signal it again when its signal may have been lost."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from hosting.endings import failed, timed_out
+from hosting.endings import failed, recorded, timed_out
 from hosting.errors import RunCrashedError, RunLogUnavailableError, RunTimedOutError, UnstorableAnswerError
 from hosting.events import Claim, Completed, Restarted, Started, Terminal
 from hosting.identity import new_id
@@ -124,8 +124,7 @@ class Turns:
         entry = response_of(conversation, record.run_id)
         if record.terminal is not None or entry is None:
             return record
-        terminal = Completed(at=self._clock(), entry=entry_value(entry), message_count=message_count(conversation))
-        return await self.end(record, terminal)
+        return await self.end(record, recorded(entry, self._clock(), message_count(conversation)))
 
 
 def _completed(run_id: str, at: float, answered: Answered, conversation: Conversation) -> Completed:
