@@ -45,7 +45,7 @@ def answer(turn: Turn) -> Answer:
     """The first rule that fits the newest message decides; the results of tools are told as they are."""
     if turn.messages and turn.messages[-1].role == "tool":
         return Say(told_results(turn.messages))
-    text = turn.messages[-1].text.strip() if turn.messages else ""
+    text = read(turn.messages[-1]) if turn.messages else ""
     for pattern, decide in RULES:
         if found := pattern.search(text):
             return decide(found, turn)
@@ -106,7 +106,12 @@ def recall_question(found: re.Match[str], turn: Turn) -> Answer:
 
 def earlier_texts(turn: Turn) -> Iterator[str]:
     """What the user said before the newest message, the latest first."""
-    return (message.text for message in reversed(turn.messages[:-1]) if message.role == "user")
+    return (read(message) for message in reversed(turn.messages[:-1]) if message.role == "user")
+
+
+def read(message: Message) -> str:
+    """As much of the message as the rules look at: patterns take long over a text of a megabyte."""
+    return message.text.strip()[:CHARACTERS_READ]
 
 
 def weather_question(text: str) -> re.Match[str] | None:
@@ -122,6 +127,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= 200 else text[:199] + "…"
 
 
+CHARACTERS_READ = 2000
 INTRODUCTION = (
     'I am the offline model: I answer by rules. Ask me "What is the weather in Paris?", tell me your name and ask '
     "for it later, or ask what you asked before. docs/models.md tells how to connect a real model."

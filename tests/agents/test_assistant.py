@@ -1,5 +1,7 @@
 """The agent `assistant` on the offline model, through the framework's own agent loop."""
 
+import time
+
 import pytest
 from agent_framework import AgentResponse, AgentSession, Content, Message
 from agent_framework.exceptions import ChatClientInvalidRequestException
@@ -85,6 +87,24 @@ async def test_usage_counts_a_token_for_four_characters_begun() -> None:
     assert response.usage_details is not None
     assert response.usage_details["input_token_count"] == 2
     assert response.usage_details["output_token_count"] == -(-len(response.text) // 4)
+
+
+async def test_a_tool_that_fails_is_told_as_a_failure() -> None:
+    """A made-up answer would hide it."""
+    call = Content.from_function_call("1", "get_weather", arguments={"city": "Paris"})
+    failure = Content.from_function_result("1", result="no such city", exception="KeyError")
+    messages = [Message(role="assistant", contents=[call]), Message(role="tool", contents=[failure])]
+
+    assert (await OfflineChatClient().get_response(messages)).text == "The tool failed: no such city"
+
+
+async def test_a_message_of_a_megabyte_is_answered_at_once() -> None:
+    """Only its beginning is read: the patterns would take minutes over words that nearly fit."""
+    began = time.perf_counter()
+    response = await ask("hot " * 250_000)
+
+    assert response.text.startswith('You said: "hot hot')
+    assert time.perf_counter() - began < 5
 
 
 async def test_an_answer_to_anything_else_names_the_offline_model_and_the_way_to_a_real_one() -> None:
