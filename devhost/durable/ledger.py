@@ -66,9 +66,19 @@ class Ledger:
         `past` is the history that the step's events follow. A caller who goes away meanwhile undoes nothing.
         """
         crash_points.reached("before-commit")
-        done = self._store.commit(step)
-        done.add_done_callback(lambda kept: self._publish(step, past) if kept.exception() is None else None)
-        await asyncio.shield(done)
+        published: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def publish(kept: asyncio.Future[None]) -> None:
+            error = kept.exception()
+            if error is not None:
+                published.set_exception(error)
+                return
+            self._publish(step, past)
+            published.set_result(None)
+
+        # Not the store's own future: the caller must not go on before memory has what the store has.
+        self._store.commit(step).add_done_callback(publish)
+        await asyncio.shield(published)
         crash_points.reached("after-commit")
 
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:

@@ -97,7 +97,7 @@ class Instances:
             return json_reply(
                 412,
                 f'This orchestration has status {status}, but only orchestrations in the "Failed" state '
-                'can be rewound.',
+                "can be rewound.",
             )
         return json_reply(501, "This local host cannot rewind yet. Restart the instance: it runs again from its input.")
 

@@ -16,12 +16,10 @@ from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
 from devhost.durable.store.lock import FolderLock
 from devhost.durable.store.writer import Writer
 
-_BUSY_TIMEOUT_MS = 5000
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     # Safe against a killed process; a power cut may take the last commits, never the file.
     "PRAGMA synchronous = NORMAL",
-    f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}",
     "PRAGMA secure_delete = ON",
 )
 _COLUMNS = rows.ORCHESTRATION_COLUMNS
@@ -31,8 +29,9 @@ _Found = TypeVar("_Found")
 class SqliteStore:
     """Keeps everything in `durable.db` in the given folder, which is made if it is not there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, busy_timeout_ms: int = 5000) -> None:
         self._path = folder / "durable.db"
+        self._busy_timeout_ms = busy_timeout_ms
         self._lock = FolderLock(folder)
         self._reader: sqlite3.Connection | None = None
         self._read_thread = ThreadPoolExecutor(1, thread_name_prefix="durable-reader")
@@ -88,6 +87,7 @@ class SqliteStore:
     def _connect(self) -> sqlite3.Connection:
         # The reader is opened on the caller's thread and used on its own, by one thread at a time.
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
         for pragma in _PRAGMAS:
             connection.execute(pragma)
         return connection

@@ -1,0 +1,47 @@
+"""What the durable engine of the local host promises to apps and to whoever kills it."""
+
+BEHAVIOURS = {
+    "engine.sdk-scenarios": "Orchestrations, sub-orchestrations, activities, retries, timers, external events, "
+    "entities and continue-as-new work through the SDK's own functions (local-host.md, durable engine).",
+    "engine.restart-at-every-commit": "An engine that dies at any commit ends every orchestration as it would have "
+    "ended without (local-host.md, how it is proved).",
+    "engine.entity-state-once": "An entity's state has each operation once, wherever the engine died "
+    "(local-host.md, storage).",
+    "engine.kill-9": "A process killed at any named point, started again, goes on within two seconds; nothing is lost "
+    "and nothing doubled (local-host.md, how it is proved).",
+    "engine.one-process": "A second process on the same folder is refused by a sentence, and a killed one leaves no "
+    "lock behind (local-host.md, storage).",
+    "engine.versioned-file": "A newer or damaged file is refused by a sentence and left as it is (local-host.md, "
+    "storage).",
+    "engine.stalls-not-loses": "A busy file stalls work and loses none (local-host.md, storage).",
+    "engine.one-batch-at-a-time": "One invocation at a time per entity; what arrives meanwhile is the next batch, in "
+    "the order of sending (host contract 3.15).",
+    "engine.failed-batch-again": "A batch whose invocation failed is delivered again, after 3 s, then after twice as "
+    "long each time (host contract 3.15).",
+    "engine.missing-by-name": "A call to a function that the app does not have fails the instance, naming those it "
+    "has, where the real host hangs (host contract 3.6).",
+    "engine.open-work": "An instance ends only when no activity, timer or sub-orchestration is open (host contract "
+    "3.7).",
+    "engine.suspended": "A suspended instance takes events and carries out nothing until it is resumed (host contract "
+    "3.7).",
+    "engine.terminated": "A terminated instance ends at once, with the reason as its output (host contract 3.7).",
+    "engine.carried-events": "Events raised after continue-as-new was called are for the next execution (host contract "
+    "3.7).",
+    "engine.retry-ids": "Each attempt and each retry timer takes the next id, and a last failure one more timer that "
+    "fires at once (host contract 3.10).",
+    "engine.timers-on-time": "A timer never fires early, and fires after a restart too (local-host.md, durable "
+    "engine).",
+    "engine.wire-shapes": "Events, triggers and request messages have the recorded keys in the recorded order (host "
+    "contract 3.2, 3.4, 3.9).",
+    "engine.management-api": "The management API answers with the recorded statuses, headers and bodies (host contract "
+    "4.3).",
+    "engine.sdk-client": "The SDK's durable client works against it over a socket (host contract 4.4).",
+    "engine.memory": "Finished work and idle instances leave nothing in memory but a bounded cache (local-host.md, "
+    "speed).",
+    "engine.store-contract": "Every store keeps a step whole or not at all, in order "
+    "(devhost/durable/store/contract.py).",
+    "engine.settings": "Wrong values under extensions.durableTask are refused, naming the setting, the value and what "
+    "is accepted (style.md, types).",
+    "engine.drains": "A stopping engine begins nothing new, lets running work end, and leaves the rest to the next "
+    "start (local-host.md, commands).",
+}

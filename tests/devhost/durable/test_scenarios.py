@@ -1,0 +1,93 @@
+"""The corpus through the real SDK: plain, and with the engine killed at every single commit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from devhost.durable import events
+from devhost.durable.engine import DurableTask
+from devhost.durable.settings import DurableSettings
+from devhost.durable.store.memory import MemoryStore
+from tests.devhost.durable.clocks import FastClock
+from tests.devhost.durable.observed_store import GUARD_SECONDS, ObservedStore
+from tests.devhost.durable.scenario_app import build_app
+from tests.devhost.durable.scenarios import SCENARIOS, Scenario, write_down
+from tests.devhost.durable.sdk_functions import SdkFunctions
+
+_BY_NAME = [pytest.param(scenario, id=scenario.name) for scenario in SCENARIOS]
+_ENDS = (events.TaskCompleted, events.TaskFailed, events.ChildCompleted, events.ChildFailed)
+
+
+async def _run(scenario: Scenario, functions: SdkFunctions, store: ObservedStore, clock: FastClock) -> bool:
+    """Run until the scenario has ended, or the store has died; say whether it lives."""
+    engine = DurableTask(functions, None, DurableSettings(), clock, store)
+    await engine.start()
+    ended = asyncio.ensure_future(store.until_ended(scenario.name))
+    died = asyncio.ensure_future(store.died.wait())
+    await asyncio.wait({ended, died}, timeout=GUARD_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    lives = not store.died.is_set()
+    died.cancel()
+    if lives:
+        await ended
+    ended.cancel()
+    await engine.stop(0)
+    return lives
+
+
+async def _check(scenario: Scenario, store: MemoryStore) -> None:
+    stored = await store.orchestration(scenario.name)
+    assert stored is not None
+    scenario.check(stored.instance.status.value, json.loads(stored.instance.output or "null"))
+    _check_history(stored.history)
+
+
+def _check_history(history: Sequence[events.Event]) -> None:
+    """Each request is in it once, each end once, and each timer fired once."""
+    requests = Counter(event.event_id for event in history if event.event_id >= 0)
+    ends = Counter(event.task_id for event in history if isinstance(event, _ENDS))
+    fired = Counter(event.timer_id for event in history if isinstance(event, events.TimerFired))
+    assert all(count == 1 for counts in (requests, ends, fired) for count in counts.values())
+
+
+@pytest.mark.behaviour("engine.sdk-scenarios")
+@pytest.mark.parametrize("scenario", _BY_NAME)
+async def test_a_scenario_of_the_real_sdk_ends_as_it_must(scenario: Scenario) -> None:
+    """Every feature of the protocol once, through the functions that the SDK made."""
+    inner, clock = MemoryStore(), FastClock()
+    await write_down(scenario, inner, clock)
+    assert await _run(scenario, SdkFunctions(build_app()), ObservedStore(inner), clock)
+    await _check(scenario, inner)
+
+
+@pytest.mark.behaviour("engine.restart-at-every-commit")
+@pytest.mark.parametrize("scenario", _BY_NAME)
+async def test_a_scenario_ends_the_same_when_the_engine_dies_at_any_commit(scenario: Scenario) -> None:
+    """For n = 1, 2, ...: die at the n-th commit of the run, start again, until a run is too short to die in."""
+    dies_at, lived = 0, False
+    while not lived:
+        dies_at += 1
+        inner, clock, functions = MemoryStore(), FastClock(), SdkFunctions(build_app())
+        await write_down(scenario, inner, clock)
+        lived = await _run(scenario, functions, ObservedStore(inner, dies_at), clock)
+        if not lived:
+            assert await _run(scenario, functions, ObservedStore(inner), clock)
+        await _check(scenario, inner)
+    assert dies_at > 1
+
+
+@pytest.mark.behaviour("engine.entity-state-once")
+async def test_an_entity_counts_each_operation_once_wherever_the_engine_dies() -> None:
+    """Signals and calls are messages that one step consumes; a batch that was cut off is run again as a whole."""
+    scenario = next(scenario for scenario in SCENARIOS if scenario.name == "entities")
+    for dies_at in range(1, 12):
+        inner, clock, functions = MemoryStore(), FastClock(), SdkFunctions(build_app())
+        await write_down(scenario, inner, clock)
+        await _run(scenario, functions, ObservedStore(inner, dies_at), clock)
+        await _run(scenario, functions, ObservedStore(inner), clock)
+        states = {entity.id.key: entity.state for entity in await inner.list_entities("@counter@", "", None)}
+        assert states == {"entities": "7", "entities-0": "0", "entities-1": "1", "entities-2": "2"}

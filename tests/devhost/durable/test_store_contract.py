@@ -1,0 +1,198 @@
+"""One suite over every store; `reopen` gives the store that the next process would find."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from devhost.durable.events import EventRaised, ExecutionStarted, OrchestratorStarted, Parent, TimerFired
+from devhost.durable.records import (
+    ActivityTask,
+    Entity,
+    EntityId,
+    EventMessage,
+    History,
+    Message,
+    Operation,
+    Orchestration,
+    Status,
+    Step,
+    activity_target,
+    entity_target,
+    orchestration_target,
+)
+from devhost.durable.store.contract import InstanceFilter, Store
+from devhost.durable.store.memory import MemoryStore
+from devhost.durable.store.sqlite import SqliteStore
+from tests.devhost.durable.clocks import START
+
+pytestmark = pytest.mark.behaviour("engine.store-contract")
+COUNTER = EntityId("counter", "K1")
+
+
+class Opened:
+    """An open store, and the way to open it again."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self.store: Store = SqliteStore(folder) if folder else MemoryStore()
+        self.store.open()
+
+    async def reopen(self) -> Store:
+        await self.store.close()
+        if self._folder is not None:
+            self.store = SqliteStore(self._folder)
+        self.store.open()
+        return self.store
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opened]:
+    opened = Opened(tmp_path / "made" if request.param == "sqlite" else None)
+    yield opened
+    await opened.store.close()
+
+
+def _instance(instance_id: str = "a", status: Status = Status.RUNNING) -> Orchestration:
+    return Orchestration(
+        instance_id, "chain", "e1", status, '"in"', START, START, '"out"', "{}", Parent("p", "pi", "pe", 3), True
+    )
+
+
+def _signal(seq: int, key: str = "K1") -> Message:
+    return Message(seq, entity_target(EntityId("counter", key)), Operation(f"id-{seq}", "add", '"5"'))
+
+
+async def test_what_a_step_produced_is_pending_until_a_step_consumes_it(opened: Opened) -> None:
+    """Messages come back in the order of their seq, whatever the order of the commits."""
+    for message in (_signal(2), _signal(1), _signal(3)):
+        await opened.store.commit(Step(produced=(message,)))
+    await opened.store.commit(Step(consumed=(2,)))
+    assert (await opened.reopen()).pending() == [_signal(1), _signal(3)]
+
+
+async def test_every_kind_of_message_comes_back_as_it_was(opened: Opened) -> None:
+    """Events with their times, operations with their callers, activities, due times."""
+    task = ActivityTask("echo", '"1"', 4, "a", "e1")
+    due = START + timedelta(days=3, microseconds=5)
+    fired = TimerFired(timestamp=START, timer_id=1, fire_at=due)
+    start = ExecutionStarted(timestamp=START, instance_id="a", execution_id="e", name="n", input=None, generation=1)
+    call = Operation("id", "add", None, "a", "e1")
+    messages = [
+        Message(1, activity_target(task), task),
+        Message(2, orchestration_target("a"), EventMessage(fired, "e1"), due),
+        Message(3, orchestration_target("a"), EventMessage(start)),
+        Message(4, entity_target(COUNTER), call),
+    ]
+    await opened.store.commit(Step(produced=tuple(messages)))
+    assert (await opened.reopen()).pending() == messages
+
+
+async def test_history_grows_step_by_step_and_is_replaced_when_new(opened: Opened) -> None:
+    """The record is the last step's, the history all of them, until one begins it anew."""
+    first, second = (OrchestratorStarted(timestamp=START + timedelta(seconds=n)) for n in range(2))
+    raised = EventRaised(timestamp=START, name="go", input='{"é": 1}')
+    await opened.store.commit(Step(orchestration=_instance(), history=History((first,))))
+    await opened.store.commit(Step(orchestration=_instance(status=Status.FAILED), history=History((second, raised))))
+    stored = await (await opened.reopen()).orchestration("a")
+    assert stored is not None
+    assert (stored.instance, stored.history) == (_instance(status=Status.FAILED), (first, second, raised))
+    await opened.store.commit(Step(orchestration=_instance(), history=History((second,), is_new=True)))
+    stored = await opened.store.orchestration("a")
+    assert stored is not None
+    assert stored.history == (second,)
+
+
+async def test_an_entity_is_the_last_committed_record(opened: Opened) -> None:
+    """The state is an opaque text; a deleted entity stays as one that does not exist."""
+    await opened.store.commit(Step(entity=Entity(COUNTER, True, '{"n":  1}', START)))
+    assert await opened.store.entity(COUNTER) == Entity(COUNTER, True, '{"n":  1}', START)
+    await opened.store.commit(Step(entity=Entity(COUNTER, False, "null", START)))
+    assert await (await opened.reopen()).entity(COUNTER) == Entity(COUNTER, False, "null", START)
+
+
+async def test_unknown_ids_are_none(opened: Opened) -> None:
+    """Nothing is made up."""
+    assert await opened.store.orchestration("nobody") is None
+    assert await opened.store.entity(EntityId("counter", "k1")) is None
+
+
+async def test_silencing_drops_waiting_messages_but_not_the_steps_own(opened: Opened) -> None:
+    """What waits for an ended instance goes; other targets, and what the step itself sends, stay."""
+    target = orchestration_target("a")
+    event = EventMessage(EventRaised(timestamp=START, name="go", input="1"))
+    await opened.store.commit(Step(produced=(Message(1, target, event), _signal(2))))
+    await opened.store.commit(Step(silenced=target, produced=(Message(3, target, event),)))
+    assert [message.seq for message in opened.store.pending()] == [2, 3]
+
+
+async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None:
+    """Record, history and messages go together; an orchestration named like an entity is another thing."""
+    namesake = _instance("@counter@K1")
+    await opened.store.commit(Step(orchestration=namesake, history=History((OrchestratorStarted(timestamp=START),))))
+    await opened.store.commit(Step(entity=Entity(COUNTER, True, "1", START), produced=(_signal(1),)))
+    await opened.store.commit(Step(forgotten=(entity_target(COUNTER),)))
+    assert await opened.store.entity(COUNTER) is None
+    assert opened.store.pending() == []
+    assert await opened.store.orchestration("@counter@K1") is not None
+    await opened.store.commit(Step(forgotten=(orchestration_target("@counter@K1"),)))
+    assert await opened.store.orchestration("@counter@K1") is None
+
+
+async def test_futures_are_done_in_the_order_of_the_commits(opened: Opened) -> None:
+    """Grouping steps into one transaction may not reorder them."""
+    finished: list[int] = []
+    all_finished = asyncio.Event()
+
+    def finish(number: int) -> None:
+        finished.append(number)
+        if len(finished) == 50:
+            all_finished.set()
+
+    for number in range(50):
+        future = opened.store.commit(Step(produced=(_signal(number),)))
+        future.add_done_callback(lambda _, number=number: finish(number))
+    await asyncio.wait_for(all_finished.wait(), 5)
+    assert finished == list(range(50))
+
+
+async def test_lists_are_ordered_by_id_filtered_and_paged(opened: Opened) -> None:
+    """Ordinal order: capitals first; a page begins at the given id."""
+    for number, name in enumerate(("b", "a", "B", "c_1", "c%1")):
+        made = replace(_instance(name), created_at=START + timedelta(seconds=number))
+        await opened.store.commit(Step(orchestration=made))
+    await opened.store.commit(Step(orchestration=_instance("d", Status.COMPLETED)))
+
+    async def listed(wanted: InstanceFilter, first_id: str = "", limit: int | None = None) -> list[str]:
+        return [found.instance_id for found in await opened.store.list_orchestrations(wanted, first_id, limit)]
+
+    assert await listed(InstanceFilter()) == ["B", "a", "b", "c%1", "c_1", "d"]
+    assert await listed(InstanceFilter(), "b", 2) == ["b", "c%1"]
+    assert await listed(InstanceFilter(prefix="c_")) == ["c_1"]
+    assert await listed(InstanceFilter(statuses=frozenset({Status.COMPLETED}))) == ["d"]
+    later = START + timedelta(seconds=3)
+    assert await listed(InstanceFilter(created_from=later)) == ["c%1", "c_1"]
+    assert await listed(InstanceFilter(created_to=START)) == ["b", "d"]
+
+
+async def test_entities_are_listed_by_prefix_and_page(opened: Opened) -> None:
+    """`@name@` names the entities of one name."""
+    for key in ("2", "1", "é"):
+        await opened.store.commit(Step(entity=Entity(EntityId("counter", key), True, "1", START)))
+    await opened.store.commit(Step(entity=Entity(EntityId("counters", "1"), True, "1", START)))
+    found = await opened.store.list_entities("@counter@", "@counter@2", 5)
+    assert [entity.id.key for entity in found] == ["2", "é"]
+    assert len(await opened.store.list_entities("@", "", None)) == 4
+
+
+async def test_closing_twice_changes_nothing(opened: Opened) -> None:
+    """Both ends of a stop may close."""
+    await opened.store.commit(Step(produced=(_signal(1),)))
+    await opened.store.close()
+    await opened.store.close()
+    assert (await opened.reopen()).pending() == [_signal(1)]

@@ -1,0 +1,258 @@
+"""Delivery: order, one at a time, again after a failure, in time, and to an end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from devhost.durable.engine import DurableTask
+from devhost.durable.records import EntityId
+from devhost.durable.settings import DurableSettings
+from devhost.durable.store.memory import MemoryStore
+from devhost.ports import DurableKind, FunctionFailedError
+from tests.devhost.durable.clocks import ManualClock
+from tests.devhost.durable.running_engine import running
+from tests.devhost.durable.scenario_app import build_app
+from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
+from tests.devhost.durable.sdk_functions import SdkFunctions
+
+KEY = EntityId("counter", "k")
+
+
+@pytest.mark.behaviour("engine.one-batch-at-a-time")
+async def test_what_arrives_during_a_batch_is_the_next_batch_in_order() -> None:
+    """One invocation at a time: the second sees the state of the first."""
+    journal = Journal()
+    journal.may_end.clear()
+    async with running(ScriptedEntities(journal.answer)) as engine:
+        await engine.hub.signal(KEY, "first", None)
+        await asyncio.wait_for(journal.started.wait(), 5)
+        for name in ("a", "b", "c"):
+            await engine.hub.signal(KEY, name, None)
+        journal.may_end.set()
+        await engine.state_is(KEY, '["first", "a", "b", "c"]')
+    assert journal.batches == [["first"], ["a", "b", "c"]]
+    assert journal.most_running == 1
+
+
+@pytest.mark.behaviour("engine.one-batch-at-a-time")
+async def test_the_batch_size_of_host_json_parts_what_waits() -> None:
+    """With one operation per batch, each has its own invocation."""
+    journal = Journal()
+    journal.may_end.clear()
+    settings = DurableSettings(max_entity_operation_batch_size=1)
+    async with running(ScriptedEntities(journal.answer), settings=settings) as engine:
+        for name in ("a", "b", "c"):
+            await engine.hub.signal(KEY, name, None)
+        journal.may_end.set()
+        await engine.state_is(KEY, '["a", "b", "c"]')
+    assert journal.batches == [["a"], ["b"], ["c"]]
+
+
+async def test_different_entities_run_side_by_side_up_to_the_limit() -> None:
+    """`maxConcurrentEntityFunctions` is the number of invocations at once."""
+    journal = Journal()
+    journal.may_end.clear()
+    settings = DurableSettings(max_concurrent_entities=2)
+    async with running(ScriptedEntities(journal.answer), settings=settings) as engine:
+        for key in "abc":
+            await engine.hub.signal(EntityId("counter", key), "x", None)
+        journal.may_end.set()
+        for key in "abc":
+            await engine.state_is(EntityId("counter", key), '["x"]')
+    assert journal.most_running == 2
+
+
+@pytest.mark.behaviour("engine.failed-batch-again")
+async def test_a_batch_whose_invocation_failed_is_delivered_again_later_and_later() -> None:
+    """3 s, 6 s, 12 s; then the operation is done once, and nothing waits any more."""
+    clock, calls = ManualClock(), []
+
+    async def fail_three_times(payload: dict[str, Any]) -> str:
+        calls.append(payload["batch"][0]["id"])
+        if len(calls) <= 3:
+            raise FunctionFailedError("TypeError: Object of type set is not JSON serializable")
+        return entity_answer("done")
+
+    async with running(ScriptedEntities(fail_three_times), clock=clock) as engine:
+        await engine.hub.signal(KEY, "add", None)
+        delays = []
+        for _ in range(3):
+            delays.append(await clock.next_alarm())
+            clock.advance(delays[-1])
+        await engine.state_is(KEY, '"done"')
+    assert delays == [3.0, 6.0, 12.0]
+    assert len(set(calls)) == 1
+
+
+@pytest.mark.parametrize("answer", ["not json", "[]", '{"entityExists": true}', entity_answer(1, 2)])
+async def test_an_answer_that_cannot_be_read_is_a_failed_invocation(answer: str) -> None:
+    """No JSON, no object, no state, too many results: nothing of it is kept."""
+    clock, answers = ManualClock(), [answer, entity_answer("good")]
+
+    async def answer_in_turn(_payload: dict[str, Any]) -> str:
+        return answers.pop(0)
+
+    async with running(ScriptedEntities(answer_in_turn), clock=clock) as engine:
+        await engine.hub.signal(KEY, "add", None)
+        clock.advance(await clock.next_alarm())
+        await engine.state_is(KEY, '"good"')
+
+
+async def test_a_batch_that_timed_out_is_over_and_stores_nothing() -> None:
+    """Signals of it are gone, as on the real host; the next operation finds the old state."""
+    seen: list[object] = []
+
+    async def time_out_once(payload: dict[str, Any]) -> str:
+        seen.append(payload["state"])
+        if len(seen) == 1:
+            raise FunctionFailedError("FunctionTimeoutException: Timeout value of 00:00:05 was exceeded by function: f")
+        return entity_answer("second")
+
+    async with running(ScriptedEntities(time_out_once)) as engine:
+        await engine.hub.signal(KEY, "slow", None)
+        await engine.store.until(lambda: _has_nothing_pending(engine.store))
+        await engine.hub.signal(KEY, "quick", None)
+        await engine.state_is(KEY, '"second"')
+    assert seen == [None, None]
+
+
+async def _has_nothing_pending(store: Any) -> bool:
+    return not store.pending()
+
+
+async def test_a_signal_that_an_entity_emits_reaches_its_target() -> None:
+    """Input is passed on as it is; a target that the app does not have is dropped by name."""
+    received: list[object] = []
+
+    async def relay(payload: dict[str, Any]) -> str:
+        if payload["self"]["key"] == "target":
+            received.append(payload["batch"][0])
+            return entity_answer("reached")
+        target = {"name": "Counter", "key": "target"}
+        missing = {"target": {"name": "nobody", "key": "k"}, "name": "x", "input": None}
+        return entity_answer(1, signals=[missing, {"target": target, "name": "add", "input": '"5"'}])
+
+    async with running(ScriptedEntities(relay)) as engine:
+        await engine.hub.signal(KEY, "go", None)
+        await engine.state_is(EntityId("counter", "target"), '"reached"')
+    assert received[0] == {"name": "add", "input": '"5"', "isSignal": True, "id": received[0]["id"]}  # type: ignore[index]
+
+
+async def test_operations_for_an_entity_that_left_the_app_wait_until_it_is_back() -> None:
+    """A renamed function loses no signal: the next start with it runs them."""
+    inner, journal = MemoryStore(), Journal()
+    async with running(ScriptedEntities(journal.answer, "other"), inner=inner) as engine:
+        await engine.hub.signal(KEY, "kept", None)
+    async with running(ScriptedEntities(journal.answer), inner=inner) as engine:
+        await engine.state_is(KEY, '["kept"]')
+
+
+@pytest.mark.behaviour("engine.timers-on-time")
+async def test_a_timer_fires_when_it_is_due_and_not_before_after_a_restart_too() -> None:
+    """`approval` waits 300 s; the engine is stopped at 100 s, and started again."""
+    clock, inner = ManualClock(), MemoryStore()
+    async with running(SdkFunctions(build_app()), clock=clock, inner=inner) as engine:
+        await engine.hub.start("approval", "a", None)
+        await clock.next_alarm()
+        clock.advance(100)
+    async with running(SdkFunctions(build_app()), clock=clock, inner=inner) as engine:
+        await clock.next_alarm()
+        clock.advance(199.9)
+        stored = await engine.hub.orchestration("a")
+        assert stored is not None
+        assert stored.instance.status.value == "Running"
+        clock.advance(0.1)
+        ended = await engine.store.until_ended("a")
+    assert json.loads(ended.output or "") == "timeout"
+
+
+@pytest.mark.behaviour("engine.drains")
+async def test_a_stopping_engine_lets_running_work_end_and_leaves_the_rest() -> None:
+    """The running batch is kept; the signal behind it is there at the next start."""
+    inner, journal = MemoryStore(), Journal()
+    journal.may_end.clear()
+    engine = DurableTask(ScriptedEntities(journal.answer), None, DurableSettings(), store=inner)
+    await engine.start()
+    await engine.hub.signal(KEY, "running", None)
+    await asyncio.wait_for(journal.started.wait(), 5)
+    await engine.hub.signal(KEY, "waiting", None)
+    stopping = asyncio.create_task(engine.stop(5))
+    await asyncio.sleep(0)
+    journal.may_end.set()
+    await stopping
+    assert journal.batches == [["running"]]
+    assert [message.body.name for message in inner.pending()] == ["waiting"]  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("engine.drains")
+async def test_work_that_outlives_the_grace_is_delivered_again() -> None:
+    """A stop that does not wait loses nothing either."""
+    inner, journal = MemoryStore(), Journal()
+    journal.may_end.clear()
+    engine = DurableTask(ScriptedEntities(journal.answer), None, DurableSettings(), store=inner)
+    await engine.start()
+    await engine.hub.signal(KEY, "cut off", None)
+    await asyncio.wait_for(journal.started.wait(), 5)
+    await engine.stop(0)
+    journal.may_end.set()
+    async with running(ScriptedEntities(journal.answer), inner=inner) as second:
+        await second.state_is(KEY, '["cut off"]')
+    assert journal.batches == [["cut off"], ["cut off"]]
+
+
+@pytest.mark.behaviour("engine.memory")
+async def test_finished_and_idle_work_leaves_nothing_with_the_worker() -> None:
+    """Fifty orchestrations that ended, fifty that wait for an event: no mailbox, no task, no timer."""
+    async with running(SdkFunctions(build_app())) as engine:
+        for number in range(50):
+            await engine.hub.start("two_events", f"waits-{number}", None)
+            await engine.hub.start("chain", f"ends-{number}", None)
+        for number in range(50):
+            await engine.store.until_ended(f"ends-{number}")
+        await engine.store.until(lambda: _has_nothing_pending(engine.store))
+        await asyncio.sleep(0)
+        worker = engine.engine._worker
+        assert (worker._mailboxes, worker._pumps, len(worker._timers)) == ({}, {}, 0)
+        assert len(engine.hub._gates) == 0
+
+
+@pytest.mark.behaviour("engine.memory")
+async def test_the_timer_of_an_ended_orchestration_is_forgotten() -> None:
+    """`approval` cancels a timer of 300 s; nobody remembers it afterwards."""
+    async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:
+        await engine.hub.start("approval", "a", None)
+        await engine.hub.raise_event("a", "go", "1")
+        await engine.store.until_ended("a")
+        await asyncio.sleep(0)
+        assert len(engine.engine._worker._timers) == 0
+        assert engine.store.pending() == []
+
+
+async def test_an_orchestrator_that_timed_out_is_tried_again() -> None:
+    """The real host abandons such an episode and runs it anew (host contract 3.8)."""
+    clock, functions = ManualClock(), _TimesOutOnce(SdkFunctions(build_app()))
+    async with running(functions, clock=clock) as engine:
+        await engine.hub.start("chain", "a", None)
+        clock.advance(await clock.next_alarm())
+        ended = await engine.store.until_ended("a")
+    assert ended.status.value == "Completed"
+
+
+class _TimesOutOnce:
+    def __init__(self, inner: SdkFunctions) -> None:
+        self._inner = inner
+        self._is_first = True
+
+    def names(self, kind: DurableKind) -> Mapping[str, str]:
+        return self._inner.names(kind)
+
+    async def call(self, kind: DurableKind, name: str, payload: str) -> str:
+        if self._is_first:
+            self._is_first = False
+            raise FunctionFailedError("FunctionTimeoutException: Timeout value of 00:00:05 was exceeded by function: f")
+        return await self._inner.call(kind, name, payload)
