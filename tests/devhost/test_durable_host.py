@@ -77,7 +77,9 @@ def test_a_running_operation_ends_before_the_host_does(app_folder):
         assert host.process.wait(GUARD_SECONDS) == 0
     with RunningHost(app_folder) as host:
         assert read(host, 1) == ["slow"]
-        assert not [line for line in host.printed if "writing" in line]
+        write(host, "after")
+        host.wait_for("writing after")
+        assert not [line for line in host.printed if "writing slow" in line]
 
 
 @pytest.mark.behaviour("devhost.one-host-per-folder")
