@@ -108,8 +108,8 @@ def content_value(content: Content) -> dict[str, Any]:
     value = STORED[own["type"]](own) if own.get("type") in STORED else None
     if value is None:
         return {"$type": "unknown", "content": own}
-    back = framework_content(_MODEL_OF.validate_python(value))
-    return _with_ours(value, _difference(own, {} if back is None else to_json_value(back.to_dict())))
+    back = cast(Content, framework_content(_MODEL_OF.validate_python(value)))
+    return _with_ours(value, _difference(own, to_json_value(back.to_dict())))
 
 
 def framework_content(content: StoredContent) -> Content | None:
@@ -153,9 +153,9 @@ def _replay(entry: models.RequestEntry | models.ResponseEntry) -> list[_Parts] |
 
 def _identity(message: models.Message, contents: list[Content]) -> _Parts:
     ours = _ours(message)
-    role = ours.get("role") or message.role or "user"
+    role = _text(ours.get("role")) or message.role or "user"
     properties = _mapping(ours.get("additional_properties"))
-    return role, contents, message.author_name, ours.get("message_id"), properties
+    return role, contents, message.author_name, _text(ours.get("message_id")), properties
 
 
 def _framework_message(message: models.Message) -> Message:
@@ -172,7 +172,7 @@ def _message_value(message: Message) -> dict[str, Any]:
     role = str(message.role)
     value: dict[str, Any] = {"role": _ROLES.get(role, "user")}
     value["contents"] = [content_value(content) for content in message.contents]
-    value |= {"authorName": message.author_name} if message.author_name is not None else {}
+    value |= {"authorName": str(message.author_name)} if message.author_name is not None else {}
     extras = {"role": role} if value["role"] != role else {}
     extras |= {"message_id": message.message_id} if message.message_id is not None else {}
     extras |= _filled("additional_properties", message.additional_properties)
@@ -211,6 +211,10 @@ def _ours(stored: Stored) -> dict[str, Any]:
     if not stored.unknown_properties():
         return {}
     return _mapping(from_json_value(stored.unknown_properties().get(_OURS)))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _mapping(value: object) -> dict[str, Any]:

@@ -59,7 +59,8 @@ CONTENTS = st.one_of(
     stored({"$type": st.just("text"), "agentFramework": JSON}, {"text": TEXT}),
 )
 ROLES = st.sampled_from(["user", "assistant", "system", "tool"])
-MESSAGES = stored({"role": ROLES}, {"authorName": TEXT, "createdAt": TEXT}).flatmap(
+OURS = st.dictionaries(st.sampled_from(["role", "message_id", "additional_properties"]), JSON, max_size=2)
+MESSAGES = stored({"role": ROLES}, {"authorName": TEXT, "createdAt": TEXT, "agentFramework": OURS}).flatmap(
     lambda message: st.lists(CONTENTS, max_size=3).map(lambda contents: {**message, "contents": contents})
 )
 EXCHANGE = {"messages": st.lists(MESSAGES, max_size=2)}
