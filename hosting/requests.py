@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,18 +181,26 @@ def _wait(fields: Mapping[str, Any], call: Call) -> Wait:
 
 
 def _preferred(prefer: str) -> Wait:
+    """Return what `Prefer` asks for; `wait` decides beside `respond-async`: so long, and not longer (RFC 7240, 4.3)."""
+    given = dict(_preferences(prefer))
+    applied = ", ".join(f"wait={given[name]}" if name == "wait" else name for name in given)
+    if "wait" in given:
+        return Wait(seconds=float(given["wait"]), applied=applied)
+    return Wait(answer=False, applied=applied) if given else Wait()
+
+
+def _preferences(prefer: str) -> Iterator[tuple[str, str]]:
     for item in prefer.split(","):
-        name, _, value = item.partition("=")
+        name, _, value = item.partition(";")[0].partition("=")
         name, value = name.strip().lower(), value.strip().strip('"')
         if name == "respond-async":
-            return Wait(answer=False, applied="respond-async")
-        if name == "wait":
+            yield name, ""
+        elif name == "wait":
             if not value.isascii() or not value.isdigit():
                 raise InvalidWaitError(
                     f"The preference wait={value[:80]!r} is not a number of seconds. Send Prefer: wait=30."
                 )
-            return Wait(seconds=float(value[:9]), applied=f"wait={value[:9]}")
-    return Wait()
+            yield name, value[:9]
 
 
 def _truth(name: str, value: object) -> bool:

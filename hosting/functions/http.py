@@ -65,7 +65,8 @@ async def start_run(req: Request, agent: str, runs: Runs, settings: Settings, cl
     record = attached.record
     if asked.wait.answer:
         longest = settings.wait_seconds
-        record = await runs.wait(record, client, min(longest, asked.wait.seconds or longest))
+        seconds = longest if asked.wait.seconds is None else min(longest, asked.wait.seconds)
+        record = await runs.wait(record, client, seconds)
     extra = {"Idempotency-Replayed": "true"} if attached.replayed else {}
     if asked.wait.applied:
         extra["Preference-Applied"] = asked.wait.applied
