@@ -1,7 +1,7 @@
-"""The direct carrier: the app's handlers called without a host, behind an ASGI app, so that httpx speaks to both carriers.
+"""The direct carrier: the app's handlers called without a host, behind an ASGI app, so that httpx speaks to both.
 
-It does what the real host does around them and no more: it routes by the indexed bindings, hands a durable client to the
-handlers, and delivers signals to the entity function one at a time per key, again after a failure.
+It does what the real host does around them and no more: it routes by the indexed bindings, hands a durable client to
+the handlers, and delivers signals to the entity function one at a time per key, again after a failure.
 """
 
 from __future__ import annotations

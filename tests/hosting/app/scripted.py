@@ -34,9 +34,9 @@ class ScriptedModel(BaseChatClient[Any]):
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
         assert not stream
-        return self._answer(messages)
+        return self._answer(messages, options)
 
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+    async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         newest = messages[-1]
         if newest.role == "tool":
             return _says(f"tool said {newest.contents[0].result}")
@@ -49,12 +49,12 @@ class ScriptedModel(BaseChatClient[Any]):
         if word == "sleep":
             await asyncio.sleep(float(rest))
         if word == "block":
-            time.sleep(float(rest))
+            time.sleep(float(rest))  # noqa: ASYNC251 - blocking the loop is the point
         if word == "count":
             return _says(str(len(messages)))
         if word == "recall":
             return _says(" | ".join(message.text for message in messages if message.role == "user"))
-        if word == "tool":
+        if word == "tool" and options.get("tool_choice") != "none":
             call = Content.from_function_call(call_id="call-1", name=rest, arguments={})
             return ChatResponse(messages=Message("assistant", [call]))
         return _says(f"echo: {newest.text}")

@@ -1,0 +1,29 @@
+"""What a caller over HTTP is promised (http-api.md)."""
+
+BEHAVIOURS = {
+    "http.answers-200": "A run that is waited for is answered with its text, its ids, its count and its usage "
+    "(http-api.md 2).",
+    "http.answers-202": "A run that is not waited for, or outlives the wait, is answered 202 with the place where its "
+    "outcome will be (http-api.md 2).",
+    "http.remembers-the-thread": "Requests that name one thread are one conversation (http-api.md 2).",
+    "http.peer-requests": "The requests of clients of other hosts are answered as they expect (http-api.md 8).",
+    "http.failed-run": "A failed run is a problem in our words with its ids, is shown by its status route, and is left "
+    "out of what the model sees (http-api.md 2, state.md rule 5).",
+    "http.negotiates": "The answer is JSON or text as Accept prefers, else as the request was (http-api.md 2).",
+    "http.thread-id-spellings": "A thread is named by any of its names in body, query or header; blank is absent "
+    "(http-api.md 1).",
+    "http.location-is-the-callers": "Links are absolute, from what the forwarded headers say the caller used "
+    "(design.md 4).",
+    "http.bad-requests-store-nothing": "A bad request is answered by a clear 4xx and leaves neither a run nor a "
+    "conversation behind (http-api.md 1 and 2).",
+    "http.problem-forms": "A refusal is problem+json with code and error, or its sentence for text clients "
+    "(http-api.md 4).",
+    "http.wrong-verb": "Another verb than POST on a run route is 405 with Allow (http-api.md 2).",
+    "http.unknown-runs": "A run is found under its own agent and thread only; else 404 (http-api.md 1 and 3).",
+    "http.idempotent": "The same request under the same Idempotency-Key is the same run, with its answer, however "
+    "often and however concurrently it is sent (http-api.md 6).",
+    "http.idempotency-key-reused": "Another request under a used Idempotency-Key is 409 and disturbs nothing "
+    "(http-api.md 6).",
+    "http.concurrent-runs-kept": "Runs sent at once to one thread are all kept, none twice, one after another "
+    "(turn.md, What is promised).",
+}

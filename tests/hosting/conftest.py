@@ -1,0 +1,61 @@
+"""The app under test over both carriers: called directly, and on the local host's socket."""
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.devhost.running_host import RunningHost
+from tests.hosting.carriers import APP, Api, direct_api, load_app, socket_api
+from tests.hosting.direct import DirectHost
+
+CARRIERS = ["direct", pytest.param("socket", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="session")
+def direct_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the app that is called directly keeps its run log."""
+    return tmp_path_factory.mktemp("direct")
+
+
+@pytest.fixture(scope="session")
+def direct_host(direct_folder: Path) -> DirectHost:
+    """The app's functions behind the direct carrier, one app for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGENT_RUN_LOG", f"sqlite:{direct_folder / 'runs.sqlite'}")
+        return DirectHost(load_app())
+
+
+@pytest.fixture(scope="session")
+def socket_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the app under test, with the state of its host."""
+    return shutil.copytree(APP, tmp_path_factory.mktemp("socket") / "app")
+
+
+@pytest.fixture(scope="session")
+def socket_host(socket_folder: Path) -> Iterator[RunningHost]:
+    """One process of the local host for all tests."""
+    with RunningHost(socket_folder) as host:
+        yield host
+
+
+@pytest.fixture
+async def direct(direct_host: DirectHost, direct_folder: Path) -> AsyncIterator[Api]:
+    """The app under test, called directly."""
+    opened = direct_api(direct_host, direct_folder / "runs.sqlite")
+    async with opened.http:
+        yield opened
+
+
+@pytest.fixture(params=CARRIERS)
+async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
+    """The app under test, over each carrier in turn."""
+    if request.param == "direct":
+        folder: Path = request.getfixturevalue("direct_folder")
+        opened = direct_api(request.getfixturevalue("direct_host"), folder / "runs.sqlite")
+    else:
+        folder = request.getfixturevalue("socket_folder")
+        opened = socket_api(request.getfixturevalue("socket_host").origin, folder / ".agents" / "runs.sqlite")
+    async with opened.http:
+        yield opened
