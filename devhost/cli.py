@@ -26,7 +26,7 @@ DEFAULT_PORT = 7071
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, or what the refusal's class says, after its sentence on stderr."""
-    options = _parser().parse_args(arguments)
+    options = command_line().parse_args(arguments)
     try:
         return _COMMANDS[options.command](options)
     except HostError as error:
@@ -37,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """Return the parser of all commands and their options."""
     parser = argparse.ArgumentParser("python -m devhost", description="Hosts the Functions app in the current folder.")
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start", help="run the app until Ctrl-C")

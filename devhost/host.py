@@ -106,8 +106,10 @@ class Host:
         if self._engine is not None:
             await self._engine.start()
         serving = asyncio.create_task(self._server.serve(sockets=list(sockets)))
+        serving.add_done_callback(lambda _: stop.ask())
         await self._server.ready.wait()
-        announce()
+        if not serving.done():
+            announce()
         await stop.wait()
         print(f"Stopping: running work has {GRACE_SECONDS:.0f} s. Ask again to stop at once.", flush=True)
         if self._engine is not None:

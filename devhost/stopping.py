@@ -31,7 +31,11 @@ class StopRequest:
         if self._seen:
             os._exit(INTERRUPTED_EXIT_CODE)
         self._seen = True
-        self._loop.call_soon_threadsafe(self._asked.set)
+        self._loop.call_soon_threadsafe(self.ask)
+
+    def ask(self) -> None:
+        """Ask for the stop, as the first signal does."""
+        self._asked.set()
 
     async def wait(self) -> None:
         """Return when a stop was asked for."""

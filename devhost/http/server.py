@@ -109,6 +109,13 @@ class WebServer(uvicorn.Server):
         """Leave the signals to the host."""
         yield
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until `should_exit`; `ready` is set even when starting fails, so that nobody waits for ever."""
+        try:
+            await super().serve(sockets)
+        finally:
+            self.ready.set()
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and tell so by `ready`."""
         await super().startup(sockets)

@@ -58,4 +58,6 @@ BEHAVIOURS = {
     "devhost.one-host-per-folder": "A second process on the same folder is refused by one sentence and harms nothing "
     "(local-host.md, Storage).",
     "devhost.reset": "Reset deletes the durable state (local-host.md, Commands).",
+    "devhost.documented": "Every command and option of the local host stands in docs/local-host.md (style.md, "
+    "Documentation).",
 }

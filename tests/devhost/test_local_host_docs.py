@@ -1,0 +1,34 @@
+"""docs/local-host.md says what the command line takes, and no more."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+import pytest
+
+from devhost.cli import command_line
+from tests.devhost.running_host import ROOT
+
+PAGE = (ROOT / "docs" / "local-host.md").read_text(encoding="utf-8")
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    parsers = next(action for action in command_line()._actions if isinstance(action.choices, dict)).choices
+    assert isinstance(parsers, dict)
+    return parsers
+
+
+@pytest.mark.behaviour("devhost.documented")
+def test_every_command_stands_in_the_table_and_no_other():
+    """By its whole line."""
+    documented = re.findall(r"^\| `python -m devhost (\w+)` \|", PAGE, re.MULTILINE)
+    assert sorted(documented) == sorted(commands())
+
+
+@pytest.mark.behaviour("devhost.documented")
+def test_every_option_of_start_stands_in_the_table_and_no_other():
+    """Help apart."""
+    options = {option for action in commands()["start"]._actions for option in action.option_strings}
+    documented = re.findall(r"^\| `(--\w+)` \|", PAGE, re.MULTILINE)
+    assert sorted(documented) == sorted(options - {"-h", "--help"})
