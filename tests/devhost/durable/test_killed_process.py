@@ -1,0 +1,59 @@
+"""A real process, killed at each named point as `kill -9` does, and started again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from devhost.durable.crash import POINTS, CrashPoints
+
+_ROOT = Path(__file__).parents[3]
+_ENDED = 'ended [["one","two"],1,111] tally 111\n'
+
+
+def _run(folder: Path, *words: str, crash_at: str = "") -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-W", "ignore", "-m", "tests.devhost.durable.killed_program", str(folder), *words]
+    environment = os.environ | {"DEVHOST_CRASH_AT": crash_at}
+    return subprocess.run(program, cwd=_ROOT, env=environment, capture_output=True, text=True, timeout=30, check=False)
+
+
+@pytest.mark.behaviour("engine.kill-9")
+@pytest.mark.slow
+@pytest.mark.parametrize("passing", [1, 3])
+@pytest.mark.parametrize("point", POINTS)
+def test_a_killed_process_goes_on_where_it_was(tmp_path: Path, point: str, passing: int) -> None:
+    """Same output and state; an activity or a batch may run twice, never more, and its record is there once."""
+    killed = _run(tmp_path, "start", crash_at=f"{point}:{passing}")
+    is_started = (tmp_path / "durable.db").exists() and "j" in _instances(tmp_path)
+    if killed.returncode == 0:
+        # Fewer passings than asked for: the run must have been whole.
+        assert killed.stdout == _ENDED
+        return
+    began = time.monotonic()
+    again = _run(tmp_path) if is_started else _run(tmp_path, "start")
+    assert (again.stdout, again.returncode) == (_ENDED, 0), again.stderr
+    assert time.monotonic() - began < 5
+    effects = (tmp_path / "effects.txt").read_text().splitlines()
+    assert dict.fromkeys(effects, 0).keys() == {"act one", "act two", "tally 1", "tally 11", "tally 111"}
+    assert all(effects.count(line) <= 2 for line in effects)
+
+
+def _instances(folder: Path) -> list[str]:
+    import sqlite3
+
+    connection = sqlite3.connect(folder / "durable.db")
+    try:
+        return [name for (name,) in connection.execute("SELECT instance_id FROM orchestrations")]
+    finally:
+        connection.close()
+
+
+def test_an_unknown_point_is_refused_by_name() -> None:
+    """A misspelt point would make a test that kills nothing."""
+    with pytest.raises(ValueError, match="DEVHOST_CRASH_AT names 'nowhere'; the points are before-commit, "):
+        CrashPoints("nowhere:2")
