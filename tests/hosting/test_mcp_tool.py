@@ -1,0 +1,174 @@
+"""The agent as an MCP tool: the function called directly, and the official client on the local host (http-api.md 7)."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult
+
+from tests.devhost.running_host import RunningHost
+from tests.hosting.carriers import Api
+from tests.hosting.direct import DirectHost
+
+
+@pytest.mark.behaviour("mcp.answers")
+async def test_a_tool_call_answers_in_text_and_in_structure(direct_host: DirectHost) -> None:
+    """The structure holds the ids with which the caller goes on."""
+    result = await direct_host.call_tool("Joker", {"query": "hello"})
+
+    structure = result["structuredContent"]
+    assert result == {
+        "content": [{"type": "text", "text": "echo: hello"}],
+        "structuredContent": {
+            "response": "echo: hello",
+            "thread_id": structure["thread_id"],
+            "run_id": structure["run_id"],
+        },
+        "isError": False,
+    }
+
+
+@pytest.mark.behaviour("mcp.continues")
+@pytest.mark.parametrize("name", ["threadId", "sessionId"])
+async def test_a_tool_call_goes_on_with_the_thread_it_names(direct_host: DirectHost, name: str) -> None:
+    """Under either name."""
+    first = await direct_host.call_tool("Joker", {"query": "my name is Ada"})
+    thread = first["structuredContent"]["thread_id"]
+
+    second = await direct_host.call_tool("Joker", {"query": "recall", name: thread})
+
+    assert second["structuredContent"]["response"] == "my name is Ada | recall"
+    assert second["structuredContent"]["thread_id"] == thread
+
+
+@pytest.mark.behaviour("mcp.continues")
+async def test_a_conversation_begun_over_http_goes_on_over_mcp(direct: Api, direct_host: DirectHost) -> None:
+    """A thread belongs to the agent, not to a door."""
+    thread = (await direct.ask("over http")).json()["thread_id"]
+
+    result = await direct_host.call_tool("Joker", {"query": "recall", "threadId": thread})
+
+    assert result["structuredContent"]["response"] == "over http | recall"
+
+
+@pytest.mark.behaviour("mcp.failed-run")
+async def test_a_failed_run_is_a_tool_error_in_our_words(direct_host: DirectHost) -> None:
+    """With the ids, and without the foreign text."""
+    result = await direct_host.call_tool("Joker", {"query": "fail"})
+
+    run_id = result["structuredContent"]["run_id"]
+    assert result["isError"] is True
+    assert result["content"] == [
+        {"type": "text", "text": f"Agent 'Joker' failed; its log has the cause at run {run_id}."}
+    ]
+    assert result["structuredContent"]["code"] == "run_failed"
+    assert "secret" not in str(result)
+
+
+@pytest.mark.behaviour("mcp.bad-arguments")
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ({"query": 5}, "invalid_field", "'query'"),
+        ({"query": ["a"]}, "invalid_field", "'query'"),
+        ({"query": "hi", "threadId": 5}, "invalid_field", "'threadId'"),
+        ({"query": "hi", "sessionId": {}}, "invalid_field", "'sessionId'"),
+        ({"query": "  "}, "missing_message", "'query'"),
+        ({}, "missing_message", "'query'"),
+        ({"query": None}, "missing_message", "'query'"),
+        ({"query": "\ud800"}, "invalid_encoding", "surrogate"),
+        ({"query": "hi", "threadId": "a/b"}, "invalid_thread_id", "'a/b'"),
+        ({"query": "hi", "threadId": ".."}, "invalid_thread_id", "'..'"),
+        ({"query": "hi", "threadId": "a", "sessionId": "b"}, "conflicting_thread_ids", "'a' and 'b'"),
+    ],
+)
+async def test_an_ill_typed_argument_is_a_tool_error_that_names_it(
+    direct: Api, direct_host: DirectHost, arguments: dict[str, Any], code: str, says: str
+) -> None:
+    """And nothing is stored."""
+    before = await direct.stored()
+
+    result = await direct_host.call_tool("Joker", arguments)
+
+    assert (result["isError"], result["structuredContent"]) == (True, {"code": code})
+    assert says in result["content"][0]["text"]
+    assert await direct.stored() == before
+
+
+async def test_a_blank_thread_id_is_a_new_thread(direct_host: DirectHost) -> None:
+    """As over HTTP."""
+    result = await direct_host.call_tool("Joker", {"query": "recall", "threadId": " "})
+
+    assert result["structuredContent"]["response"] == "recall"
+
+
+@asynccontextmanager
+async def official_client(host: RunningHost) -> AsyncIterator[ClientSession]:
+    """Connect the official client to the local host; not a fixture, because its scopes belong to the test's task."""
+    url = f"{host.origin}/runtime/webhooks/mcp"
+    async with streamable_http_client(url) as streams, ClientSession(*streams[:2]) as session:
+        await session.initialize()
+        yield session
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.answers")
+async def test_the_official_client_lists_the_agent_as_a_tool(socket_host: RunningHost) -> None:
+    """Its name, what it says of itself, and its arguments."""
+    async with official_client(socket_host) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    assert set(tools) == {"Joker", "quiet"}
+    assert tools["Joker"].description == "The scripted Joker."
+    assert set(tools["Joker"].input_schema["properties"]) == {"query", "threadId", "sessionId"}
+    assert tools["Joker"].input_schema["required"] == ["query"]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.continues")
+async def test_the_official_client_goes_on_with_a_conversation(socket_host: RunningHost) -> None:
+    """Two calls, the second with the thread that the first one's structure named."""
+    async with official_client(socket_host) as client:
+        first = await called(client, query="my name is Ada")
+        second = await called(client, query="recall", threadId=structure(first)["thread_id"])
+
+    assert (first.is_error, structure(first)["response"]) == (False, "echo: my name is Ada")
+    assert structure(second)["response"] == "my name is Ada | recall"
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.failed-run")
+async def test_the_official_client_sees_a_failed_run_as_a_tool_error(socket_host: RunningHost) -> None:
+    """Our sentence and code reach it whole."""
+    async with official_client(socket_host) as client:
+        result = await called(client, query="fail")
+
+    assert (result.is_error, structure(result)["code"]) == (True, "run_failed")
+    assert "secret" not in str(result)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.bad-arguments")
+async def test_the_official_client_is_told_which_argument_is_wrong(socket_host: RunningHost) -> None:
+    """An ill-typed thread id passes the extension and is refused by the tool."""
+    async with official_client(socket_host) as client:
+        result = await called(client, query="hi", threadId=7)
+
+    assert (result.is_error, structure(result)) == (True, {"code": "invalid_field"})
+    assert "'threadId'" in str(result.content)
+
+
+async def called(client: ClientSession, **arguments: object) -> CallToolResult:
+    """Call the tool Joker."""
+    result = await client.call_tool("Joker", arguments)
+    assert isinstance(result, CallToolResult)
+    return result
+
+
+def structure(result: CallToolResult) -> dict[str, Any]:
+    """Return the structured content, which every result of ours has."""
+    assert result.structured_content is not None
+    return dict(result.structured_content)
