@@ -18,6 +18,7 @@ BEHAVIOURS = {
     "JSON object, come back as they were (state.md rule 4).",
     "state.keeps-the-response": "Ids, finish reason, usage, value, continuation token and additional properties of a "
     "response come back (state.md rule 4).",
+    "state.history-is-the-runs-own": "What a run changes in the messages it is given reaches no other run (turn.md).",
     "state.hides-failed-runs": "A failed, timed-out or cancelled run stays in the history and neither its request nor "
     "its error is sent to the model (state.md rule 5).",
     "state.hides-reasoning": "Reasoning, usage and errors are not replayed (state.md rule 5).",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import datetime as dt
 import decimal
 import json
@@ -315,3 +316,16 @@ def test_what_another_writer_put_under_our_property_is_not_trusted() -> None:
         conversation = read('{"schemaVersion":"1.1.0","data":{"conversationHistory":[' + entry % odd + "]}}")
 
         assert [m.text for m in history_messages(conversation)] == ["hi"]
+
+
+@pytest.mark.behaviour("state.history-is-the-runs-own")
+def test_a_message_of_the_history_is_the_frameworks_own_and_changing_a_copy_changes_no_other() -> None:
+    """It serializes as a framework message; copies share nothing that a run changes."""
+    conversation = append_turn(read(None), asked("r1", "hello"), answered("r1", "hi"))
+    first, second = history_messages(conversation)[0], history_messages(conversation)[0]
+    copied = copy.copy(first)
+    first.contents.append(Content.from_text("more"))
+    first.additional_properties["mark"] = True
+    copied.role = "system"
+    assert (second.text, second.role, second.additional_properties) == ("hello", "user", {})
+    assert second.to_dict() == Message("user", ["hello"]).to_dict()
