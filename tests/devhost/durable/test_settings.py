@@ -1,0 +1,43 @@
+"""`extensions.durableTask` of host.json: what is taken, and what is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from devhost.durable.errors import SettingError
+from devhost.durable.settings import DurableSettings
+
+pytestmark = pytest.mark.behaviour("engine.settings")
+
+
+def test_limits_and_hub_name_are_taken_from_host_json() -> None:
+    """Keys that mean nothing on one machine are left alone."""
+    section = {
+        "hubName": "%PREFIX%hub",
+        "maxConcurrentActivityFunctions": 1,
+        "maxConcurrentOrchestratorFunctions": 2,
+        "maxConcurrentEntityFunctions": 3,
+        "maxEntityOperationBatchSize": 4,
+        "storageProvider": {"type": "AzureStorage"},
+    }
+    assert DurableSettings.from_host_json(section, {"PREFIX": "my"}) == DurableSettings("myhub", 1, 2, 3, 4)
+
+
+def test_without_settings_the_real_hosts_defaults_hold() -> None:
+    """The hub is named after the site, or TestHubName."""
+    assert DurableSettings.from_host_json({}, {}) == DurableSettings()
+    assert DurableSettings.from_host_json({}, {"WEBSITE_SITE_NAME": "my-site"}).hub_name == "mysite"
+
+
+@pytest.mark.parametrize("value", [0, -1, "5", 1.5, True])
+def test_a_limit_that_is_no_positive_whole_number_is_refused(value: object) -> None:
+    """The setting, the value, and what is accepted."""
+    with pytest.raises(SettingError, match=r"maxConcurrentEntityFunctions is .*; give a whole number from 1 up"):
+        DurableSettings.from_host_json({"maxConcurrentEntityFunctions": value}, {})
+
+
+@pytest.mark.parametrize("value", ["", "1hub", "a-b", "x" * 46, 5, "%MISSING%"])
+def test_a_hub_name_that_azure_would_not_take_is_refused(value: object) -> None:
+    """Better here than after the deployment."""
+    with pytest.raises(SettingError, match=r"hubName is .*; give 3 to 45 letters and digits"):
+        DurableSettings.from_host_json({"hubName": value}, {})
