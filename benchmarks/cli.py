@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Coroutine, Sequence
+from subprocess import SubprocessError
 from typing import Any, TypeVar
 
 from benchmarks.catalogue import MEASURES, ON_REQUEST
@@ -22,17 +23,28 @@ T = TypeVar("T")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table and return 0, whatever the bars say; 1, with a sentence, when a host or an answer was wrong."""
+    """Print the table and return 0, whatever the bars say; 1 when a host or an answer was wrong, told after the table.
+
+    What was measured before that is in the table all the same.
+    """
     options = command_line().parse_args(arguments)
     names = options.only or [name for name in MEASURES if name not in ON_REQUEST]
     print(describe_machine(), end="\n\n", flush=True)
-    try:
-        results = run(take(names, QUICK if options.quick else FULL))
-    except (HostStartError, WrongAnswerError, OSError) as error:
-        print(f"benchmarks: {error}", file=sys.stderr)
-        return 1
+    results: dict[str, Result] = {}
+    failure = taken(names, QUICK if options.quick else FULL, results)
     print(render(results))
-    return 0
+    if failure is not None:
+        print(f"benchmarks: {failure}", file=sys.stderr)
+    return 1 if failure is not None else 0
+
+
+def taken(names: Sequence[str], sizes: Sizes, results: dict[str, Result]) -> Exception | None:
+    """Put the results into `results`, measure by measure; return what ended it before its end, if something did."""
+    try:
+        run(take(names, sizes, results))
+    except (HostStartError, WrongAnswerError, OSError, SubprocessError) as error:
+        return error
+    return None
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -42,16 +54,16 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-async def take(names: Sequence[str], sizes: Sizes) -> dict[str, Result]:
-    """Return the results by name; a measure that this system cannot take is told and left out."""
-    results = {}
+async def take(names: Sequence[str], sizes: Sizes, results: dict[str, Result]) -> None:
+    """Put the results into `results`; a measure that this system cannot take is told and left out."""
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         try:
             results[name] = await asyncio.wait_for(MEASURES[name](sizes), MEASURE_GUARD_SECONDS)
         except NotMeasuredError as reason:
             print(f"{name}: not measured. {reason}", file=sys.stderr)
-    return results
+        except asyncio.TimeoutError:
+            raise TimeoutError(f"The measure {name} took longer than {MEASURE_GUARD_SECONDS} s.") from None
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

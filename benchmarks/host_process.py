@@ -64,9 +64,9 @@ async def hosted(folder: Path, command: Sequence[str] = DEVHOST) -> AsyncIterato
         )
         try:
             port = await asyncio.wait_for(announced_port(process, folder), START_GUARD_SECONDS)
-            drain = asyncio.ensure_future(discard(process))
+            discarding = asyncio.ensure_future(discard(process))
             yield HostProcess(process.pid, port, began)
-            drain.cancel()
+            discarding.cancel()
         finally:
             await end(process)
 

@@ -17,27 +17,32 @@ from benchmarks.turns import WrongAnswerError, take_turn
 
 @dataclass(frozen=True)
 class WarmHost:
-    """The host, and the p50 of the empty route on it, in seconds."""
+    """The host, and the times of its empty route: half of them taken before the measure, half after it."""
 
     process: HostProcess
-    empty_route_seconds: float
+    empty_requests: list[float]
+
+    @property
+    def empty_route_seconds(self) -> float:
+        """The p50 of the empty route; of both halves once the measure is over."""
+        return median(self.empty_requests)
 
 
 @asynccontextmanager
 async def warm_host(sizes: Sizes) -> AsyncIterator[WarmHost]:
     """Yield a host of the measured app that has taken its first turns, which cost more than all that follow."""
     with copied(MEASURED) as folder:
-        async with hosted(folder) as process:
-            async with process.connection() as connection:
-                for number in range(sizes.warm_up_turns):
-                    await take_turn(connection, "assistant", f"Warm-up {number}.")
-                empty = await empty_route_seconds(connection, sizes.empty_requests)
-            yield WarmHost(process, empty)
+        async with hosted(folder) as process, process.connection() as connection:
+            for number in range(sizes.warm_up_turns):
+                await take_turn(connection, "assistant", f"Warm-up {number}.")
+            host = WarmHost(process, await request_empty_route(connection, sizes.empty_requests))
+            yield host
+            host.empty_requests.extend(await request_empty_route(connection, sizes.empty_requests))
 
 
-async def empty_route_seconds(connection: Connection, requests: int) -> float:
-    """Return the p50 of the empty route."""
-    return median([await one_empty_request(connection) for _ in range(requests)])
+async def request_empty_route(connection: Connection, requests: int) -> list[float]:
+    """Return the seconds of each request; raises WrongAnswerError unless it was answered 200."""
+    return [await one_empty_request(connection) for _ in range(requests)]
 
 
 async def one_empty_request(connection: Connection) -> float:

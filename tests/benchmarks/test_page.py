@@ -1,0 +1,37 @@
+"""docs/benchmarks.md says what is measured and what must be reached, and shows a table as it was printed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks.bars import BARS
+from benchmarks.catalogue import MEASURES
+from benchmarks.table import COLUMNS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.behaviour("benchmarks.documented")
+def test_the_page_describes_every_measure_and_no_other() -> None:
+    """One row of the table of measures for each."""
+    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == list(MEASURES)
+
+
+@pytest.mark.behaviour("benchmarks.documented")
+@pytest.mark.parametrize(("measure", "figure"), sorted(BARS))
+def test_the_page_shows_every_bar_beside_a_figure_that_was_measured(measure: str, figure: str) -> None:
+    """In the printed tables, which the page shows as they came."""
+    rows = [[cell.strip() for cell in line.strip("| \n").split(" | ")] for line in PAGE.splitlines()]
+    shown = [row[3] for row in rows if row[:2] == [measure, figure]]
+
+    assert shown
+    assert all(bar.startswith(str(BARS[measure, figure])) for bar in shown)
+
+
+def test_the_tables_that_the_page_shows_are_of_the_shape_that_is_printed() -> None:
+    """A reader compares columns, not memories of an older table."""
+    heads = [line for line in PAGE.splitlines() if line.startswith("| measure ") and "empty route" in line]
+
+    assert heads
+    assert all([cell.strip() for cell in head.strip("| ").split("|")] == list(COLUMNS) for head in heads)
