@@ -14,6 +14,7 @@ from hosting.errors import (
     BodyTooLargeError,
     ConflictingThreadIdsError,
     InvalidBodyError,
+    InvalidEncodingError,
     InvalidFieldError,
     InvalidIdempotencyKeyError,
     InvalidWaitError,
@@ -24,7 +25,7 @@ from hosting.errors import (
 from hosting.events import RunRequest
 from hosting.identity import check_thread_id
 from hosting.negotiation import Form, answer_form, body_form
-from hosting.strict_json import decode_utf8, parse_json
+from hosting.strict_json import decode_utf8, has_lone_surrogate, parse_json
 
 THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
 THREAD_ID_HEADERS = ("x-ms-thread-id", "x-ms-session-id")
@@ -118,11 +119,15 @@ def _run_request(fields: Mapping[str, Any]) -> RunRequest:
 
 
 def check_message(value: object) -> str:
-    """Return the message when it is a text with something in it."""
+    """Return the message when it is a text with something in it, and one that can be stored."""
     if not isinstance(value, str):
         raise InvalidFieldError(f"The field 'message' is a JSON {_json_type(value)}. Send a string.")
     if not value.strip():
         raise MissingMessageError('The message is blank. Send {"message": "..."}, or the message itself as text/plain.')
+    if has_lone_surrogate(value):
+        raise InvalidEncodingError(
+            "The message has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
+        )
     return value
 
 

@@ -39,6 +39,11 @@ def decode_utf8(body: bytes) -> str:
         raise InvalidEncodingError(f"The body is not UTF-8 at byte {error.start}. Send it as UTF-8.") from None
 
 
+def has_lone_surrogate(text: str) -> bool:
+    """Tell whether a text holds half of a surrogate pair: no UTF-8 can carry it, so nothing could store it."""
+    return _LONE_SURROGATE.search(text) is not None
+
+
 def _check_depth(body: bytes) -> None:
     depth = 0
     for match in _NESTING.finditer(_STRING.sub(b"", body)):
@@ -64,7 +69,7 @@ def _check_surrogates(value: Any) -> None:
     pending = [value]
     while pending:
         item = pending.pop()
-        if isinstance(item, str) and _LONE_SURROGATE.search(item):
+        if isinstance(item, str) and has_lone_surrogate(item):
             raise InvalidEncodingError(
                 "The body has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from hosting.errors import HostingError, InternalError, InvalidFieldError
+from hosting.errors import HostingError, InternalError, InvalidFieldError, MissingMessageError
 from hosting.events import Completed, RunRequest
 from hosting.functions.client import DurableEntityClient
 from hosting.identity import check_thread_id
@@ -84,10 +84,12 @@ def parse_call(arguments: dict[str, Any], agent: str) -> RunCall:
     for name in ("query", *_THREAD_ARGUMENTS):
         if arguments.get(name) is not None and not isinstance(arguments[name], str):
             raise InvalidFieldError(f"The argument {name!r} must be a string.")
-    message = check_message(arguments.get("query"))
+    query = arguments.get("query")
+    if not query or not query.strip():
+        raise MissingMessageError("The argument 'query' is blank or missing. Say what to ask the agent.")
     thread_id = one_thread_id([arguments[name] for name in _THREAD_ARGUMENTS if arguments.get(name)])
     return RunCall(
-        request=RunRequest(message=message),
+        request=RunRequest(message=check_message(query)),
         thread_id=None if thread_id is None else check_thread_id(thread_id, agent),
         wait=Wait(),
         form="text",
