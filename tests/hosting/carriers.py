@@ -45,10 +45,17 @@ class Api:
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
-    async def entries(self, thread_id: str) -> list[dict[str, Any]]:
-        """Return the entries of a conversation as it is stored."""
-        document = json.loads((await self.states())[thread_id])
-        return list(document["data"]["conversationHistory"])
+    async def entries(self, thread_id: str, turns: int = 1) -> list[dict[str, Any]]:
+        """Return the entries of a conversation once it has so many turns: it is written after the answer is known."""
+        return await asyncio.wait_for(self._entries(thread_id, turns), GUARD_SECONDS)
+
+    async def _entries(self, thread_id: str, turns: int) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = []
+        while len(entries) < 2 * turns:
+            await asyncio.sleep(0)
+            text = (await self.states()).get(thread_id)
+            entries = json.loads(text)["data"]["conversationHistory"] if text else []
+        return entries
 
     async def stored(self) -> tuple[int, list[str]]:
         """Return how many runs there are, and every thread that has a conversation."""

@@ -15,7 +15,7 @@ async def test_sixteen_at_once_on_one_thread_are_sixteen_turns(api: Api) -> None
 
     answers = await asyncio.gather(*(api.ask(f"word-{n}", thread_id=thread) for n in range(16)))
 
-    entries = await api.entries(thread)
+    entries = await api.entries(thread, turns=16)
     runs = [answer.json()["run_id"] for answer in answers]
     assert [answer.json()["response"] for answer in answers] == [f"echo: word-{n}" for n in range(16)]
     assert sorted(entry["correlationId"] for entry in entries if entry["$type"] == "request") == sorted(runs)
@@ -30,7 +30,7 @@ async def test_a_turn_is_stored_next_to_its_request(api: Api) -> None:
 
     await asyncio.gather(*(api.ask("sleep 0.01", thread_id=thread) for _ in range(4)))
 
-    entries = await api.entries(thread)
+    entries = await api.entries(thread, turns=4)
     assert [entry["$type"] for entry in entries] == ["request", "response"] * 4
     assert [one["correlationId"] for one in entries[::2]] == [one["correlationId"] for one in entries[1::2]]
 

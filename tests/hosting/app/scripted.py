@@ -25,7 +25,8 @@ from agent_framework import (
 class ScriptedModel(BaseChatClient[Any]):
     """Answers `echo: <text>`, or does what the first word of the newest message says.
 
-    fail: raises. sleep S: takes S seconds. block S: blocks the loop. count: says how many messages it saw. recall: says
+    fail: raises. sleep S: takes S seconds. block S: blocks the loop.
+    exit S: ends the process after S seconds. count: says how many messages it saw. recall: says
     all user texts. tool NAME: calls a tool. Each call is written to the file named by SCRIPT_LOG, for tests that count
     attempts from the outside.
     """
@@ -45,6 +46,7 @@ class ScriptedModel(BaseChatClient[Any]):
         if word == "fail":
             raise RuntimeError("a secret of the model")
         if word == "exit":
+            await asyncio.sleep(float(rest))
             os._exit(9)
         if word == "sleep":
             await asyncio.sleep(float(rest))

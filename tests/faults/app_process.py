@@ -1,0 +1,53 @@
+"""A copy of the app under test on a local host that is killed and started again, and what its model was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.devhost.running_host import RunningHost, run_command
+from tests.hosting.carriers import APP, GUARD_SECONDS, Api, socket_api
+
+
+class AppFolder:
+    """The folder of one app: its run log, its durable state, and one line for each call of its model."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = shutil.copytree(APP, folder / "app")
+        self.script_log = folder / "asked.txt"
+        self.script_log.touch()
+
+    @contextlib.contextmanager
+    def host(self, environ: Mapping[str, str] | None = None) -> Iterator[RunningHost]:
+        """Run the host until the end of the block, where it is killed without a chance to clean up."""
+        with RunningHost(self.path, environ={"SCRIPT_LOG": str(self.script_log), **(environ or {})}) as host:
+            yield host
+
+    def host_until_dead(self) -> int:
+        """Run the host to its end, under its guard, and return its exit code."""
+        return run_command(self.path, "start", "--port", "0", environ={"SCRIPT_LOG": str(self.script_log)}).returncode
+
+    def api(self, host: RunningHost) -> Api:
+        """Return the app on a running host."""
+        return socket_api(host.origin, self.path / ".agents" / "runs.sqlite")
+
+    def asked(self, message: str) -> int:
+        """Return how often the model was asked this, in all processes."""
+        lines = self.script_log.read_text(encoding="utf-8").splitlines()
+        return sum(line.partition(" ")[2] == message for line in lines)
+
+    async def until_asked(self, message: str, times: int = 1) -> None:
+        """Return once the model was asked this so often, under the guard."""
+        await asyncio.wait_for(self._until_asked(message, times), GUARD_SECONDS)
+
+    async def _until_asked(self, message: str, times: int) -> None:
+        while self.asked(message) < times:  # noqa: ASYNC110 - another process writes the file
+            await asyncio.sleep(0.01)
+
+
+async def until_dead(host: RunningHost) -> int:
+    """Return the exit code of a host that ends by itself, under the guard."""
+    return await asyncio.wait_for(asyncio.to_thread(host.process.wait), 2 * GUARD_SECONDS)

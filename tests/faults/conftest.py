@@ -1,0 +1,13 @@
+"""An app in a folder of its own, for hosts that are killed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.app_process import AppFolder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> AppFolder:
+    """A fresh copy of the app under test."""
+    return AppFolder(tmp_path)
