@@ -16,6 +16,7 @@ from devhost.errors import FunctionLoadError
 
 Handler = Callable[..., Any]
 HttpStyle = Literal["fastapi", "classic"]
+_SPECIAL_FORMS = (typing.Union, tuple, typing.ClassVar, Callable)
 _WRAPPED = ("client_function", "orchestrator_function", "entity_function", "__wrapped__")
 _STREAMING_EXTENSION = "azurefunctions.extensions.http.fastapi"
 
@@ -88,7 +89,7 @@ def _check_input(binding: Binding, annotations: Mapping[str, Any], has_streaming
     annotation = annotations.get(binding.name)
     if binding.direction == "OUT":
         return None
-    if annotation is not None and not isinstance(annotation, type):
+    if annotation is not None and not _is_checkable(annotation):
         raise _MismatchError(f"the parameter '{binding.name}' must be annotated with a class, not {annotation!r}.")
     if binding.type == "httptrigger":
         return _http_style(binding.name, annotation, has_streaming_extension)
@@ -98,17 +99,30 @@ def _check_input(binding: Binding, annotations: Mapping[str, Any], has_streaming
     return None
 
 
-def _accepts(binding: Binding, annotation: type) -> bool:
+def _is_checkable(annotation: object) -> bool:
+    """The worker takes classes and the generics of `typing` (`Dict[str, int]`); no unions, no `dict[str, int]`."""
+    origin = typing.get_origin(annotation)
+    if origin is None:
+        return isinstance(annotation, type)
+    return type(annotation).__module__ == "typing" and origin not in _SPECIAL_FORMS
+
+
+def _accepts(binding: Binding, annotation: Any) -> bool:
     binding_type = binding.properties["type"]
     converter = converter_of(binding_type)
     if converter is None or (annotation in (str, bytes) and not has_implicit_output(binding_type)):
         return True
-    return bool(converter.check_input_type_annotation(annotation))
+    try:
+        return bool(converter.check_input_type_annotation(annotation))
+    except TypeError:
+        return False
 
 
-def _http_style(name: str, annotation: type | None, has_streaming_extension: bool) -> HttpStyle:
+def _http_style(name: str, annotation: Any, has_streaming_extension: bool) -> HttpStyle:
     if annotation is None:
         return "fastapi" if has_streaming_extension else "classic"
+    if not isinstance(annotation, type):
+        raise _MismatchError(f"the parameter '{name}' must be annotated with a class, not {annotation!r}.")
     if issubclass(annotation, HttpRequest):
         return "classic"
     if has_streaming_extension and _is_fastapi_request(annotation):

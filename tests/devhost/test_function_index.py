@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 from devhost.errors import FunctionLoadError
 from tests.devhost.indexing import SETTINGS, index_of
+
+OldGeneric = typing.Dict[str, Any]  # noqa: UP006 - the old spelling is the case
 
 
 def refusal_of(app: func.FunctionRegister) -> str:
@@ -66,6 +69,14 @@ def generic_request(req: dict[str, Any]) -> str:
     return ""
 
 
+def optional_request(req: func.HttpRequest | None) -> str:
+    return ""
+
+
+def old_generic_request(req: OldGeneric) -> str:
+    return ""
+
+
 def unbound_parameter(req: func.HttpRequest, other: str) -> str:
     return ""
 
@@ -92,6 +103,8 @@ def unknown_annotation(req: Missing) -> str:  # noqa: F821
     [
         (wrong_request, "must be annotated azure.functions.HttpRequest"),
         (generic_request, "must be annotated with a class, not dict[str, typing.Any]"),
+        (optional_request, "must be annotated with a class, not azure"),
+        (old_generic_request, "must be annotated with a class, not typing.Dict[str, typing.Any]"),
         (unbound_parameter, "these parameters have no binding: other"),
         (missing_parameter, "these bindings have no parameter: req"),
         (wrong_context, "must be annotated azure.functions.Context"),
@@ -107,6 +120,18 @@ def test_a_signature_that_the_worker_refuses_is_refused_with_its_place(handler, 
     assert reason in refusal
     assert f"'{handler.__name__}'" in refusal
     assert f"line {handler.__code__.co_firstlineno}" in refusal
+
+
+@pytest.mark.behaviour("devhost.signatures-checked")
+def test_an_activitys_input_may_be_a_generic_of_the_typing_module():
+    """The worker asks the converter, and an activity's takes anything."""
+    app = df.DFApp()
+
+    @app.activity_trigger(input_name="payload")
+    def takes(payload: OldGeneric) -> str:
+        return ""
+
+    assert [function.name for function in index_of(app).functions] == ["takes"]
 
 
 @pytest.mark.behaviour("devhost.signatures-checked")
