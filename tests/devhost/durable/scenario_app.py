@@ -223,8 +223,9 @@ def build_app() -> df.DFApp:
     @orchestrator
     def nested(c: df.DurableOrchestrationContext) -> Steps:
         both = c.task_all([c.call_activity("echo", 1), c.call_activity("echo", 2)])
-        late = c.create_timer(c.current_utc_datetime + timedelta(seconds=0.1))
+        late = c.create_timer(c.current_utc_datetime + timedelta(seconds=300))
         winner = yield c.task_any([both, late])
+        late.cancel()
         return winner.result
 
     return app

@@ -103,6 +103,15 @@ def test_the_last_failure_sets_one_more_timer_that_fires_at_once() -> None:
     assert (turn.outgoing[0].due, turns.history[-2].event_id) == (START + timedelta(seconds=4), 3)
 
 
+def test_a_failed_child_fails_the_whole_at_once() -> None:
+    """The SDK goes on with the first failure, and takes the next id; waiting for the other child would lose count."""
+    both = WhenAll((A, B))
+    turns = Turns()
+    turns.start(both)
+    turn = turns.play([_failed(0)], OrchestratorAnswer((both, A)))
+    assert [sent.body for sent in turn.outgoing] == [ActivityTask("A", "1", 2, "i", "e")]
+
+
 @pytest.mark.behaviour("engine.open-work")
 def test_an_instance_with_open_work_ends_when_the_work_does() -> None:
     """The orchestrator has returned; its other activity has not."""

@@ -144,12 +144,14 @@ async def test_a_signal_that_an_entity_emits_reaches_its_target() -> None:
 
 
 async def test_operations_for_an_entity_that_left_the_app_wait_until_it_is_back() -> None:
-    """A renamed function loses no signal: the next start with it runs them."""
+    """A renamed function loses no signal: the next start with it runs them, in the order of sending."""
     inner, journal = MemoryStore(), Journal()
     async with running(ScriptedEntities(journal.answer, "other"), inner=inner) as engine:
-        await engine.hub.signal(KEY, "kept", None)
+        await engine.hub.signal(KEY, "first", None)
+    async with running(ScriptedEntities(journal.answer, "other"), inner=inner) as engine:
+        await engine.hub.signal(KEY, "second", None)
     async with running(ScriptedEntities(journal.answer), inner=inner) as engine:
-        await engine.state_is(KEY, '["kept"]')
+        await engine.state_is(KEY, '["first", "second"]')
 
 
 @pytest.mark.behaviour("engine.timers-on-time")

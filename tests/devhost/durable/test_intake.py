@@ -1,0 +1,50 @@
+"""Which messages an instance takes: its own execution's, while it lives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devhost.durable import events
+from devhost.durable.intake import take_in
+from devhost.durable.records import EventMessage, Status
+from tests.devhost.durable.clocks import START
+from tests.devhost.durable.turns import Turns, started
+
+LIVE = replace(Turns().orchestration, status=Status.RUNNING)
+ENDED = replace(LIVE, status=Status.COMPLETED)
+RESULT = events.TaskCompleted(timestamp=START, task_id=0, result="1")
+RAISED = events.EventRaised(timestamp=START, name="go", input="1")
+
+
+def test_results_of_another_execution_are_dropped_and_events_are_not() -> None:
+    """After continue-as-new, what the old execution asked for is nobody's; an event is for whoever bears the id."""
+    messages = [EventMessage(RESULT, "old"), EventMessage(RAISED), EventMessage(RESULT, "e")]
+    assert take_in(LIVE, messages).events == (RAISED, RESULT)
+
+
+def test_an_ended_or_unknown_instance_takes_nothing() -> None:
+    """Late results and events have nobody to go to."""
+    for known in (ENDED, None):
+        intake = take_in(known, [EventMessage(RESULT, "e"), EventMessage(RAISED)])
+        assert (intake.orchestration, intake.events) == (None, ())
+
+
+def test_a_start_replaces_an_ended_instance() -> None:
+    """New record, empty past."""
+    start = replace(started(), execution_id="new")
+    intake = take_in(ENDED, [EventMessage(start, "new"), EventMessage(RAISED)])
+    assert intake.orchestration is not None
+    assert (intake.orchestration.execution_id, intake.is_new, intake.events) == ("new", True, (start, RAISED))
+
+
+def test_a_child_whose_id_is_taken_fails_at_its_parent() -> None:
+    """By name, where the real host would leave the parent waiting."""
+    parent = events.Parent("main", "p", "pe", 7)
+    intake = take_in(LIVE, [EventMessage(replace(started(), execution_id="child", parent=parent))])
+    (refusal,) = intake.refusals
+    assert isinstance(refusal.body, EventMessage)
+    assert (refusal.target.id, refusal.body.execution_id) == ("p", "pe")
+    failed = refusal.body.event
+    assert isinstance(failed, events.ChildFailed)
+    assert failed.task_id == 7
+    assert failed.reason == "An Orchestration instance with the ID i and the status Running already exists."
