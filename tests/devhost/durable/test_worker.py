@@ -13,9 +13,10 @@ from devhost.durable.engine import DurableTask
 from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.memory import MemoryStore
+from devhost.durable.worker import Worker
 from devhost.ports import DurableKind, FunctionFailedError
 from tests.devhost.durable.clocks import ManualClock
-from tests.devhost.durable.running_engine import running
+from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
 from tests.devhost.durable.sdk_functions import SdkFunctions
@@ -207,6 +208,15 @@ async def test_work_that_outlives_the_grace_is_delivered_again() -> None:
     assert journal.batches == [["cut off"], ["cut off"]]
 
 
+async def _idle_worker(engine: RunningEngine) -> Worker:
+    """Return the worker once none of its pumps runs."""
+    worker = engine.engine._worker
+    while worker._pumps:
+        _, late = await asyncio.wait(list(worker._pumps.values()), timeout=5)
+        assert not late
+    return worker
+
+
 @pytest.mark.behaviour("engine.memory")
 async def test_finished_and_idle_work_leaves_nothing_with_the_worker() -> None:
     """Fifty orchestrations that ended, fifty that wait for an event: no mailbox, no task, no timer."""
@@ -216,9 +226,7 @@ async def test_finished_and_idle_work_leaves_nothing_with_the_worker() -> None:
             await engine.hub.start("chain", f"ends-{number}", None)
         for number in range(50):
             await engine.store.until_ended(f"ends-{number}")
-        await engine.store.until(lambda: _has_nothing_pending(engine.store))
-        await asyncio.sleep(0)
-        worker = engine.engine._worker
+        worker = await _idle_worker(engine)
         assert (worker._mailboxes, worker._pumps, len(worker._timers)) == ({}, {}, 0)
         assert len(engine.hub._gates) == 0
 
@@ -230,8 +238,8 @@ async def test_the_timer_of_an_ended_orchestration_is_forgotten() -> None:
         await engine.hub.start("approval", "a", None)
         await engine.hub.raise_event("a", "go", "1")
         await engine.store.until_ended("a")
-        await asyncio.sleep(0)
-        assert len(engine.engine._worker._timers) == 0
+        worker = await _idle_worker(engine)
+        assert len(worker._timers) == 0
         assert engine.store.pending() == []
 
 
