@@ -66,7 +66,7 @@ class AgentFunctionApp(df.DFApp):
         self._mcp_by_default = enable_mcp_tool_trigger
         self._plan = Plan()
         self._loop = AgentLoop(self._settings.tool_threads)
-        self._log = RunLog(choose_store(self._settings, Path.cwd()))
+        self._log = RunLog(choose_store(self._settings, Path.cwd(), environ))
         self._runs = Runs(self._log, self._settings, time.time)
         register_shared(self, self._plan, self._runs)
         if enable_health_check:

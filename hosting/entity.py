@@ -9,7 +9,7 @@ before the agent started or a newer attempt holds the run. Source: turn.md, Reco
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from hosting.endings import failed
 from hosting.entity_batch import Done, Operation, Refused, parse_batch, write_answer
 from hosting.errors import (
     HostingError,
+    InvalidFieldError,
     RunLogUnavailableError,
     UnreadableStateError,
     UnstorableAnswerError,
@@ -28,6 +29,7 @@ from hosting.replies import completed_fields, ids, problem, run_error
 from hosting.requests import check_message, fingerprint
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
+from hosting.strict_json import has_lone_surrogate
 from hosting.threads import ThreadCache
 from hosting.times import iso
 from hosting.turn import Turns
@@ -123,7 +125,7 @@ class AgentEntity:
             raise UnstorableAnswerError(f"The run id {str(run_id)[:80]!r} is not valid.")
         if order.get("logged"):
             return self._log.known(run_id) or await self._log.read(run_id)
-        request = RunRequest(message=check_message(order.get("message")), orchestration_id=order.get("orchestrationId"))
+        request = _carried_request(order)
         accepted = Accepted(
             at=self._clock(),
             run_id=run_id,
@@ -132,7 +134,10 @@ class AgentEntity:
             fingerprint=fingerprint(self._agent, thread.key, request),
             request=request,
         )
-        return (await self._log.open(accepted)).record
+        record = (await self._log.open(accepted)).record
+        if record.accepted.fingerprint != accepted.fingerprint:
+            raise InvalidFieldError(f"The run id {run_id!r} is another request's. Send an id of its own.")
+        return record
 
     def _apply(self, thread: Thread, conversation: Conversation, record: RunRecord) -> Thread:
         terminal = record.terminal
@@ -145,6 +150,13 @@ class AgentEntity:
         text = write(grown)
         self._threads.keep(thread.key, text, grown)
         return Thread(thread.key, text, grown)
+
+
+def _carried_request(order: Mapping[str, Any]) -> RunRequest:
+    orchestration_id = order.get("orchestrationId")
+    if orchestration_id is not None and (not isinstance(orchestration_id, str) or has_lone_surrogate(orchestration_id)):
+        raise InvalidFieldError("The field 'orchestrationId' is not a text that can be stored. Send the instance's id.")
+    return RunRequest(message=check_message(order.get("message")), orchestration_id=orchestration_id)
 
 
 def _request_entry(accepted: Accepted) -> Any:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from hosting.endings import failed, recorded, timed_out
 from hosting.errors import RunCrashedError, RunLogUnavailableError, RunTimedOutError, UnstorableAnswerError
-from hosting.events import Claim, Completed, Restarted, Started, Terminal
+from hosting.events import Claim, Completed, Restarted, Started, Terminal, encode
 from hosting.identity import new_id
 from hosting.ports import Clock
 from hosting.run_record import RunRecord
@@ -29,7 +30,7 @@ from state.models import Conversation
 logger = logging.getLogger(__name__)
 
 MOST_ATTEMPTS = 3
-_LOG_RETRY_SECONDS = (0.1, 0.5, 2.0, 5.0)
+LOG_RETRY_SECONDS = (0.1, 0.5, 2.0, 5.0)
 
 
 class StaleAttemptError(Exception):
@@ -39,11 +40,19 @@ class StaleAttemptError(Exception):
 class Turns:
     """Ends the runs of one agent."""
 
-    def __init__(self, runner: AgentRunner, log: RunLog, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self,
+        runner: AgentRunner,
+        log: RunLog,
+        settings: Settings,
+        clock: Clock,
+        log_retry_seconds: Sequence[float] = LOG_RETRY_SECONDS,
+    ) -> None:
         self._runner = runner
         self._log = log
         self._settings = settings
         self._clock = clock
+        self._log_retry_seconds = log_retry_seconds
 
     async def finish(self, record: RunRecord, conversation: Conversation) -> RunRecord:
         """Return the record once it is terminal: adopted, given up after too many attempts, or by running the agent."""
@@ -96,7 +105,7 @@ class Turns:
         With the log down the outcome is returned all the same, so that the conversation gets it; whoever attaches to
         the run later signals it again, and `repair` writes it into the log.
         """
-        for pause in (*_LOG_RETRY_SECONDS, None):
+        for pause in (*self._log_retry_seconds, None):
             try:
                 return await self._compare_and_end(record, terminal, token)
             except RunLogUnavailableError:
@@ -128,6 +137,9 @@ class Turns:
 
 
 def _completed(run_id: str, at: float, answered: Answered, conversation: Conversation) -> Completed:
+    """Return the record of an answer; raises whatever says that no store can hold it, before one is asked to."""
     entry = response_entry(run_id=run_id, created_at=iso(at), response=answered.response)
     count = message_count(conversation) + 1 + len(entry.messages)
-    return Completed(at=at, entry=entry_value(entry), session=answered.session, message_count=count)
+    completed = Completed(at=at, entry=entry_value(entry), session=answered.session, message_count=count)
+    encode(completed)
+    return completed

@@ -40,8 +40,6 @@ class RunLog:
         moved = record.with_event(event)
         if isinstance(event, Started | Restarted):
             self._executing.add(record.run_id)
-        if moved.terminal is not None:
-            self._executing.discard(record.run_id)
         self._learn(moved)
         return moved
 
@@ -50,6 +48,8 @@ class RunLog:
         record = await self._store.read(run_id)
         if record is not None:
             self._learn(record)
+        else:
+            self._known.pop(run_id, None)
         return record
 
     def known(self, run_id: str) -> RunRecord | None:
@@ -86,6 +86,8 @@ class RunLog:
         known = self._known.get(record.run_id)
         if known is not None and known.position >= record.position:
             return
+        if record.terminal is not None:
+            self._executing.discard(record.run_id)
         self._known[record.run_id] = record
         self._known.move_to_end(record.run_id)
         while len(self._known) > _KNOWN_RUNS:

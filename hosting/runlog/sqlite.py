@@ -66,7 +66,9 @@ class SqliteStore:
         try:
             return await self._writer.submit(step)
         except (sqlite3.Error, OSError) as error:
-            raise RunLogUnavailableError("The run log cannot be reached. Try again; what was started goes on.") from error
+            raise RunLogUnavailableError(
+                "The run log cannot be reached. Try again; what was started goes on."
+            ) from error
 
 
 def connect(path: Path, synchronous: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:

@@ -5,4 +5,5 @@ BEHAVIOURS = {
     "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "
     "and messages are touched (design.md 3).",
     "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it (design.md 3).",
+    "hosting.run-log-outlives-the-instance": "On Azure a run log that ends with its instance is refused at start-up.",
 }
