@@ -5,13 +5,28 @@ BEHAVIOURS = {
     "open it at once, one creates it (turn.md, Records 1).",
     "turn.one-terminal-record": "A run has one terminal record; who loses the race reads the winner's "
     "(turn.md, Records 3).",
-    "turn.survives-kill": "A run whose process is killed finishes after the restart, with one answer at its Location and "
-    "one place in the conversation; what was said before is remembered (turn.md, What is promised).",
+    "turn.survives-kill": "A run whose process is killed finishes after the restart, with one answer at its Location "
+    "and one place in the conversation; what was said before is remembered (turn.md, What is promised).",
     "turn.survives-kill-at-every-point": "A kill at any named point of the engine changes no outcome (turn.md).",
     "turn.terminal-record-wins": "A recorded answer is applied, and the agent is not run again for it "
     "(turn.md, Records 3).",
-    "turn.crashing-message-ends": "A run that ended its process three times ends failed with run_crashed, and its thread "
-    "goes on (turn.md, Records 2).",
+    "turn.crashing-message-ends": "A run that ended its process three times ends failed with run_crashed, and its "
+    "thread goes on (turn.md, Records 2).",
+    "turn.duplicate-delivery": "A run delivered again is answered from its log and the agent is not run for it "
+    "(turn.md, Records 1 and 6).",
+    "turn.applied-once": "A run has one place in the conversation, whatever died between record and commit "
+    "(turn.md, Records 6).",
+    "turn.deleted-run-dropped": "A marked signal whose log is gone is dropped (turn.md, Records 1).",
+    "turn.claims": "A claim precedes the agent, and an attempt that lost its claim appends nothing "
+    "(turn.md, Records 2).",
+    "turn.log-down": "With the log away before the agent the delivery is given back; away after it, the conversation "
+    "is written and the next delivery repairs the log (turn.md, Records 5).",
+    "turn.never-raises": "The entity raises on nothing that a caller sent (turn.md, Records 5).",
+    "turn.unreadable-state": "A conversation that cannot be read stays byte for byte, and its runs say why "
+    "(state.md rule 2).",
+    "turn.lost-runs-end": "A run past every deadline is ended as lost by whoever looks (turn.md, Records 7).",
+    "turn.resignal": "A signal that may be lost is sent again, by one of those who look (turn.md, Records 8).",
+    "turn.session-state": "What context providers keep survives the turns, and not a failed one (state.md rule 6).",
     "turn.log-unavailable": "A run log that cannot be reached is reported as such, whatever stands in the way, and is "
     "tried again by the next call (turn.md, Records 5 and 9).",
 }

@@ -1,0 +1,160 @@
+"""One agent's entity over a real run log, with a clock that a test moves and a store that a test takes away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from agent_framework import AgentResponse, Content, Message
+
+from hosting.entity import AgentEntity
+from hosting.errors import RunLogUnavailableError
+from hosting.events import Accepted, Event, RunRequest, Terminal
+from hosting.identity import new_id
+from hosting.loop import AgentLoop
+from hosting.ports import Found, Opened
+from hosting.run_record import RunRecord
+from hosting.runlog.log import RunLog
+from hosting.runlog.memory import MemoryStore
+from hosting.runner import AgentRunner
+from hosting.settings import read_settings
+from hosting.turn import Turns
+
+NOW = 1_700_000_000.0
+Work = Callable[[str], Awaitable[AgentResponse[Any]]]
+
+
+class MovingClock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class ArmedStore(MemoryStore):
+    """A memory store that a test takes away, and from which it can remove a run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_down = False
+
+    async def open(self, accepted: Accepted, receipt: str | None = None) -> Opened | Found:
+        self._refuse_when_down()
+        return await super().open(accepted, receipt)
+
+    async def append(self, run_id: str, event: Event, after: int) -> bool:
+        self._refuse_when_down()
+        return await super().append(run_id, event, after)
+
+    async def read(self, run_id: str) -> RunRecord | None:
+        self._refuse_when_down()
+        return await super().read(run_id)
+
+    def remove(self, run_id: str) -> None:
+        """Take a run's log away, as deleting its thread does."""
+        del self._events[run_id]
+
+    def kinds(self, run_id: str) -> list[str]:
+        """Return the kinds of a run's events, oldest first."""
+        return [event.kind for event in self._events[run_id]]
+
+    def _refuse_when_down(self) -> None:
+        if self.is_down:
+            raise RunLogUnavailableError("the store is away")
+
+
+class CountingAgent:
+    """An agent of no framework class: it counts its runs, keeps what it was sent, and works as a test tells it."""
+
+    name = "Joker"
+
+    def __init__(self) -> None:
+        self.seen: list[list[str]] = []
+        self.work: Work = answer
+
+    async def run(self, messages: list[Message], *, session: Any, **options: Any) -> AgentResponse[Any]:
+        """Note the messages and work."""
+        self.seen.append([message.text for message in messages])
+        return await self.work(messages[-1].text)
+
+
+async def answer(text: str) -> AgentResponse[Any]:
+    """Answer as an echo."""
+    return AgentResponse(messages=[Message("assistant", [Content.from_text(f"echo: {text}")])])
+
+
+class Bench:
+    """The entity of one thread as the engine drives it: deliver an operation, commit its state or lose it."""
+
+    def __init__(self, agent: Any = None, environ: dict[str, str] | None = None) -> None:
+        self.agent = agent or CountingAgent()
+        self.clock = MovingClock()
+        self.store = ArmedStore()
+        self.settings = read_settings(environ or {})
+        self.loop = AgentLoop(tool_threads=2)
+        self.state: str | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin a new process: what was only known in memory is gone."""
+        self.log = RunLog(self.store)
+        runner = AgentRunner(self.agent, "Joker", self.loop)
+        turns = Turns(runner, self.log, self.settings, self.clock, log_retry_seconds=())
+        self.entity = AgentEntity("Joker", turns, self.log, self.clock)
+
+    async def open(self, message: str = "hi", run_id: str | None = None) -> str:
+        """Open the log of a run on this thread and return its id."""
+        accepted = Accepted(
+            at=self.clock.now,
+            run_id=run_id or new_id(),
+            agent="Joker",
+            thread_id="t",
+            fingerprint="print",
+            request=RunRequest(message=message),
+        )
+        await self.log.open(accepted)
+        return accepted.run_id
+
+    async def deliver(self, value: object, *, commit: bool = True, name: str = "run", signal: bool = True) -> Any:
+        """Deliver one operation; return its result, or the reason of its refusal as `{"refused": reason}`."""
+        operation = {"name": name, "input": json.dumps(json.dumps(value)), "isSignal": signal, "id": "1"}
+        payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": self.state is not None, "state": self.state}
+        answered = json.loads(await self.entity.handle(json.dumps({**payload, "batch": [operation]})))
+        if commit:
+            self.state = answered["entityState"] if answered["entityExists"] else None
+        result = answered["results"][0]
+        return {"refused": json.loads(result["result"])} if result["isError"] else json.loads(result["result"])
+
+    async def signal(self, run_id: str, *, commit: bool = True) -> None:
+        """Deliver the signal of a run that has a log."""
+        await self.deliver({"run_id": run_id, "logged": True}, commit=commit)
+
+    async def run(self, message: str) -> str:
+        """Take one whole turn and return its run's id."""
+        run_id = await self.open(message)
+        await self.signal(run_id)
+        return run_id
+
+    async def record(self, run_id: str) -> RunRecord:
+        """Return a run as the store has it."""
+        record = await self.store.read(run_id)
+        assert record is not None
+        return record
+
+    async def terminal(self, run_id: str) -> Terminal:
+        """Return the terminal record of a run that has ended."""
+        terminal = (await self.record(run_id)).terminal
+        assert terminal is not None
+        return terminal
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the stored conversation's entries."""
+        return list(json.loads(self.state)["data"]["conversationHistory"]) if self.state else []
+
+    def places(self) -> list[str]:
+        """Return the runs that have a response in the conversation, in order."""
+        return [entry["correlationId"] for entry in self.entries() if entry["$type"] == "response"]
