@@ -47,10 +47,14 @@ class AgentLoop:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._loop.set_default_executor(ThreadPoolExecutor(self._tool_threads, thread_name_prefix="agent-tool"))
-                self._thread = threading.Thread(target=self._loop.run_forever, name="agent-loop", daemon=True)
+                self._thread = threading.Thread(target=self._serve, args=(self._loop,), name="agent-loop", daemon=True)
                 self._thread.start()
                 threading.Thread(target=self._watch, args=(self._loop, self._thread), daemon=True).start()
             return self._loop
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        while loop is self._loop:
+            _run_on(loop)
 
     def _watch(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
         while loop is self._loop:
@@ -66,6 +70,14 @@ class AgentLoop:
                     where,
                 )
             time.sleep(_PING_SECONDS)
+
+
+def _run_on(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it stops, or until a tool's `sys.exit()` comes out of it, which must not end it for others."""
+    try:
+        loop.run_forever()
+    except (SystemExit, KeyboardInterrupt):
+        logger.exception("An agent's code tried to end the process; only its run ends.")
 
 
 def _where(thread: threading.Thread) -> str:

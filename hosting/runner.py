@@ -69,14 +69,14 @@ class AgentRunner:
         try:
             await asyncio.wait((task,), timeout=seconds)
             if task.done():
-                return task.result()
+                return _outcome(task)
             task.cancel()
             await asyncio.wait((task,), timeout=_LAST_WORDS_SECONDS)
             return Broke(RunTimedOutError(f"Agent {self._name!r} ran longer than its {seconds:g} s and was stopped."))
         except HostingError as error:
             logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)
             return Broke(error)
-        except Exception:
+        except (Exception, SystemExit, KeyboardInterrupt):
             logger.exception("Run %s of agent %s failed.", attempt.run_id, self._name)
             return Broke(RunFailedError(f"Agent {self._name!r} failed; its log has the cause at run {attempt.run_id}."))
         finally:
@@ -93,6 +93,13 @@ class AgentRunner:
         extra: dict[str, Any] = {"options": options} if options else {}
         response = await self._agent.run(messages, session=session, **extra)
         return Answered(response, _session_values(session))
+
+
+def _outcome(task: asyncio.Task[Outcome]) -> Outcome:
+    try:
+        return task.result()
+    except asyncio.CancelledError as error:  # nobody cancelled the attempt: the agent's own code did
+        raise RuntimeError("The agent's code cancelled its own run.") from error
 
 
 def _standing_options(agent: SupportsAgentRun) -> dict[str, Any]:
