@@ -6,4 +6,8 @@ BEHAVIOURS = {
     "and messages are touched (design.md 3).",
     "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it (design.md 3).",
     "hosting.run-log-outlives-the-instance": "On Azure a run log that ends with its instance is refused at start-up.",
+    "hosting.sync-tools-in-threads": "Synchronous tools run in threads, not on the loop of the agents (design.md 4).",
+    "hosting.foreign-text-stays": "Whatever an agent's code raises ends its own run; its text goes to the log and not "
+    "to the caller (http-api.md 4).",
+    "hosting.names-who-blocked": "Code that blocks the agents' loop is named in the log, with its time (design.md 4).",
 }
