@@ -110,9 +110,9 @@ class Ending:
             input=given,
             parent=old.parent,
         )
-        messages = (EventMessage(start, execution_id), *(EventMessage(event) for event in carried))
-        target = orchestration_target(old.instance_id)
-        self._outgoing += [Outgoing(target, message) for message in messages]
+        # Not as messages of their own: those would come behind events that arrived while this episode ran.
+        message = EventMessage(start, execution_id, tuple(carried))
+        self._outgoing.append(Outgoing(orchestration_target(old.instance_id), message))
         return Turn(self._instance, History(is_new=True), tuple(self._outgoing))
 
     def _closed_history(self) -> History:

@@ -66,7 +66,7 @@ class DurableTask:
         )
         self.hub = TaskHub(self._ledger, clock)
         self.management = ManagementApp(
-            InstanceRoutes(self.hub, settings.hub_name, clock), EntityRoutes(self.hub, names)
+            InstanceRoutes(self.hub, settings.hub_name, clock), EntityRoutes(self.hub, names), settings.hub_name
         )
 
     async def start(self) -> None:

@@ -11,9 +11,11 @@ from devhost.durable.eventwire import write_event
 from devhost.durable.records import Entity, Orchestration, Status
 from devhost.durable.timestamps import format_seconds, format_utc
 
-_HIDDEN_KEYS = frozenset({"EventType", "EventId", "IsPlayed", "Timestamp", "OrchestrationInstance", "TimerId"})
+_HIDDEN_KEYS = frozenset(
+    {"EventType", "EventId", "IsPlayed", "Timestamp", "OrchestrationInstance", "TimerId", "Version"}
+)
 _HIDDEN_EVENTS = (events.OrchestratorStarted, events.OrchestratorCompleted)
-_STARTED_HIDDEN = frozenset({"ParentInstance", "Name", "Version", "Tags"})
+_STARTED_HIDDEN = frozenset({"ParentInstance", "Name", "Tags"})
 _STATUS_BY_NUMBER = {status.number: status.value for status in Status}
 _EVENT_NAMES: Mapping[type[events.Event], str] = {
     events.ChildCompleted: "SubOrchestrationInstanceCompleted",

@@ -36,8 +36,7 @@ def take_in(known: Orchestration | None, messages: Sequence[EventMessage]) -> In
             refusals += _refuse(message.event, current)
     if current is None or current.status.is_terminal:
         return Intake(None, refusals=tuple(refusals))
-    events = tuple(message.event for message in messages if _is_for(current, message))
-    return Intake(current, events, tuple(refusals), is_new)
+    return Intake(current, _in_order(current, messages), tuple(refusals), is_new)
 
 
 def new_orchestration(start: ExecutionStarted) -> Orchestration:
@@ -52,6 +51,13 @@ def new_orchestration(start: ExecutionStarted) -> Orchestration:
         updated_at=start.timestamp,
         parent=start.parent,
     )
+
+
+def _in_order(current: Orchestration, messages: Sequence[EventMessage]) -> tuple[Event, ...]:
+    """Return the events for the instance: its start first, though a message may have overtaken it, then in order."""
+    taken = [message for message in messages if _is_for(current, message)]
+    taken.sort(key=lambda message: not isinstance(message.event, ExecutionStarted))
+    return tuple(event for message in taken for event in (message.event, *message.carried))
 
 
 def _is_start_of(current: Orchestration | None, start: ExecutionStarted) -> bool:

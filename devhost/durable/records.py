@@ -108,10 +108,14 @@ class Entity:
 
 @dataclass(frozen=True)
 class EventMessage:
-    """A history event for an orchestration; for one execution only when `execution_id` is given."""
+    """A history event for an orchestration; for one execution only when `execution_id` is given.
+
+    `carried` are the events right behind it, which a continued execution takes over from the one before.
+    """
 
     event: Event
     execution_id: str | None = None
+    carried: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True)

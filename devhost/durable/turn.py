@@ -43,9 +43,8 @@ class Broken:
 def open_episode(
     orchestration: Orchestration, past: tuple[events.Event, ...], inbox: Sequence[events.Event], now: datetime
 ) -> Episode:
-    """Return the episode that these events begin; the start of the execution comes before all others."""
-    ordered = sorted(inbox, key=lambda event: not isinstance(event, events.ExecutionStarted))
-    new = (events.OrchestratorStarted(timestamp=now), *ordered)
+    """Return the episode that these events begin."""
+    new = (events.OrchestratorStarted(timestamp=now), *inbox)
     if orchestration.is_continued:
         # The episode that continued as new had ended its part of the history already (host contract 3.7).
         new = (*new, events.OrchestratorCompleted(timestamp=now))

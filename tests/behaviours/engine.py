@@ -7,8 +7,8 @@ BEHAVIOURS = {
     "ended without (local-host.md, how it is proved).",
     "engine.entity-state-once": "An entity's state has each operation once, wherever the engine died "
     "(local-host.md, storage).",
-    "engine.kill-9": "A process killed at any named point, started again, goes on within two seconds; nothing is lost "
-    "and nothing doubled (local-host.md, how it is proved).",
+    "engine.kill-9": "A process killed at any named point, started again, goes on by itself; nothing is lost and "
+    "nothing doubled (local-host.md, how it is proved).",
     "engine.one-process": "A second process on the same folder is refused by a sentence, and a killed one leaves no "
     "lock behind (local-host.md, storage).",
     "engine.versioned-file": "A newer or damaged file is refused by a sentence and left as it is (local-host.md, "

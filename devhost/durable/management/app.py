@@ -19,7 +19,7 @@ Handler = Callable[..., Awaitable[Reply]]
 class ManagementApp:
     """Mounted for clients and for the app's own SDK; both mounts answer alike."""
 
-    def __init__(self, instances: Instances, entities: Entities) -> None:
+    def __init__(self, instances: Instances, entities: Entities, hub_name: str) -> None:
         # The signal of an entity comes first: every turn of an agent begins with one.
         table: tuple[tuple[str, str, Handler], ...] = (
             ("POST", "/entities/{}/{}", entities.signal),
@@ -38,6 +38,7 @@ class ManagementApp:
             ("POST", "/instances/{}/rewind", instances.rewind),
             ("POST", "/instances/{}/restart", instances.restart),
         )
+        self._hub_name = hub_name.lower()
         self._routes = [(method, _pattern(path), handler) for method, path, handler in table]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,6 +53,8 @@ class ManagementApp:
         await send_reply(reply, send)
 
     async def _answer(self, request: Request) -> Reply:
+        if (request.parameter("taskhub") or self._hub_name).lower() != self._hub_name:
+            return Reply(404)
         for method, pattern, handler in self._routes:
             if method == request.method and (match := pattern.fullmatch(request.path)):
                 return await handler(request, *match.groups())

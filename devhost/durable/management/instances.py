@@ -67,7 +67,7 @@ class Instances:
         return json_reply(200, bodies, next_page([_id_of(item) for item in found], page))
 
     async def raise_event(self, request: Request, instance_id: str, name: str) -> Reply:
-        if request.headers.get("content-type", "application/json").split(";")[0].strip() != "application/json":
+        if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
             return errors.refusal(400, "Only application/json request content is supported")
         try:
             given = recompact(request.body.decode())
@@ -110,7 +110,8 @@ class Instances:
             case WrongStatus():
                 return errors.already_exists(outcome, "A non-terminal instance with this instance ID already exists.")
             case NotFound():
-                return errors.refusal(400, "InstanceId does not match a valid orchestration instance.")
+                unknown = f"No instance with ID '{instance_id}' was found. (Parameter 'instanceId')"
+                return errors.refusal(400, "InstanceId does not match a valid orchestration instance.", unknown)
 
     async def purge(self, request: Request, instance_id: str) -> Reply:
         outcome = await self._hub.purge(instance_id)
@@ -156,7 +157,7 @@ class Instances:
             await sleep(self._clock, min(poll, left))
 
     def _accepted(self, request: Request, instance_id: str) -> Reply:
-        payload = check_status_payload(request.origin, instance_id, quote(instance_id, safe="@:"), self._hub_name)
+        payload = check_status_payload(request.origin, instance_id, quote(instance_id, safe=""), self._hub_name)
         return json_reply(202, payload, {"Location": payload["statusQueryGetUri"], "Retry-After": "10"})
 
     def _status_reply(self, request: Request, instance: Orchestration, body: dict[str, object]) -> Reply:

@@ -107,13 +107,15 @@ def _read_time(text: str) -> datetime:
 
 def _write_body(body: Body) -> str:
     if isinstance(body, EventMessage):
-        return compact({"event": write_event(body.event), "execution_id": body.execution_id})
+        carried = [write_event(event) for event in body.carried]
+        return compact({"event": write_event(body.event), "execution_id": body.execution_id, "carried": carried})
     # Not asdict: it copies recursively, and this is on the path of every signal.
     return compact(body.__dict__)
 
 
 def _read_event_message(wire: Mapping[str, Any]) -> EventMessage:
-    return EventMessage(read_event(wire["event"]), wire["execution_id"])
+    carried = tuple(read_event(event) for event in wire["carried"])
+    return EventMessage(read_event(wire["event"]), wire["execution_id"], carried)
 
 
 _READ_BODY: Mapping[TargetKind, Callable[[Mapping[str, Any]], Body]] = {

@@ -37,6 +37,14 @@ def test_a_start_replaces_an_ended_instance() -> None:
     assert (intake.orchestration.execution_id, intake.is_new, intake.events) == ("new", True, (start, RAISED))
 
 
+def test_carried_events_come_right_behind_the_start_and_before_what_arrived_meanwhile() -> None:
+    """Sent 1, 2, 3: the first was taken, the second is carried, the third arrived while the episode ran."""
+    continued = replace(LIVE, is_continued=True)
+    second, third = (replace(RAISED, input=value) for value in ("2", "3"))
+    messages = [EventMessage(third), EventMessage(started(), "e", (second,))]
+    assert take_in(continued, messages).events == (started(), second, third)
+
+
 def test_a_child_whose_id_is_taken_fails_at_its_parent() -> None:
     """By name, where the real host would leave the parent waiting."""
     parent = events.Parent("main", "p", "pe", 7)

@@ -67,6 +67,14 @@ async def test_a_start_without_an_id_makes_one_without_dashes(engine: RunningEng
     assert len(bytes.fromhex(reply.json()["id"])) == 16
 
 
+async def test_an_id_is_escaped_in_its_addresses(engine: RunningEngine) -> None:
+    """Whatever letters it has, the address leads to it."""
+    reply = await engine.client.post("/orchestrators/chain/%40a%23%20b")
+    await engine.store.until_ended("@a# b")
+    assert reply.headers["Location"] == f"{ORIGIN}/instances/%40a%23%20b?{HUB}"
+    assert (await engine.client.get("/instances/%40a%23%20b")).json()["instanceId"] == "@a# b"
+
+
 async def test_a_start_with_broken_json_is_400(engine: RunningEngine) -> None:
     """Whatever the content type."""
     reply = await engine.client.post("/orchestrators/chain/bad", content=b"{bad")
@@ -152,6 +160,13 @@ async def test_the_history_merges_requests_into_their_ends(engine: RunningEngine
     assert "Result" not in without.json()["historyEvents"][1]
 
 
+async def test_another_task_hub_is_not_here(engine: RunningEngine) -> None:
+    """The name of this one is read without case."""
+    await _waiting(engine)
+    assert (await engine.client.get("/instances/w?taskHub=other")).status_code == 404
+    assert (await engine.client.get("/instances/w?taskHub=testhubname")).status_code == 202
+
+
 async def test_what_does_not_exist_is_an_empty_404(engine: RunningEngine) -> None:
     """Unknown instances, verbs, methods and paths alike."""
     requests = [
@@ -167,7 +182,7 @@ async def test_what_does_not_exist_is_an_empty_404(engine: RunningEngine) -> Non
     ]
     for method, path in requests:
         content = b"1" if "raiseEvent" in path else b""
-        reply = await engine.client.request(method, path, content=content)
+        reply = await engine.client.request(method, path, content=content, headers={"Content-Type": "application/json"})
         assert (path, reply.status_code, reply.content) == (path, 404, b"")
 
 
@@ -176,7 +191,7 @@ async def test_events_terminate_and_suspend_of_an_ended_instance_are_an_empty_41
     await _start(engine, "chain", "c")
     await engine.store.until_ended("c")
     for verb in ("raiseEvent/go", "terminate", "suspend", "resume"):
-        reply = await engine.client.post(f"/instances/c/{verb}", content=b"1" if "raise" in verb else b"")
+        reply = await engine.client.post(f"/instances/c/{verb}", json=1)
         assert (verb, reply.status_code, reply.content) == (verb, 410, b"")
 
 
@@ -187,6 +202,7 @@ async def test_an_event_must_be_json_and_say_so(engine: RunningEngine) -> None:
     refused = await post("/instances/w/raiseEvent/go", content=b"1", headers={"Content-Type": "text/plain"})
     assert refused.status_code == 400
     assert refused.json()["Message"] == "Only application/json request content is supported"
+    assert (await post("/instances/w/raiseEvent/go")).json() == refused.json()
     for body in (b"{bad", b""):
         broken = await post("/instances/w/raiseEvent/go", content=body, headers={"Content-Type": "application/json"})
         assert (broken.status_code, broken.json()["Message"]) == (400, "Invalid JSON content")

@@ -86,7 +86,7 @@ async def test_every_kind_of_message_comes_back_as_it_was(opened: Opened) -> Non
     messages = [
         Message(1, activity_target(task), task),
         Message(2, orchestration_target("a"), EventMessage(fired, "e1"), due),
-        Message(3, orchestration_target("a"), EventMessage(start)),
+        Message(3, orchestration_target("a"), EventMessage(start, "e", (fired,))),
         Message(4, entity_target(COUNTER), call),
     ]
     await opened.store.commit(Step(produced=tuple(messages)))

@@ -19,7 +19,7 @@ from devhost.durable.actions import (
     WhenAny,
 )
 from devhost.durable.answers import OrchestratorAnswer
-from devhost.durable.records import ActivityTask, Status
+from devhost.durable.records import ActivityTask, EventMessage, Status
 from devhost.durable.turn import Broken
 from tests.devhost.durable.clocks import START
 from tests.devhost.durable.turns import Turns, done, events_of
@@ -103,6 +103,18 @@ def test_the_last_failure_sets_one_more_timer_that_fires_at_once() -> None:
     assert (turn.outgoing[0].due, turns.history[-2].event_id) == (START + timedelta(seconds=4), 3)
 
 
+@pytest.mark.behaviour("engine.missing-by-name")
+def test_a_call_to_nobody_fails_the_instance_with_the_names_there_are() -> None:
+    """Asked for in the middle of a compound, too: what was asked for before it is still carried out."""
+    turns = Turns()
+    turns.start(WhenAll((A, CallActivity("nobody", "1"))))
+    turns.play([_completed(0)], OrchestratorAnswer((WhenAll((A, CallActivity("nobody", "1"))),)))
+    assert turns.orchestration.output == (
+        "\"Orchestrator function 'main' failed: The function 'nobody' doesn't exist, is disabled, or is not an activity "
+        "function. Additional info: The following are the known activity functions: 'A', 'B'.\""
+    )
+
+
 def test_a_failed_child_fails_the_whole_at_once() -> None:
     """The SDK goes on with the first failure, and takes the next id; waiting for the other child would lose count."""
     both = WhenAll((A, B))
@@ -145,10 +157,12 @@ def test_events_after_continue_as_new_go_to_the_next_execution() -> None:
     turns.start(WaitForEvent("go"))
     answer = done(WaitForEvent("go"), ContinueAsNew("2"))
     turn = turns.play([_raised(), _raised("other")], answer)
-    start, carried = events_of(turn)
+    (sent,) = turn.outgoing
+    assert isinstance(sent.body, EventMessage)
+    start = sent.body.event
     assert isinstance(start, events.ExecutionStarted)
     assert (start.execution_id, start.input, start.generation) == ("e2", '"2"', None)
-    assert carried == _raised("other")
+    assert sent.body.carried == (_raised("other"),)
     assert (turns.history, turns.orchestration.is_continued) == ((), True)
 
 

@@ -155,6 +155,18 @@ async def test_operations_for_an_entity_that_left_the_app_wait_until_it_is_back(
         await engine.state_is(KEY, '["first", "second"]')
 
 
+@pytest.mark.behaviour("engine.carried-events")
+async def test_events_sent_in_a_row_to_a_loop_are_all_taken_in_their_order() -> None:
+    """`collector` takes one event per execution and continues as new; three come while it does."""
+    async with running(SdkFunctions(build_app())) as engine:
+        for number in range(10):
+            await engine.hub.start("collector", f"c{number}", None)
+            for value in ("1", "2", "3"):
+                await engine.hub.raise_event(f"c{number}", "go", value)
+        ended = [await engine.store.until_ended(f"c{number}") for number in range(10)]
+    assert {instance.output for instance in ended} == {"[1,2,3]"}
+
+
 @pytest.mark.behaviour("engine.timers-on-time")
 async def test_a_timer_fires_when_it_is_due_and_not_before_after_a_restart_too() -> None:
     """`approval` waits 300 s; the engine is stopped at 100 s, and started again."""
