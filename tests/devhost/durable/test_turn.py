@@ -109,10 +109,11 @@ def test_a_call_to_nobody_fails_the_instance_with_the_names_there_are() -> None:
     turns = Turns()
     turns.start(WhenAll((A, CallActivity("nobody", "1"))))
     turns.play([_completed(0)], OrchestratorAnswer((WhenAll((A, CallActivity("nobody", "1"))),)))
-    assert turns.orchestration.output == (
-        "\"Orchestrator function 'main' failed: The function 'nobody' doesn't exist, is disabled, or is not an activity "
-        "function. Additional info: The following are the known activity functions: 'A', 'B'.\""
+    output = turns.orchestration.output or ""
+    assert output.startswith(
+        "\"Orchestrator function 'main' failed: The function 'nobody' doesn't exist, is disabled, "
     )
+    assert output.endswith("The following are the known activity functions: 'A', 'B'.\"")
 
 
 def test_a_failed_child_fails_the_whole_at_once() -> None:
