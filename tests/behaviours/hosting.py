@@ -10,4 +10,9 @@ BEHAVIOURS = {
     "hosting.foreign-text-stays": "Whatever an agent's code raises ends its own run; its text goes to the log and not "
     "to the caller (http-api.md 4).",
     "hosting.names-who-blocked": "Code that blocks the agents' loop is named in the log, with its time (design.md 4).",
+    "hosting.registers": "Each agent gets an entity and the doors that were asked for (design.md 1).",
+    "hosting.refusals-at-start-up": "What cannot be hosted, and what is not served yet, is refused at start-up by a "
+    "sentence that says how to mend it (style.md, Types).",
+    "hosting.settings-refused": "A wrong setting is refused at start-up, naming the setting, the value and what it "
+    "must be (style.md, Types).",
 }

@@ -91,7 +91,7 @@ class Bench:
     """The entity of one thread as the engine drives it: deliver an operation, commit its state or lose it."""
 
     def __init__(self, agent: Any = None, environ: dict[str, str] | None = None) -> None:
-        self.agent = agent or CountingAgent()
+        self.agent: Any = agent or CountingAgent()
         self.clock = MovingClock()
         self.store = ArmedStore()
         self.settings = read_settings(environ or {})

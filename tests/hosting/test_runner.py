@@ -186,6 +186,7 @@ class Unkeepable(ContextProvider):
         state["lock"] = threading.Lock()
 
 
+@pytest.mark.filterwarnings("ignore:AgentSession state value:RuntimeWarning")
 async def test_a_session_that_cannot_be_kept_breaks_the_run_by_a_sentence(loop: AgentLoop) -> None:
     """It says what to do, and the foreign text stays in the log."""
     agent = Agent(ScriptedClient(), "Do as told.", name="Joker", context_providers=[Unkeepable("unkeepable")])

@@ -1,0 +1,273 @@
+"""`AgentFunctionApp`: what it registers, and what it refuses at start-up by a sentence that says how to mend it."""
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import azure.functions as func
+import httpx
+import pytest
+from agent_framework import Agent
+
+from hosting.app import AgentFunctionApp
+from hosting.errors import ConfigurationError
+from hosting.settings import Settings, read_settings
+from tests.hosting.app.scripted import ScriptedClient, scripted_agent
+from tests.hosting.direct import DirectHost
+
+MEMORY = {"AGENT_RUN_LOG": "memory"}
+
+
+def app_of(*agents: Any, **options: Any) -> AgentFunctionApp:
+    """Return an app of these agents with nothing read from the machine."""
+    return AgentFunctionApp(agents=agents, environ=options.pop("environ", MEMORY), **options)
+
+
+def triggers(app: AgentFunctionApp) -> dict[str, dict[str, Any]]:
+    """Return the trigger binding of each of the app's functions."""
+    return {
+        function.get_function_name(): binding
+        for function in app.get_functions()
+        for binding in map(json.loads, function.get_raw_bindings())
+        if binding["type"].endswith("Trigger")
+    }
+
+
+@pytest.mark.behaviour("hosting.registers")
+def test_each_agent_gets_an_entity_and_the_doors_that_were_asked_for() -> None:
+    """HTTP by default, MCP on demand, one agent's choice over the app's."""
+    app = app_of(scripted_agent("one"), enable_mcp_tool_trigger=True)
+    app.add_agent(scripted_agent("two"), enable_http_endpoint=False, enable_mcp_tool_trigger=False)
+
+    assert {name: trigger["type"] for name, trigger in triggers(app).items()} == {
+        "http_run_status": "httpTrigger",
+        "http_unknown_agent": "httpTrigger",
+        "health_check": "httpTrigger",
+        "dafx-one": "entityTrigger",
+        "http-one": "httpTrigger",
+        "mcptool-one": "mcpToolTrigger",
+        "dafx-two": "entityTrigger",
+    }
+
+
+@pytest.mark.behaviour("hosting.registers")
+def test_routes_ask_for_the_level_that_the_app_was_given_and_health_for_none() -> None:
+    """Function level unless chosen."""
+    app = app_of(scripted_agent("one"), http_auth_level=func.AuthLevel.ADMIN)
+
+    levels = {name: trigger["authLevel"] for name, trigger in triggers(app).items() if "authLevel" in trigger}
+
+    assert levels == {
+        "http_run_status": "ADMIN",
+        "http_unknown_agent": "ADMIN",
+        "http-one": "ADMIN",
+        "health_check": "ANONYMOUS",
+    }
+
+
+def test_the_entity_is_async_and_its_parameter_carries_no_annotation() -> None:
+    """The worker refuses an annotated one, and a synchronous one would hold a thread per run."""
+    entity = next(one for one in app_of(scripted_agent("one")).get_functions() if one.get_function_name() == "dafx-one")
+    handler = entity.get_user_function()
+
+    assert inspect.iscoroutinefunction(handler)
+    assert inspect.signature(handler).parameters["context"].annotation is inspect.Parameter.empty
+
+
+def test_the_registered_agents_are_known_by_name() -> None:
+    """As the class of that name elsewhere offers them."""
+    agent = scripted_agent("one")
+
+    assert app_of(agent).agents == {"one": agent}
+
+
+class Nameless:
+    """Something that could run, but has no name."""
+
+    async def run(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing."""
+
+
+class NotRunning:
+    """Something with a name that cannot run."""
+
+    name = "idle"
+
+
+@pytest.mark.behaviour("hosting.refusals-at-start-up")
+@pytest.mark.parametrize(
+    ("agents", "sentence"),
+    [
+        ([Nameless()], "An agent has no name. Give each agent a name: Agent(..., name='assistant')."),
+        ([Agent(ScriptedClient())], "An agent has no name. Give each agent a name: Agent(..., name='assistant')."),
+        (
+            [scripted_agent("Weather Agent")],
+            "Agent name 'Weather Agent' cannot be a function's name. "
+            "Begin with a letter and use letters, digits, '_' and '-'.",
+        ),
+        (
+            [scripted_agent("1st")],
+            "Agent name '1st' cannot be a function's name. Begin with a letter and use letters, digits, '_' and '-'.",
+        ),
+        (
+            [scripted_agent("a\n")],
+            "Agent name 'a\\n' cannot be a function's name. Begin with a letter and use letters, digits, '_' and '-'.",
+        ),
+        (
+            [scripted_agent("a" * 62)],
+            f"Agent name '{'a' * 62}' has 62 characters; the engine leaves room for 61. Shorten it.",
+        ),
+        (
+            [scripted_agent("Joker"), scripted_agent("joker")],
+            "Two agents are named 'Joker' and 'joker'; names are compared without case. Rename one.",
+        ),
+        (
+            [NotRunning()],
+            "'idle' (NotRunning) is not an agent: it has no run(). Give an agent-framework Agent.",
+        ),
+    ],
+)
+def test_an_agent_that_cannot_be_hosted_is_refused(agents: list[Any], sentence: str) -> None:
+    """With its name, and what to do."""
+    with pytest.raises(ConfigurationError) as refused:
+        app_of(*agents)
+
+    assert refused.value.detail == sentence
+
+
+@pytest.mark.behaviour("hosting.refusals-at-start-up")
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("workflow", "Workflows are not hosted yet. Give agents=[...]."),
+        ("workflows", "Workflows are not hosted yet. Give agents=[...]."),
+        ("default_callback", "Response callbacks are not served yet. Leave default_callback out."),
+        ("htp_auth_level", "AgentFunctionApp has no option 'htp_auth_level'. See docs/hosting.md for its options."),
+    ],
+)
+def test_an_option_that_is_not_served_is_refused(option: str, sentence: str) -> None:
+    """By name, whether it is to come or was misspelt."""
+    with pytest.raises(ConfigurationError) as refused:
+        app_of(**{option: object()})
+
+    assert refused.value.detail == sentence
+
+
+@pytest.mark.behaviour("hosting.refusals-at-start-up")
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("callback", "Response callbacks are not served yet. Leave callback out."),
+        ("entity_id", "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out."),
+        ("workflow_name", "Workflows are not hosted yet. Leave workflow_name out."),
+        ("mcp", "add_agent has no option 'mcp'. See docs/hosting.md for its options."),
+    ],
+)
+def test_an_agents_option_that_is_not_served_is_refused(option: str, sentence: str) -> None:
+    """And the agent is not registered."""
+    app, unserved = app_of(), cast(dict[str, Any], {option: object()})
+
+    with pytest.raises(ConfigurationError) as refused:
+        app.add_agent(scripted_agent("one"), **unserved)
+
+    assert refused.value.detail == sentence
+    assert app.agents == {}
+
+
+def test_an_option_of_none_is_as_good_as_absent() -> None:
+    """A caller that passes another class's defaults through is not refused."""
+    assert app_of(workflow=None, default_callback=None).agents == {}
+
+
+@pytest.mark.parametrize(
+    ("retries", "interval"), [(221, 1.0), (None, 8.0), (-1, 1.0), (1000, None)], ids=["221", "30x8", "-1", "1000"]
+)
+def test_a_longest_wait_that_the_platform_would_cut_is_refused(retries: int | None, interval: float | None) -> None:
+    """The two polling numbers of the other class mean the longest wait."""
+    with pytest.raises(ConfigurationError, match=r"max_poll_retries \* poll_interval_seconds is .* must be 0 to 220"):
+        app_of(max_poll_retries=retries, poll_interval_seconds=interval)
+
+
+async def test_the_polling_numbers_are_the_longest_wait() -> None:
+    """A run that outlives it answers 202."""
+    host = DirectHost(app_of(scripted_agent("one"), max_poll_retries=1, poll_interval_seconds=0.05))
+    async with client_of(host) as client:
+        answer = await client.post("/api/agents/one/run", json={"message": "sleep 0.2"})
+
+    assert answer.status_code == 202
+
+
+@pytest.mark.behaviour("turn.log-down")
+async def test_with_the_run_log_away_a_request_is_answered_503_and_nothing_is_started(tmp_path: Path) -> None:
+    """A folder stands in the file's place."""
+    host = DirectHost(app_of(scripted_agent("one"), environ={"AGENT_RUN_LOG": f"sqlite:{tmp_path}"}))
+    async with client_of(host) as client:
+        answer = await client.post("/api/agents/one/run", json={"message": "hi"})
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "run_log_unavailable")
+    assert host.entities.states == {}
+    assert str(tmp_path) not in answer.text
+
+
+async def test_a_run_past_its_time_answers_504() -> None:
+    """With our sentence, and recorded as timed out."""
+    host = DirectHost(app_of(scripted_agent("one"), environ={**MEMORY, "AGENT_RUN_TIMEOUT_SECONDS": "0.05"}))
+    async with client_of(host) as client:
+        answer = await client.post("/api/agents/one/run", json={"message": "sleep 30"})
+        place = answer.json()
+        status = await client.get(f"/api/agents/one/threads/{place['thread_id']}/runs/{place['run_id']}")
+
+    assert (answer.status_code, place["code"]) == (504, "run_timed_out")
+    assert (status.json()["status"], status.json()["error"]["code"]) == ("timed_out", "run_timed_out")
+
+
+def client_of(host: DirectHost) -> httpx.AsyncClient:
+    """Return a client of an app that is called directly."""
+    return httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example")
+
+
+WRONG_SETTINGS = [
+    ("AGENT_RUN_LOG", "redis"),
+    ("AGENT_RUN_LOG", "sqlite:"),
+    ("AGENT_RUN_LOG_SYNCHRONOUS", "OFF"),
+    ("AGENT_WAIT_SECONDS", "-1"),
+    ("AGENT_WAIT_SECONDS", "221"),
+    ("AGENT_WAIT_SECONDS", "nan"),
+    ("AGENT_WAIT_SECONDS", "soon"),
+    ("AGENT_RUN_TIMEOUT_SECONDS", "0"),
+    ("AGENT_RUN_TIMEOUT_SECONDS", "inf"),
+    ("AGENT_RUN_TIMEOUT_SECONDS", "nan"),
+    ("AGENT_QUEUE_TIMEOUT_SECONDS", "604801"),
+    ("AGENT_REDELIVERY_SECONDS", "-5"),
+    ("AGENT_MAX_BODY_BYTES", "1023"),
+    ("AGENT_MAX_BODY_BYTES", "1.5"),
+    ("AGENT_TOOL_THREADS", "0"),
+    ("AGENT_TOOL_THREADS", "many"),
+]
+
+
+@pytest.mark.behaviour("hosting.settings-refused")
+@pytest.mark.parametrize(("name", "value"), WRONG_SETTINGS)
+def test_a_wrong_setting_is_refused_with_its_name_its_value_and_its_meaning(name: str, value: str) -> None:
+    """At start-up, not at the first request."""
+    meaning = next(str(field.description) for field in Settings.model_fields.values() if field.alias == name)
+
+    with pytest.raises(ConfigurationError) as refused:
+        app_of(environ={**MEMORY, name: value})
+
+    assert refused.value.detail.startswith(f"Setting {name} is {value!r}: ")
+    assert refused.value.detail.endswith(meaning)
+
+
+@pytest.mark.behaviour("hosting.settings-refused")
+def test_every_setting_with_a_range_is_tried_wrong() -> None:
+    """A new setting comes with a wrong value here."""
+    assert {name for name, _ in WRONG_SETTINGS} == {field.alias for field in Settings.model_fields.values()}
+
+
+def test_an_empty_setting_counts_as_not_set() -> None:
+    """A template lists all of them, most of them blank."""
+    blank = {str(field.alias): " " for field in Settings.model_fields.values()}
+
+    assert read_settings(blank) == read_settings({})
