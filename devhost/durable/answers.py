@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from devhost.durable.actions import Action, parse_actions
-from devhost.durable.compact import compact
+from devhost.durable.compact import compact, parse_envelope
 
 _STATE_LABEL = "\n\n$OutOfProcData$:"
 _TIMEOUT = re.compile(r"(?:\w+: )?(Timeout value of .*)", re.DOTALL)
@@ -82,7 +82,7 @@ def parse_orchestrator_failure(message: str) -> OrchestratorAnswer | None:
 
 def parse_entity_answer(text: str, operations: int) -> EntityAnswer:
     """Return the parsed answer to a batch of so many operations; raises `UnreadableAnswerError`."""
-    wire = _parse_object(text)
+    wire = _parse_object(text, parse_envelope)
     results: Sequence[Mapping[str, Any]] = wire.get("results") or ()
     if len(results) != operations:
         raise UnreadableAnswerError(f"the entity answered {len(results)} results to {operations} operations")
@@ -108,9 +108,9 @@ def _parse_signal(wire: Mapping[str, Any]) -> EmittedSignal:
     return EmittedSignal(target["name"], target["key"], wire["name"], wire.get("input"))
 
 
-def _parse_object(text: str) -> dict[str, Any]:
+def _parse_object(text: str, parse: Callable[[str], object] = json.loads) -> dict[str, Any]:
     try:
-        wire = json.loads(text)
+        wire = parse(text)
     except ValueError as error:
         raise UnreadableAnswerError(f"the function's answer is no JSON: {error}") from error
     if not isinstance(wire, dict):

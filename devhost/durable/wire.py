@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from devhost.durable.compact import compact, parse_or_text
+from devhost.durable.compact import compact, envelope, parse_or_text
 from devhost.durable.ending import Episode
 from devhost.durable.eventwire import write_event
 from devhost.durable.records import Entity, EntityId, Operation
@@ -46,5 +45,4 @@ def entity_payload(entity_id: EntityId, entity: Entity | None, operations: Seque
             for operation in operations
         ],
     }
-    # ASCII only: with it the encoder copies a long state without looking at it twice.
-    return json.dumps(payload, separators=(",", ":"))
+    return envelope(payload)
