@@ -33,7 +33,7 @@ from hosting.strict_json import has_lone_surrogate
 from hosting.threads import ThreadCache
 from hosting.times import iso
 from hosting.turn import Turns
-from state.codec import read_entry, write
+from state.codec import write
 from state.conversation import (
     append_turn,
     applied,
@@ -141,10 +141,9 @@ class AgentEntity:
 
     def _apply(self, thread: Thread, conversation: Conversation, record: RunRecord) -> Thread:
         terminal = record.terminal
-        response = read_entry(terminal.entry) if terminal is not None else None
-        if terminal is None or not isinstance(response, ResponseEntry):
+        if terminal is None or not isinstance(terminal.response, ResponseEntry):
             return thread
-        grown = append_turn(conversation, _request_entry(record.accepted), response)
+        grown = append_turn(conversation, _request_entry(record.accepted), terminal.response)
         if isinstance(terminal, Completed):
             grown = with_session_state(grown, terminal.session)
         text = write(grown)

@@ -11,9 +11,14 @@ Times are seconds since 1970 (UTC, float).
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from typing_extensions import Self
+
+from state.codec import read_entry
+from state.models import Entry
 
 
 class _Record(BaseModel):
@@ -67,44 +72,53 @@ class Restarted(_Record):
     deadline: float
 
 
-class Completed(_Record):
-    """The agent answered. `entry` is the response entry in stored form; `session` the framework session's state."""
+class _Ended(_Record):
+    """What every terminal record holds: `entry` is the response entry in stored form."""
 
-    kind: Literal["completed"] = "completed"
     at: float
     entry: dict[str, Any]
+
+    @cached_property
+    def response(self) -> Entry:
+        """The response entry, parsed at the first use; raises `state.errors.MalformedError` for what is none."""
+        return read_entry(self.entry)
+
+    def remembering(self, response: Entry) -> Self:
+        """Return this record with the parsed form of its `entry`, for whoever made one from the other."""
+        self.__dict__["response"] = response
+        return self
+
+
+class Completed(_Ended):
+    """The agent answered; `session` is the framework session's state."""
+
+    kind: Literal["completed"] = "completed"
     session: dict[str, Any] | None = None
     message_count: int
 
 
-class Failed(_Record):
+class Failed(_Ended):
     """The run ended without an answer. `code` and `detail` are ours (errors.RUN_ERRORS), never a foreign text."""
 
     kind: Literal["failed"] = "failed"
-    at: float
     code: str
     detail: str
-    entry: dict[str, Any]
 
 
-class TimedOut(_Record):
+class TimedOut(_Ended):
     """The run passed its time limit."""
 
     kind: Literal["timed_out"] = "timed_out"
-    at: float
     code: str = "run_timed_out"
     detail: str
-    entry: dict[str, Any]
 
 
-class Cancelled(_Record):
+class Cancelled(_Ended):
     """Somebody cancelled the run."""
 
     kind: Literal["cancelled"] = "cancelled"
-    at: float
     code: str = "run_cancelled"
     detail: str
-    entry: dict[str, Any]
 
 
 Claim = Started | Restarted

@@ -12,7 +12,6 @@ from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.events import Completed, Ending
 from hosting.negotiation import Form
 from hosting.run_record import RunRecord
-from state.codec import read_entry
 from state.conversation import response_text
 from state.models import ResponseEntry
 
@@ -103,8 +102,7 @@ def completed_fields(record: RunRecord, terminal: Completed) -> dict[str, Any]:
 
 def completed_text(terminal: Completed) -> str:
     """Return the answer's text, messages joined by a blank line."""
-    entry = read_entry(terminal.entry)
-    return response_text(entry) if isinstance(entry, ResponseEntry) else ""
+    return response_text(terminal.response) if isinstance(terminal.response, ResponseEntry) else ""
 
 
 def ids(record: RunRecord) -> dict[str, str]:

@@ -21,7 +21,7 @@ FRAMEWORK_READERS = {
     "state.convert",
 }
 OWN = {"agents", "hosting", "state", "function_app"}
-REQUIRED = {"agent_framework", "azure", "azurefunctions", "msgspec", "pydantic", "pydantic_core"}
+REQUIRED = {"agent_framework", "azure", "azurefunctions", "msgspec", "pydantic", "pydantic_core", "typing_extensions"}
 LOCAL = {"httptools", "uvicorn", "uvloop"}
 EXTENSION = {"fastapi", "starlette"}
 
