@@ -15,4 +15,5 @@ BEHAVIOURS = {
     "sentence that says how to mend it (style.md, Types).",
     "hosting.settings-refused": "A wrong setting is refused at start-up, naming the setting, the value and what it "
     "must be (style.md, Types).",
+    "hosting.classic-routes": "The user's own classic HTTP routes go on working beside the agents' (design.md 1).",
 }

@@ -158,7 +158,7 @@ class Remembering(ContextProvider):
     async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
         """Count, and say the count to the model."""
         state["runs"] = state.get("runs", 0) + 1
-        context.extend_messages(self, [Message("user", [f"run {state['runs']}"])])
+        context.extend_messages(self, [Message("user", [f"visit {state['runs']}"])])
 
 
 @pytest.mark.behaviour("turn.session-state")
@@ -174,8 +174,8 @@ async def test_what_a_context_provider_keeps_survives_turns_and_restarts_but_not
     bench.loop.close()
 
     assert answers == ["completed", "failed", "completed"]
-    assert "run 2" in bench.entries()[-1]["messages"][0]["contents"][0]["text"]
-    assert "run 3" not in (bench.state or "")
+    assert "visit 2" in bench.entries()[-1]["messages"][0]["contents"][0]["text"]
+    assert "visit 3" not in (bench.state or "")
 
 
 class Unkeepable(ContextProvider):

@@ -13,7 +13,7 @@ from hosting.requests import RunCall, Wait
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.sqlite import SqliteStore
-from hosting.runs import RESIGNAL_SECONDS, Runs
+from hosting.runs import LONGEST_POLL_SECONDS, RESIGNAL_SECONDS, Runs
 from hosting.settings import read_settings
 from tests.contracts.sample_events import completed
 from tests.hosting.bench import ArmedStore, MovingClock
@@ -167,15 +167,17 @@ async def test_a_run_is_found_in_its_own_place_only(process: Process, place: tup
         await process.runs.find(*place, record.run_id, process.client)
 
 
-async def test_a_wait_ends_with_the_event_of_its_own_process(process: Process) -> None:
-    """Told directly: no poll lies between the terminal record and the waiter."""
-    record = await process.start()
+async def test_a_wait_ends_with_the_event_of_its_own_process(process: Process, clock: MovingClock) -> None:
+    """Told directly, long before the next poll of a run that is executed here."""
+    claim = Started(at=clock.now, attempt=1, token="x", deadline=clock.now + 300)
+    record = await process.log.append(await process.start(), claim)
+    assert record is not None
     waiting = asyncio.create_task(process.runs.wait(record, process.client, 100.0))
     await asyncio.sleep(0)
 
     ended = await process.log.append(record, completed())
 
-    assert await asyncio.wait_for(waiting, GUARD_SECONDS) == ended
+    assert await asyncio.wait_for(waiting, LONGEST_POLL_SECONDS / 2) == ended
 
 
 async def test_a_wait_that_runs_out_returns_the_run_as_it_stands(process: Process) -> None:
