@@ -1,5 +1,7 @@
 """The user's own classic routes beside the agents': `func.HttpRequest` in, `func.HttpResponse` or text out."""
 
+# mypy: disable-error-code="untyped-decorator"
+# (the decorators of the SDK carry no types)
 import json
 from collections.abc import AsyncIterator
 

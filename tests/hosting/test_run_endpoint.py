@@ -133,6 +133,19 @@ async def test_a_preferred_wait_beside_respond_async_is_waited(api: Api) -> None
     assert (answer.status_code, answer.json()["status"]) == (200, "success")
 
 
+@pytest.mark.behaviour("http.answers-202")
+async def test_the_status_of_a_run_under_way_answers_202_with_where_and_when_to_look_again(api: Api) -> None:
+    """The same link as the first 202's, and the ids."""
+    accepted = await api.ask("sleep 0.3", wait_for_response=False)
+
+    status = await api.http.get(accepted.headers["location"])
+
+    assert (status.status_code, status.headers["retry-after"]) == (202, "1")
+    assert status.headers["location"] == accepted.headers["location"]
+    assert {**status.json(), "status": ""} == {**accepted.json(), "status": ""}
+    await api.ended(accepted.headers["location"])
+
+
 async def test_a_text_caller_that_does_not_wait_gets_the_ids_in_headers(api: Api) -> None:
     """A text answer has no place for ids but its headers."""
     headers = {"content-type": "text/plain", "x-ms-wait-for-response": "no"}
