@@ -4,6 +4,6 @@ BEHAVIOURS = {
     "mcp.answers": "Each agent is a tool that answers in text and in structured content with the ids (http-api.md 7).",
     "mcp.continues": "A call that names a thread goes on with its conversation, whichever door began it "
     "(http-api.md 7).",
-    "mcp.failed-run": "A failed run is a tool error in our words (http-api.md 7).",
+    "mcp.failed-run": "A run that failed, or outlives the wait, is a tool error in our words (http-api.md 7).",
     "mcp.bad-arguments": "An ill-typed argument or bad thread id is a tool error that names it (http-api.md 7).",
 }

@@ -9,7 +9,9 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
+from hosting.app import AgentFunctionApp
 from tests.devhost.running_host import RunningHost
+from tests.hosting.app.scripted import scripted_agent
 from tests.hosting.carriers import Api
 from tests.hosting.direct import DirectHost
 
@@ -66,6 +68,22 @@ async def test_a_failed_run_is_a_tool_error_in_our_words(direct_host: DirectHost
     ]
     assert result["structuredContent"]["code"] == "run_failed"
     assert "secret" not in str(result)
+
+
+@pytest.mark.behaviour("mcp.failed-run")
+async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_on() -> None:
+    """MCP has no 202: the ids lead to the answer, which comes all the same."""
+    environ = {"AGENT_RUN_LOG": "memory", "AGENT_WAIT_SECONDS": "0.05"}
+    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
+
+    result = await host.call_tool("Joker", {"query": "sleep 0.2"})
+
+    place = result["structuredContent"]
+    assert (result["isError"], place["code"]) == (True, "run_pending")
+    assert result["content"][0]["text"] == (
+        f"The agent has not answered within 0.05 s. Its run {place['run_id']} goes on; "
+        f"ask again on thread {place['thread_id']}."
+    )
 
 
 @pytest.mark.behaviour("mcp.bad-arguments")
