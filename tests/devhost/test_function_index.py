@@ -10,7 +10,9 @@ import azure.durable_functions as df
 import azure.functions as func
 import pytest
 
+from devhost.bindings import Binding
 from devhost.errors import FunctionLoadError
+from devhost.signature import read_signature
 from tests.devhost.indexing import SETTINGS, index_of
 
 OldGeneric = typing.Dict[str, Any]  # noqa: UP006 - the old spelling is the case
@@ -146,11 +148,13 @@ def test_an_entity_on_a_generic_trigger_must_leave_its_parameter_without_annotat
     assert "an input of type entityTrigger cannot be given as 'str'" in refusal_of(app)
 
 
-def test_an_untyped_request_is_classic_without_the_streaming_extension():
-    """Which of the two request types an unannotated parameter gets depends on what the app imports."""
-    app = func.FunctionApp()
-    app.route()(untyped_request)
-    assert index_of(app).functions[0].http_style == "classic"
+@pytest.mark.behaviour("devhost.signatures-checked")
+@pytest.mark.parametrize(("extension", "style"), [(False, "classic"), (True, "fastapi")])
+def test_an_untyped_request_is_streaming_where_the_app_imports_the_extension(extension, style):
+    """Which of the two request types a parameter without annotation gets depends on what the app imports."""
+    trigger = Binding("httptrigger", "req", "IN", {"type": "httpTrigger"})
+    signature = read_signature("untyped", untyped_request, [trigger], has_streaming_extension=extension)
+    assert signature.http_style == style
 
 
 @pytest.mark.behaviour("devhost.unrun-functions-named")
