@@ -26,10 +26,10 @@ def turn(text: str, message_count: int = 2) -> bytes:
 
 @asynccontextmanager
 async def answering(reply: Reply, connections: int = 1) -> AsyncIterator[list[Connection]]:
-    """Yield open connections to a server that answers by `reply`, and hangs up after an empty answer."""
+    """Yield open connections to a server that answers by `reply`; it hangs up after an empty answer, or when they do."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while answer := reply(*await read_request(reader)):
+        while (request := await read_request(reader)) and (answer := reply(*request)):
             writer.write(answer)
         writer.close()
 
@@ -41,12 +41,12 @@ async def answering(reply: Reply, connections: int = 1) -> AsyncIterator[list[Co
             connection.close()
 
 
-async def read_request(reader: asyncio.StreamReader) -> tuple[str, bytes]:
-    """The path and the body; at the connection's end an empty path."""
+async def read_request(reader: asyncio.StreamReader) -> tuple[str, bytes] | None:
+    """The path and the body; None at the connection's end."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
     except asyncio.IncompleteReadError:
-        return "", b""
+        return None
     lines = head.splitlines()
     headers = dict(line.lower().split(": ", 1) for line in lines[1:] if line)
     return lines[0].split()[1], await reader.readexactly(int(headers["content-length"]))
@@ -60,8 +60,6 @@ class CrowdedThread:
         self._kept: list[str] = []
 
     def reply(self, path: str, body: bytes) -> bytes:
-        if not path:
-            return b""
         message: Any = json.loads(body)["message"]
         if message == "recall":
             return turn(json.dumps([*self._kept, "recall"]))

@@ -13,7 +13,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r
 
 async def test_a_connection_takes_one_request_after_another() -> None:
     """Path and body arrive as given, and each answer is its own."""
-    async with answering(lambda path, body: path and http(201, path.encode() + body)) as (connection,):
+    async with answering(lambda path, body: http(201, path.encode() + body)) as (connection,):
         answers = [await connection.request("POST", "/a", text) for text in (b"one", b"")]
 
     assert answers == [Answer(201, b"/aone"), Answer(201, b"/a")]
@@ -21,7 +21,7 @@ async def test_a_connection_takes_one_request_after_another() -> None:
 
 async def test_an_answer_in_pieces_is_put_together() -> None:
     """Chunks are joined, whichever way the host frames its answer."""
-    async with answering(lambda path, body: path and CHUNKED) as (connection,):
+    async with answering(lambda path, body: CHUNKED) as (connection,):
         assert await connection.request("GET", "/") == Answer(200, b"abcdef")
 
 

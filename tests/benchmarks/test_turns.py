@@ -9,7 +9,7 @@ from tests.benchmarks.stand_in import answering, http, turn
 
 async def test_a_turn_is_its_time_its_answer_and_its_place() -> None:
     """The time is above nothing; the rest is what the host said."""
-    async with answering(lambda path, body: path and turn("Hello", 4)) as (connection,):
+    async with answering(lambda path, body: turn("Hello", 4)) as (connection,):
         taken = await take_turn(connection, "assistant", "Hi", "thread")
 
     assert (taken.text, taken.run_id, taken.message_count, taken.seconds > 0) == ("Hello", "run", 4, True)
@@ -19,7 +19,7 @@ async def test_a_turn_is_its_time_its_answer_and_its_place() -> None:
 @pytest.mark.parametrize("status", [202, 429, 500])
 async def test_a_turn_that_is_not_finished_is_no_figure(status: int) -> None:
     """A fast refusal would look like a fast turn."""
-    async with answering(lambda path, body: path and http(status, b"why")) as (connection,):
+    async with answering(lambda path, body: http(status, b"why")) as (connection,):
         with pytest.raises(WrongAnswerError, match=f"A turn was answered {status}: why"):
             await take_turn(connection, "assistant", "Hi")
 
@@ -27,6 +27,6 @@ async def test_a_turn_that_is_not_finished_is_no_figure(status: int) -> None:
 @pytest.mark.behaviour("benchmarks.nothing-from-a-wrong-answer")
 async def test_an_empty_route_that_is_not_there_is_no_calibration() -> None:
     """A 404 is faster than any route."""
-    async with answering(lambda path, body: path and http(404, b"")) as (connection,):
+    async with answering(lambda path, body: http(404, b"")) as (connection,):
         with pytest.raises(WrongAnswerError, match=r"The empty route was answered 404\."):
             await request_empty_route(connection, requests=1)
