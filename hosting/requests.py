@@ -180,7 +180,7 @@ def _wait(fields: Mapping[str, Any], call: Call) -> Wait:
         return Wait(answer=_truth(WAIT_HEADER, call.headers[WAIT_HEADER]))
     for source in (call.query, fields):
         for name in WAIT_FIELDS:
-            if name in source:
+            if source.get(name) is not None:
                 return Wait(answer=_truth(name, source[name]))
     return _preferred(call.headers.get("prefer", ""))
 

@@ -15,6 +15,7 @@ from hosting.errors import HostingError, RunFailedError, RunTimedOutError, Unsto
 from hosting.events import RunRequest
 from hosting.history import SOURCE_ID, ThreadSession, attach_history
 from hosting.loop import AgentLoop
+from hosting.tool_switch import without_tools
 
 logger = logging.getLogger(__name__)
 
@@ -89,10 +90,13 @@ class AgentRunner:
             session.history = attempt.history
         else:
             messages = [*attempt.history, *messages]
-        options = self._options if attempt.request.enable_tool_calls else {**self._options, "tool_choice": "none"}
-        extra: dict[str, Any] = {"options": options} if options else {}
-        response = await self._agent.run(messages, session=session, **extra)
+        response = await self._agent.run(messages, session=session, **self._choices(attempt.request))
         return Answered(response, _session_values(session))
+
+    def _choices(self, request: RunRequest) -> dict[str, Any]:
+        if not request.enable_tool_calls:
+            return {"options": {**self._options, "tool_choice": "none"}, **without_tools(self._agent)}
+        return {"options": self._options} if self._options else {}
 
 
 def _outcome(task: asyncio.Task[Outcome]) -> Outcome:

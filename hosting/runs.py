@@ -109,6 +109,8 @@ class Runs:
         if self._is_lost(record, now):
             error = RunLostError("The run was not ended within its time; its process or its signal was lost.")
             return await self._append(record, failed(record.run_id, now, error))
+        if self._log.executes(record.run_id):
+            return record
         silence = now - record.signalled_at
         if silence > max(RESIGNAL_SECONDS, record.signalled_at - record.accepted.at):
             moved = await self._log.append(record, Signalled(at=now))

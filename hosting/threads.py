@@ -7,7 +7,9 @@ from collections import OrderedDict
 from state.codec import read
 from state.models import Conversation
 
-_MOST_CHARACTERS = 16 * 1024 * 1024
+_MOST_CHARACTERS = 8 * 1024 * 1024
+_MOST_THREADS = 1000
+"""A parsed thread weighs some 13 kB however short its text is; both bounds together keep the cache below 100 MB."""
 
 
 class ThreadCache:
@@ -16,8 +18,9 @@ class ThreadCache:
     The text is compared on every read: another process, or a restored backup, is noticed and parsed afresh.
     """
 
-    def __init__(self, most_characters: int = _MOST_CHARACTERS) -> None:
-        self._most = most_characters
+    def __init__(self, most_characters: int = _MOST_CHARACTERS, most_threads: int = _MOST_THREADS) -> None:
+        self._most_characters = most_characters
+        self._most_threads = most_threads
         self._held = 0
         self._threads: OrderedDict[str, tuple[str, Conversation]] = OrderedDict()
 
@@ -33,7 +36,7 @@ class ThreadCache:
         self._forget(key)
         self._threads[key] = (text, conversation)
         self._held += len(text)
-        while self._held > self._most:
+        while self._held > self._most_characters or len(self._threads) > self._most_threads:
             self._forget(next(iter(self._threads)))
 
     def _forget(self, key: str) -> None:

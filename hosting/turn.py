@@ -65,8 +65,11 @@ class Turns:
             if claimed is None:
                 record = await self._reread(record)
                 continue
-            outcome = await self._attempt(claimed, conversation)
-            return await self.end(claimed, self._terminal(claimed, outcome, conversation), claim.token)
+            try:
+                outcome = await self._attempt(claimed, conversation)
+                return await self.end(claimed, self._terminal(claimed, outcome, conversation), claim.token)
+            finally:
+                self._log.release(record.run_id)
         return record
 
     def _claim(self, record: RunRecord) -> Claim:

@@ -8,7 +8,7 @@ from pathlib import Path
 from hosting.errors import ConfigurationError
 from hosting.ports import RunLogStore
 from hosting.runlog.memory import MemoryStore
-from hosting.runlog.sqlite import SqliteStore
+from hosting.runlog.sqlite import SqliteStore, refuse_newer
 from hosting.settings import Settings
 
 _ON_AZURE = "WEBSITE_INSTANCE_ID"
@@ -19,7 +19,7 @@ def choose_store(settings: Settings, folder: Path, environ: Mapping[str, str]) -
     """Return the store that `AGENT_RUN_LOG` names; relative paths are below `folder`, the app's root.
 
     On Azure that folder ends with the instance, and a run accepted there would be lost with it: refused until a path is
-    named on purpose.
+    named on purpose. A file that a newer version wrote is refused too. Refusals are `ConfigurationError`.
     """
     if settings.run_log == "sqlite" and environ.get(_ON_AZURE):
         raise ConfigurationError(
@@ -28,5 +28,7 @@ def choose_store(settings: Settings, folder: Path, environ: Mapping[str, str]) -
         )
     if settings.run_log == "memory":
         return MemoryStore()
-    _, _, path = settings.run_log.partition(":")
-    return SqliteStore(folder / (path or DEFAULT_PATH), settings.run_log_synchronous)
+    _, _, named = settings.run_log.partition(":")
+    path = folder / (named or DEFAULT_PATH)
+    refuse_newer(path)
+    return SqliteStore(path, settings.run_log_synchronous)

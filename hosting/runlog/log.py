@@ -60,6 +60,10 @@ class RunLog:
         """Tell whether this process claimed the run and has not ended it: its events will be announced here."""
         return run_id in self._executing
 
+    def release(self, run_id: str) -> None:
+        """Say that this process no longer executes the run, whether or not its end could be written."""
+        self._executing.discard(run_id)
+
     async def changed(self, record: RunRecord, timeout_seconds: float) -> RunRecord | None:
         """Return the run once this process knows more of it than `record`; None when the time is up."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -8,6 +8,7 @@ Source: turn.md, Records 12.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 from collections.abc import Callable
@@ -65,10 +66,23 @@ class SqliteStore:
     async def _do(self, step: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return await self._writer.submit(step)
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, ConfigurationError) as error:
             raise RunLogUnavailableError(
                 "The run log cannot be reached. Try again; what was started goes on."
             ) from error
+
+
+def refuse_newer(path: Path) -> None:
+    """Raise `ConfigurationError` when the file at `path` was written by a newer version; a file that is not there, or
+    cannot be read now, is found at the first use."""
+    if not path.is_file():
+        return
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0)
+    except sqlite3.Error:
+        return
+    with contextlib.closing(connection), contextlib.suppress(sqlite3.Error):
+        _refuse_version(connection.execute("PRAGMA user_version").fetchone()[0], path)
 
 
 def connect(path: Path, synchronous: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
@@ -107,15 +121,19 @@ def _switched_to_wal(connection: sqlite3.Connection) -> bool:
 
 def _make_or_refuse(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
+    _refuse_version(version, path)
+    if version == 0:
+        for statement in _SCHEMA.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+
+
+def _refuse_version(version: int, path: Path) -> None:
     if version > SCHEMA_VERSION:
         raise ConfigurationError(
             f"The run log {path} has version {version}; this app reads up to {SCHEMA_VERSION}. "
             "Run the version that wrote it, or set AGENT_RUN_LOG to another file."
         )
-    if version == 0:
-        for statement in _SCHEMA.split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
 
 def _open(connection: sqlite3.Connection, accepted: Accepted, body: bytes, receipt: str | None) -> Opened | Found:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 Step = Callable[[sqlite3.Connection], Any]
 _Job = tuple[Step, "asyncio.Future[Any]", asyncio.AbstractEventLoop]
+_Jobs = queue.SimpleQueue["_Job | None"]
 _BATCH = 256
 
 
@@ -26,30 +27,39 @@ class WriterThread:
     def __init__(self, connect: Callable[[], sqlite3.Connection], name: str) -> None:
         self._connect = connect
         self._name = name
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._changing = threading.Lock()
+        self._jobs: _Jobs | None = None
         self._thread: threading.Thread | None = None
 
     async def submit(self, step: Callable[[sqlite3.Connection], T]) -> T:
         """Return what `step` returned, once it is committed."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
-            self._thread.start()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._jobs.put((step, future, loop))
+        with self._changing:
+            self._started().put((step, future, loop))
         result: T = await future
         return result
 
     async def close(self) -> None:
         """Finish what is queued, close the connection and end the thread; the next step opens both again."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._jobs.put(None)
+        with self._changing:
+            jobs, thread = self._jobs, self._thread
+            self._jobs = self._thread = None
+        if jobs is not None and thread is not None:
+            jobs.put(None)
             await asyncio.get_running_loop().run_in_executor(None, thread.join)
 
-    def _serve(self) -> None:
+    def _started(self) -> _Jobs:
+        """Return the queue of the thread that serves; each thread has its own, so a closing one takes no late step."""
+        if self._jobs is None:
+            self._jobs = queue.SimpleQueue()
+            self._thread = threading.Thread(target=self._serve, args=(self._jobs,), name=self._name, daemon=True)
+            self._thread.start()
+        return self._jobs
+
+    def _serve(self, jobs: _Jobs) -> None:
         connection: sqlite3.Connection | None = None
-        while (batch := self._take()) is not None:
+        while (batch := _take(jobs)) is not None:
             try:
                 connection = connection or self._connect()
                 outcomes = _outcomes(connection, batch)
@@ -59,18 +69,19 @@ class WriterThread:
         if connection is not None:
             connection.close()
 
-    def _take(self) -> list[_Job] | None:
-        job = self._jobs.get()
+
+def _take(jobs: _Jobs) -> list[_Job] | None:
+    job = jobs.get()
+    if job is None:
+        return None
+    batch = [job]
+    while len(batch) < _BATCH and not jobs.empty():
+        job = jobs.get()
         if job is None:
-            return None
-        batch = [job]
-        while len(batch) < _BATCH and not self._jobs.empty():
-            job = self._jobs.get()
-            if job is None:
-                self._jobs.put(None)
-                break
-            batch.append(job)
-        return batch
+            jobs.put(None)
+            break
+        batch.append(job)
+    return batch
 
 
 def _outcomes(connection: sqlite3.Connection, batch: list[_Job]) -> list[Any]:

@@ -27,7 +27,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "runlog.choice",
         "runlog.log",
     ),
-    "the behaviour": ("runner", "turn", "entity", "runs", "plan"),
+    "the behaviour": ("tool_switch", "runner", "turn", "entity", "runs", "plan"),
     "the Azure surface": (
         "functions.classic",
         "functions.client",

@@ -14,6 +14,7 @@ ORDER = [f"hosting.{name}" for names in LEVELS.values() for name in names]
 SURFACE = {f"hosting.{name}" for name in LEVELS["the Azure surface"]}
 FRAMEWORK_READERS = {
     "hosting.runner",
+    "hosting.tool_switch",
     "hosting.history",
     "hosting.plan",
     "hosting.entity",

@@ -32,6 +32,7 @@ def test_the_header_wins_over_the_query_over_the_body_over_prefer() -> None:
 
     assert call(prefer).wait.answer is False
     assert call(prefer, wait_for_response=True).wait.answer is True
+    assert call(prefer, wait_for_response=None).wait.answer is False
     assert call(prefer, query, wait_for_response=True).wait.answer is False
     assert call(header, query, wait_for_response=False).wait.answer is True
 

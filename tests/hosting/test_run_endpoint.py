@@ -262,12 +262,14 @@ async def test_the_agents_name_is_found_in_any_letter_case(api: Api) -> None:
 
 
 async def test_a_request_may_forbid_tools(api: Api) -> None:
-    """With `enable_tool_calls` false no tool is run."""
+    """With `enable_tool_calls` false no tool is run, even where the model calls one all the same."""
     with_tools = await api.ask("tool thread_name")
     without = await api.ask("tool thread_name", enable_tool_calls=False)
+    insisted = await api.ask("insist thread_name", enable_tool_calls=False)
 
     assert with_tools.json()["response"].startswith("tool said agent-tool")
     assert "tool said" not in without.json()["response"]
+    assert insisted.json()["response"] == "tool said Tools are switched off for this request. Answer without them."
 
 
 @pytest.mark.behaviour("http.location-is-the-callers")

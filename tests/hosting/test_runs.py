@@ -128,6 +128,22 @@ async def test_a_run_that_was_signalled_lately_is_not_signalled_again(process: P
     assert [sent.index(count) + 1 for count in (2, 3, 4)] == [6, 13, 27]
 
 
+@pytest.mark.behaviour("turn.resignal")
+async def test_a_run_that_this_process_executes_is_not_signalled_again(process: Process, clock: MovingClock) -> None:
+    """It is not silent, it is long; once the attempt is over without a record, whoever looks signals it."""
+    claim = Started(at=clock.now, attempt=1, token="x", deadline=clock.now + 300)
+    record = await process.log.append(await process.start(), claim)
+    assert record is not None
+    clock.now += RESIGNAL_SECONDS + 1
+
+    await process.runs.find("Joker", "t", record.run_id, process.client)
+    while_executing = len(process.client.sent)
+    process.log.release(record.run_id)
+    await process.runs.find("Joker", "t", record.run_id, process.client)
+
+    assert (while_executing, len(process.client.sent)) == (1, 2)
+
+
 @pytest.mark.behaviour("turn.lost-runs-end")
 @pytest.mark.parametrize(
     ("claimed", "late", "code"),

@@ -1,5 +1,7 @@
 """Conversations that a process remembers: only ever a short cut to what the stored text says."""
 
+import pytest
+
 from hosting.threads import ThreadCache
 from state.codec import read, write
 from tests.hosting.bench import Bench
@@ -18,9 +20,10 @@ def test_a_conversation_is_parsed_once_as_long_as_its_text_stays() -> None:
     assert cache.read("other", EMPTY) is not conversation
 
 
-def test_the_longest_unused_conversations_make_room() -> None:
-    """The bound is on characters, and one that is written again counts once and as new."""
-    cache, first, second = ThreadCache(most_characters=2 * len(EMPTY)), read(EMPTY), read(EMPTY)
+@pytest.mark.parametrize("bound", [{"most_characters": 2 * len(EMPTY)}, {"most_threads": 2}])
+def test_the_longest_unused_conversations_make_room(bound: dict[str, int]) -> None:
+    """The bounds are on characters and on threads, and one that is written again counts once and as new."""
+    cache, first, second = ThreadCache(**bound), read(EMPTY), read(EMPTY)
     cache.keep("first", EMPTY, first)
     cache.keep("second", EMPTY, second)
     cache.keep("first", EMPTY, first)

@@ -216,6 +216,7 @@ async def test_a_log_that_is_away_after_the_agent_is_repaired_from_the_conversat
     bench.agent.work = then_away
     run_id = await bench.run(message)
     stored = bench.entries()[1]
+    assert not bench.log.executes(run_id)
     bench.store.is_down = False
     bench.restart()
     await bench.signal(run_id)

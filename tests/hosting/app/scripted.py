@@ -27,8 +27,8 @@ class ScriptedModel(BaseChatClient[Any]):
 
     fail: raises. sleep S: takes S seconds. block S: blocks the loop.
     exit S: ends the process after S seconds. count: says how many messages it saw. recall: says
-    all user texts. tool NAME: calls a tool. Each call is written to the file named by SCRIPT_LOG, for tests that count
-    attempts from the outside.
+    all user texts. tool NAME: calls a tool, if it may; insist NAME: calls it all the same. Each call is written to the
+    file named by SCRIPT_LOG, for tests that count attempts from the outside.
     """
 
     def _inner_get_response(
@@ -56,7 +56,7 @@ class ScriptedModel(BaseChatClient[Any]):
             return _says(str(len(messages)))
         if word == "recall":
             return _says(" | ".join(message.text for message in messages if message.role == "user"))
-        if word == "tool" and options.get("tool_choice") != "none":
+        if word == "insist" or (word == "tool" and options.get("tool_choice") != "none"):
             call = Content.from_function_call(call_id="call-1", name=rest, arguments={})
             return ChatResponse(messages=Message("assistant", [call]))
         return _says(f"echo: {newest.text}")
