@@ -26,7 +26,7 @@ def turn(text: str, message_count: int = 2) -> bytes:
 
 @asynccontextmanager
 async def answering(reply: Reply, connections: int = 1) -> AsyncIterator[list[Connection]]:
-    """Yield open connections to a server that answers by `reply`; it hangs up after an empty answer, or when they do."""
+    """Yield open connections to a server that answers by `reply`; it hangs up after an empty answer or with them."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while (request := await read_request(reader)) and (answer := reply(*request)):
