@@ -7,6 +7,7 @@ from pathlib import Path
 from devhost.durable import binding
 from devhost.durable.clock import Clock, SystemClock
 from devhost.durable.hub import TaskHub
+from devhost.durable.inspection import describe
 from devhost.durable.ledger import Ledger
 from devhost.durable.management.app import ManagementApp
 from devhost.durable.management.entities import Entities as EntityRoutes
@@ -47,6 +48,7 @@ class DurableTask:
         clock = clock or SystemClock()
         names = function_names(functions)
         self._settings = settings
+        self._clock = clock
         self._ledger = Ledger(store or (SqliteStore(folder) if folder else MemoryStore()))
         self._worker = Worker(
             self._ledger,
@@ -80,6 +82,10 @@ class DurableTask:
         """Begin nothing new, give running work so long to end, leave the rest to the next start, close the store."""
         await self._worker.stop(grace_seconds)
         await self._ledger.close()
+
+    async def describe(self, instance_id: str | None = None) -> list[str]:
+        """Return readable lines about one instance or entity, or about everything (see `inspection.describe`)."""
+        return await describe(self._ledger, instance_id, self._clock.now())
 
     def client_binding(self, base_url: str, rpc_base_url: str) -> str:
         """Return the text for a durable client input binding; `base_url` like `http://localhost:7071`."""

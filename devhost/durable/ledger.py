@@ -81,6 +81,10 @@ class Ledger:
         await asyncio.shield(published)
         crash_points.reached("after-commit")
 
+    async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
+        """Return the first messages that no committed step has consumed; those for one target when it is given."""
+        return await self._store.messages(target, limit)
+
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
         """Return the instance with its history, or None."""
         held = self._orchestrations.get(orchestration_target(instance_id))

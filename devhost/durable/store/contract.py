@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Protocol
 
 from devhost.durable.events import Event
-from devhost.durable.records import Entity, EntityId, Message, Orchestration, Status, Step
+from devhost.durable.records import Entity, EntityId, Message, Orchestration, Status, Step, Target
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,10 @@ class Store(Protocol):
         cannot write for now (disk full, file busy) waits and tries again: the future stays undone, and no step is lost.
         A future that fails says that nothing of its step was kept.
         """
+        ...
+
+    async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
+        """Return the first messages under way, in the order of `seq`; those for one target when it is given."""
         ...
 
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:

@@ -44,6 +44,9 @@ class MemoryStore:
         done.set_result(None)
         return done
 
+    async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
+        return [message for message in self.pending() if target in (None, message.target)][:limit]
+
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
         return self._orchestrations.get(instance_id)
 

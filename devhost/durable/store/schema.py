@@ -34,13 +34,7 @@ def upgrade(connection: sqlite3.Connection, file_name: str) -> None:
 
     Raises `StoreVersionError` for a file of a newer host, `StoreUnreadableError` for one that is no such file.
     """
-    try:
-        (found,) = connection.execute("PRAGMA user_version").fetchone()
-    except sqlite3.DatabaseError as error:
-        raise StoreUnreadableError(
-            f"{file_name} is not the local host's file or is damaged ({error}). "
-            "Move it away, or run `python -m devhost reset` to start with nothing."
-        ) from error
+    found = _version(connection, file_name)
     if found > VERSION:
         raise StoreVersionError(
             f"{file_name} has version {found}, and this local host knows versions up to {VERSION}. "
@@ -48,3 +42,24 @@ def upgrade(connection: sqlite3.Connection, file_name: str) -> None:
         )
     for number in range(found, VERSION):
         connection.executescript(f"BEGIN; {_UPGRADES[number]} PRAGMA user_version = {number + 1}; COMMIT;")
+
+
+def check(connection: sqlite3.Connection, file_name: str) -> None:
+    """Return if the file has this version; raises `StoreVersionError` or `StoreUnreadableError` like `upgrade`."""
+    found = _version(connection, file_name)
+    if found != VERSION:
+        raise StoreVersionError(
+            f"{file_name} has version {found}, and this local host reads version {VERSION}. "
+            "Start a host of this version in the folder once, or use the one that wrote it."
+        )
+
+
+def _version(connection: sqlite3.Connection, file_name: str) -> int:
+    try:
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise StoreUnreadableError(
+            f"{file_name} is not the local host's file or is damaged ({error}). "
+            "Move it away, or run `python -m devhost reset` to start with nothing."
+        ) from error
+    return int(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from devhost.durable.records import Entity, EntityId, Message, Orchestration, Step
+from devhost.durable.records import Entity, EntityId, Message, Orchestration, Step, Target
 from devhost.durable.store.contract import InstanceFilter, Store, StoredOrchestration
 
 GUARD_SECONDS = 5.0
@@ -62,6 +62,9 @@ class ObservedStore:
     async def _has_ended(self, instance_id: str) -> bool:
         stored = await self._inner.orchestration(instance_id)
         return stored is not None and stored.instance.status.is_terminal
+
+    async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
+        return await self._inner.messages(target, limit)
 
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
         return await self._inner.orchestration(instance_id)

@@ -1,0 +1,104 @@
+"""A stuck engine explains itself: as text, from the running engine and from the file beside it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devhost.durable.errors import StoreUnreadableError, StoreVersionError
+from devhost.durable.inspection import MOST_LINES, describe_folder
+from devhost.durable.records import EntityId
+from devhost.durable.store import schema
+from devhost.durable.store.sqlite import SqliteStore
+from tests.devhost.durable.clocks import START, ManualClock
+from tests.devhost.durable.running_engine import running
+from tests.devhost.durable.scenario_app import build_app
+from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
+from tests.devhost.durable.sdk_functions import SdkFunctions
+
+pytestmark = pytest.mark.behaviour("engine.explains-itself")
+NOW = "2026-01-01T00:00:00Z"
+_ROOT = Path(__file__).parents[3]
+
+
+async def test_a_waiting_instance_says_what_it_waits_for() -> None:
+    """`approval` waits for a timer and an event; only the timer leaves a line, in the list and in the history."""
+    clock = ManualClock()
+    async with running(SdkFunctions(build_app()), clock=clock) as engine:
+        await engine.hub.start("approval", "a", '"secret"')
+        await clock.next_alarm()
+        everything = await engine.engine.describe()
+        one = await engine.engine.describe("a")
+    waits = "waits for timer until 2026-01-01T00:05:00Z (id 0)"
+    assert everything == [
+        "Orchestrations:",
+        f"  a  approval  Running  {NOW}  {waits}",
+        "Entities: none",
+        "Messages to be handled: none",
+        "Timers:",
+        "  #2 to orchestration a: TimerFired timer_id=0 fire_at=2026-01-01T00:05:00Z due 2026-01-01T00:05:00Z",
+    ]
+    assert one[:2] == [f"a  approval  Running  {NOW}", waits]
+    assert one[4:6] == everything[3:4] + everything[4:5]
+    execution = one[2].split()[1].rstrip(",")
+    assert [line.split() for line in one[-4:]] == [
+        ["0", NOW, "OrchestratorStarted"],
+        ["1", NOW, "ExecutionStarted", "instance_id=a", f"execution_id={execution}", "name=approval"]
+        + ["input=8", "characters"],
+        ["2", NOW, "TimerCreated", "fire_at=2026-01-01T00:05:00Z", "id=0"],
+        ["3", NOW, "OrchestratorCompleted"],
+    ]
+    assert "secret" not in "\n".join(everything + one)
+
+
+async def test_operations_of_an_entity_that_the_app_lacks_are_told() -> None:
+    """The signal waits for a function that is not there."""
+    async with running(ScriptedEntities(Journal().answer, "other"), clock=ManualClock()) as engine:
+        await engine.hub.signal(EntityId("counter", "k"), "add", '"5"')
+        lines = await engine.engine.describe("@counter@k")
+    assert lines[:2] == ["@counter@k  has not run yet", "Messages to be handled:"]
+    assert lines[2].startswith("  #1 to entity @counter@k: signal add (")
+
+
+async def test_a_failed_instance_says_why() -> None:
+    """The reason of a failure is what one comes for."""
+    async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:
+        await engine.hub.start("missing_child", "m", None)
+        await engine.store.until_ended("m")
+        (_, line, *_) = await engine.engine.describe()
+    assert "The function 'nobody' doesn't exist, is disabled, or is not an orchestrator function." in line
+
+
+async def test_the_file_is_read_beside_the_host_that_has_it_and_after_it(tmp_path: Path) -> None:
+    """The same lines, without the lock and without a change."""
+    clock = ManualClock()
+    async with running(SdkFunctions(build_app()), clock=clock, inner=SqliteStore(tmp_path)) as engine:
+        await engine.hub.start("approval", "a", None)
+        await clock.next_alarm()
+        told = await engine.engine.describe()
+        assert await describe_folder(tmp_path, None, START) == told
+    assert await describe_folder(tmp_path, None, START) == told
+    assert await describe_folder(tmp_path, "b", START) == ["There is no instance or entity b."]
+
+
+async def test_a_folder_without_state_and_a_file_of_another_version_are_told(tmp_path: Path) -> None:
+    """Each by a sentence; an older file is not upgraded by looking at it."""
+    with pytest.raises(StoreUnreadableError, match="There is no durable state in"):
+        await describe_folder(tmp_path, None, START)
+    script = f"import sqlite3; sqlite3.connect({str(tmp_path / 'durable.db')!r}).execute('PRAGMA user_version = 99')"
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=_ROOT)
+    with pytest.raises(StoreVersionError, match=f"version 99, and this local host reads version {schema.VERSION}"):
+        await describe_folder(tmp_path, None, START)
+
+
+async def test_a_long_list_is_cut_and_says_so() -> None:
+    """A hub of ten thousand instances must not fill the screen."""
+    async with running(ScriptedEntities(Journal().answer, "other"), clock=ManualClock()) as engine:
+        for number in range(MOST_LINES + 1):
+            await engine.hub.signal(EntityId("counter", f"k{number}"), "add", None)
+        lines = await engine.engine.describe()
+    assert len(lines) == len(("Orchestrations", "Entities", "Messages", "Timers")) + MOST_LINES + 1
+    assert lines[-2] == "  ... and more"
