@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic import ValidationError
 
-from state.document_text import DocumentText, parse_document
-from state.errors import MalformedError, NoDataError, NotAnObjectError
+from state.document_text import cut_document
+from state.errors import MalformedError, NoDataError, NotAnObjectError, UnreadableStateError
 from state.json_text import dump, parse
-from state.models import Conversation, Entry
+from state.models import Conversation, Entry, History, entry_text, validated_entry
 from state.namesakes import unset_namesakes
 from state.versions import CURRENT, readable_version
 
 _ABSENT: Final = frozenset({"", "null"})
-_ENTRY: Final[TypeAdapter[Entry]] = TypeAdapter(Entry)
-_ENTRIES: Final[TypeAdapter[list[Entry]]] = TypeAdapter(list[Entry])
 
 
 def read(text: str | None) -> Conversation:
@@ -29,14 +26,7 @@ def read(text: str | None) -> Conversation:
     """
     if text is None or text.strip() in _ABSENT:
         return Conversation.model_validate({"schemaVersion": CURRENT, "data": {"conversationHistory": []}})
-    document = parse_document(text)
-    _require_readable(document.value)
-    try:
-        conversation = Conversation.model_validate(document.value)
-        unset_namesakes(conversation, document.value)
-        return _with_entries(conversation, document) if document.entries else conversation
-    except ValidationError as error:
-        raise _malformed(error) from error
+    return _read_cut(text) or _read_whole(text)
 
 
 def write(conversation: Conversation) -> str:
@@ -49,7 +39,7 @@ def write(conversation: Conversation) -> str:
     version = dump(root.pop("schemaVersion"))
     history: list[str] = []
     if "conversation_history" in conversation.data.model_fields_set:
-        entries = (entry.once(_entry_text) for entry in conversation.data.conversation_history)
+        entries = (entry.once(entry_text) for entry in conversation.data.conversation_history.held)
         history = ['"conversationHistory":[', ",".join(entries), "]," if data else "]"]
     # One join of the large text: copying it is most of what writing costs.
     return "".join(['{"schemaVersion":', version, ',"data":{', *history, _members(data), "}", _more(root), "}"])
@@ -58,7 +48,7 @@ def write(conversation: Conversation) -> str:
 def read_entry(value: dict[str, Any]) -> Entry:
     """Return the entry of a plain JSON object. Raises `MalformedError`."""
     try:
-        entry = _ENTRY.validate_python(value)
+        entry = validated_entry(value)
     except ValidationError as error:
         raise _malformed(error) from error
     unset_namesakes(entry, value)
@@ -67,8 +57,34 @@ def read_entry(value: dict[str, Any]) -> Entry:
 
 def entry_value(entry: Entry) -> dict[str, Any]:
     """Return the entry as a plain JSON object of its own, which the caller may change."""
-    value: dict[str, Any] = parse(entry.once(_entry_text))
+    value: dict[str, Any] = parse(entry.once(entry_text))
     return value
+
+
+def _read_cut(text: str) -> Conversation | None:
+    """Read entry by entry; None for what is out of the ordinary: only the whole text tells what is wrong with it."""
+    try:
+        cut = cut_document(text)
+        return None if cut is None else _conversation(cut.value, History(cut.entries))
+    except (ValidationError, UnreadableStateError):
+        return None
+
+
+def _read_whole(text: str) -> Conversation:
+    try:
+        return _conversation(parse(text))
+    except ValidationError as error:
+        raise _malformed(error) from error
+
+
+def _conversation(value: Any, history: History | None = None) -> Conversation:
+    _require_readable(value)
+    conversation = Conversation.model_validate(value)
+    unset_namesakes(conversation, value)
+    if not history:
+        return conversation
+    data = conversation.data.model_copy(update={"conversation_history": history})
+    return conversation.model_copy(update={"data": data})
 
 
 def _require_readable(value: Any) -> None:
@@ -77,21 +93,6 @@ def _require_readable(value: Any) -> None:
     readable_version(value)
     if "data" not in value:
         raise NoDataError("The stored document has no data.")
-
-
-def _with_entries(conversation: Conversation, document: DocumentText) -> Conversation:
-    entries = _ENTRIES.validate_python(document.entries)
-    for entry, text in zip(entries, document.entry_texts, strict=True):
-        entry.made[_entry_text] = text
-    data = conversation.data.model_copy(update={"conversation_history": entries})
-    return conversation.model_copy(update={"data": data})
-
-
-def _entry_text(entry: Entry) -> str:
-    try:
-        return entry.model_dump_json(by_alias=True, exclude_unset=True)
-    except (PydanticSerializationError, UnicodeEncodeError):  # lone surrogates: only the escaping writer can
-        return dump(entry.model_dump(by_alias=True, exclude_unset=True))
 
 
 def _members(value: dict[str, Any]) -> str:

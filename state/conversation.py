@@ -6,10 +6,11 @@ Kinds are compared with `type(x) is`: models have no subclasses, and pydantic's 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from state.contents import ErrorContent, TextContent
-from state.models import Conversation, Entry, RequestEntry, ResponseEntry
+from state.models import Conversation, History, RequestEntry, ResponseEntry, UnknownEntry
+from state.plain import PlainEntry, PlainResponse
 from state.python_values import from_json_value, to_json_value
 from state.versions import version_after_change
 
@@ -21,7 +22,7 @@ _SESSION: Final = "agentSession"
 
 def append_turn(conversation: Conversation, request: RequestEntry, response: ResponseEntry) -> Conversation:
     """Return the conversation with one more turn, and the response's run in the ledger. Entries are shared."""
-    history = [*conversation.data.conversation_history, request, response]
+    history = conversation.data.conversation_history.with_entries(request, response)
     run_ids = [*_applied_ids(conversation), response.correlation_id][-LEDGER_SIZE:]
     return _changed(conversation, history, {_HOST: {**_host(conversation), "applied": run_ids}})
 
@@ -29,7 +30,7 @@ def append_turn(conversation: Conversation, request: RequestEntry, response: Res
 def forget(conversation: Conversation) -> Conversation:
     """Return the conversation after a reset: no entries, no session state, the next generation, the same ledger."""
     host = {**_host(conversation), "generation": generation(conversation) + 1}
-    return _changed(conversation, [], {_HOST: host, _SESSION: None})
+    return _changed(conversation, History(), {_HOST: host, _SESSION: None})
 
 
 def generation(conversation: Conversation) -> int:
@@ -45,15 +46,18 @@ def applied(conversation: Conversation, run_id: str) -> bool:
 
 def response_of(conversation: Conversation, run_id: str) -> ResponseEntry | None:
     """Return the newest response entry of the run, or None."""
-    for entry in reversed(conversation.data.conversation_history):
-        if type(entry) is ResponseEntry and entry.correlation_id == run_id:
-            return entry
+    history = conversation.data.conversation_history
+    held = history.held
+    for place in range(len(held) - 1, -1, -1):
+        entry = held[place]
+        if (type(entry) is ResponseEntry or type(entry) is PlainResponse) and entry.correlation_id == run_id:
+            return cast(ResponseEntry, history[place])
     return None
 
 
 def message_count(conversation: Conversation) -> int:
     """Return the number of messages in all requests and responses."""
-    return sum(len(entry.messages) for entry in exchanges(conversation))
+    return sum(len(held.messages) for held in held_exchanges(conversation))
 
 
 def exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEntry]:
@@ -61,6 +65,13 @@ def exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEnt
     for entry in conversation.data.conversation_history:
         if type(entry) is ResponseEntry or type(entry) is RequestEntry:
             yield entry
+
+
+def held_exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEntry | PlainEntry]:
+    """Iterate over the same entries as they are held: some not made into models, which costs less."""
+    for entry in conversation.data.conversation_history.held:
+        if type(entry) is not UnknownEntry:
+            yield cast(RequestEntry | ResponseEntry | PlainEntry, entry)
 
 
 def is_unanswered(entry: ResponseEntry) -> bool:
@@ -96,7 +107,7 @@ def with_session_state(conversation: Conversation, value: dict[str, Any] | None)
     )
 
 
-def _changed(conversation: Conversation, history: list[Entry], extension: dict[str, Any]) -> Conversation:
+def _changed(conversation: Conversation, history: History, extension: dict[str, Any]) -> Conversation:
     """Return a copy with these entries and extension properties; a property that is None is removed."""
     merged = {**(conversation.data.extension_data or {}), **extension}
     kept = {key: value for key, value in merged.items() if value is not None or key not in extension}

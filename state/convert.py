@@ -18,9 +18,10 @@ from pydantic import TypeAdapter
 from state import models
 from state.codec import read_entry
 from state.contents import AnyContent, Stored, StoredContent, TextContent, UnknownContent
-from state.conversation import UNANSWERED, exchanges, is_unanswered
+from state.conversation import UNANSWERED, held_exchanges, is_unanswered
 from state.given import checked_content
 from state.json_text import dump
+from state.plain import PLAIN, PlainEntry, PlainMessage
 from state.python_values import from_json_value, to_json_value
 from state.shapes import FRAMEWORK, STORED, usage_details, usage_value
 
@@ -28,6 +29,7 @@ _OURS: Final = "agentFramework"
 _ROLES: Final = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool", "developer": "system"}
 _RESPONSE_FIELDS: Final = ("response_id", "agent_id", "created_at", "finish_reason", "continuation_token")
 _MODEL_OF: Final[TypeAdapter[AnyContent]] = TypeAdapter(AnyContent)
+_TEXT: Final = vars(Content.from_text(""))
 _MessageT = TypeVar("_MessageT", bound=Message)
 _UNREADABLE: Final = (TypeError, ValueError, KeyError, AttributeError, AgentFrameworkException)
 
@@ -54,12 +56,15 @@ class _HistoryMessage(Message):
         return copied
 
 
+_MESSAGE: Final = vars(_HistoryMessage("user", []))
+
+
 def history_messages(conversation: models.Conversation) -> list[Message]:
     """Return what the model sees of the conversation, as new messages around shared contents.
 
     Runs without an answer are left out with their requests; so are reasoning, errors, usage and unknown contents.
     """
-    replays = [(entry.correlation_id, entry.once(_replay)) for entry in exchanges(conversation)]
+    replays = [(entry.correlation_id, entry.once(_replay)) for entry in held_exchanges(conversation)]
     unanswered = {run_id for run_id, messages in replays if messages is None and run_id is not None}
     return [
         message.fresh()
@@ -142,15 +147,21 @@ def framework_content(content: StoredContent) -> Content | None:
     if fields_of is None:
         return _unknown_content(content)
     if not content.unknown_properties():
-        # Nearly every content is plain text, and `from_dict` takes twice as long.
-        if type(content) is TextContent:
-            return Content.from_text(content.text or "")
-        return Content.from_dict(fields_of(content))
+        return (
+            _plain_text(content.text or "") if type(content) is TextContent else Content.from_dict(fields_of(content))
+        )
     fields = fields_of(content)
     try:
         return Content.from_dict({**fields, **_ours(content), "type": fields["type"]})
     except _UNREADABLE:  # another writer's `agentFramework`: what the schema says still holds
         return Content.from_dict(fields)
+
+
+def _plain_text(text: str) -> Content:
+    """Return what `Content.from_text` gives: nearly every content is plain text, and its forty arguments take time."""
+    made = object.__new__(Content)
+    made.__dict__.update(_TEXT, text=text, additional_properties={})
+    return made
 
 
 def _unknown_content(content: StoredContent) -> Content | None:
@@ -163,8 +174,10 @@ def _unknown_content(content: StoredContent) -> Content | None:
         return None
 
 
-def _replay(entry: models.RequestEntry | models.ResponseEntry) -> list[_HistoryMessage] | None:
+def _replay(entry: models.RequestEntry | models.ResponseEntry | PlainEntry) -> list[_HistoryMessage] | None:
     """Return the messages to send again, or None for a run without an answer."""
+    if isinstance(entry, PLAIN):
+        return _replay_plain(entry)
     if type(entry) is models.ResponseEntry and is_unanswered(entry):
         return None
     replayed = []
@@ -173,6 +186,23 @@ def _replay(entry: models.RequestEntry | models.ResponseEntry) -> list[_HistoryM
         if contents:
             replayed.append(_framework_message(_HistoryMessage, message, contents))
     return replayed
+
+
+def _replay_plain(entry: PlainEntry) -> list[_HistoryMessage]:
+    return [_plain_message(message) for message in entry.messages if message.contents]
+
+
+def _plain_message(message: PlainMessage) -> _HistoryMessage:
+    made = object.__new__(_HistoryMessage)
+    contents = [_plain_text(content.text) for content in message.contents]
+    made.__dict__.update(
+        _MESSAGE,
+        role=message.role or "user",
+        contents=contents,
+        author_name=message.author_name,
+        additional_properties={},
+    )
+    return made
 
 
 def _framework_message(kind: type[_MessageT], message: models.Message, contents: list[Content]) -> _MessageT:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from state.contents import Stored
+from state.models import History
 
 
 def unset_namesakes(stored: Stored, value: dict[str, Any]) -> None:
@@ -24,7 +25,7 @@ def unset_namesakes(stored: Stored, value: dict[str, Any]) -> None:
 def _unset_within(stored: Any, value: Any) -> None:
     if isinstance(stored, Stored):
         unset_namesakes(stored, value)
-    elif isinstance(stored, list):
+    elif isinstance(stored, list | History):
         for item, item_value in zip(stored, value, strict=True):
             if isinstance(item, Stored):
                 unset_namesakes(item, item_value)

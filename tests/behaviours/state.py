@@ -30,6 +30,8 @@ BEHAVIOURS = {
     "generation (turn.md rule 6).",
     "state.turn-shares-the-past": "A turn makes a new conversation that shares the old one's entries and leaves the "
     "old one as it was.",
+    "state.plain-is-the-same": "An entry of nothing but text means to every reader what its model means, though it is "
+    "read without one.",
     "state.golden": "Every document in tests/state/golden reads as it always has (state.md rule 9).",
     "state.interoperates": "agent-framework-durabletask reads what we write, and we read what it writes "
     "(state.md, first paragraph).",

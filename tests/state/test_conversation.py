@@ -74,7 +74,7 @@ def test_the_ledger_outlives_a_reset() -> None:
 
     assert (applied(conversation, "r1"), applied(conversation, "r2")) == (True, False)
     assert (generation(conversation), generation(forget(conversation))) == (1, 2)
-    assert (conversation.data.conversation_history, message_count(conversation)) == ([], 0)
+    assert (list(conversation.data.conversation_history), message_count(conversation)) == ([], 0)
     Draft202012Validator(OWN_SCHEMA).validate(json.loads(write(conversation)))
 
 

@@ -1,0 +1,124 @@
+"""Plain entries: read at a tenth of a model's cost, and to every reader what their models are."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from agent_framework import Content, Message
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state.codec import read, write
+from state.conversation import message_count, response_of, response_text
+from state.convert import history_messages
+from state.models import Conversation, ResponseEntry
+from state.plain import plain_entry
+from tests.state.documents import answered, asked, conversation_of
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.just('},{"$type":"request","x":"\\u0000"}')
+OPTIONAL_COUNTS = st.dictionaries(
+    st.sampled_from(["inputTokenCount", "outputTokenCount", "totalTokenCount"]), st.integers() | st.none()
+)
+
+
+def exchange(kind: str, **more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    contents = st.lists(st.fixed_dictionaries({"$type": st.just("text"), "text": TEXTS}), max_size=2)
+    message = st.fixed_dictionaries({"role": TEXTS, "contents": contents}, optional={"authorName": TEXTS | st.none()})
+    required = {"correlationId": TEXTS, "createdAt": TEXTS, "messages": st.lists(message, max_size=2)}
+    return st.fixed_dictionaries({"$type": st.just(kind), **required}, optional=more)
+
+
+PLAIN_ENTRIES = exchange("request", responseType=TEXTS) | exchange("response", usage=OPTIONAL_COUNTS)
+OTHER_ENTRIES = st.sampled_from(
+    [
+        {"$type": "note", "inside": [{}, {"$type": "request"}]},
+        {"x": 1},
+        {"$type": "response", "correlationId": "r", "messages": [{"contents": [{"$type": "error"}]}]},
+        {"$type": "request", "correlationId": "r", "createdAt": "t", "messages": [], "x": [{"a": 1}, {"$type": "re"}]},
+    ]
+)
+
+
+def stored(history: list[dict[str, Any]]) -> str:
+    document = {"schemaVersion": "1.1.0", "data": {"conversationHistory": history}}
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+
+def seen(conversation: Conversation) -> list[Any]:
+    messages = [
+        dict(vars(message), contents=list(map(vars, message.contents))) for message in history_messages(conversation)
+    ]
+    return [messages, message_count(conversation), write(conversation)]
+
+
+@pytest.mark.behaviour("state.plain-is-the-same")
+@given(st.lists(PLAIN_ENTRIES | OTHER_ENTRIES, max_size=4))
+def test_a_document_of_plain_entries_is_what_it_is_by_its_models(history: list[dict[str, Any]]) -> None:
+    """What the model sees, the counts, the text and each entry; a space before the document has it read whole."""
+    text = stored(history)
+    lean, whole = read(text), read(" " + text)
+
+    assert seen(lean)[:2] == seen(whole)[:2]
+    assert write(lean) == text
+    assert lean == whole
+
+
+@pytest.mark.behaviour("state.plain-is-the-same")
+def test_a_message_of_a_plain_entry_is_the_frameworks_own() -> None:
+    """Attribute for attribute, also those that a later framework adds."""
+    [asked_message, answer] = history_messages(read(write(conversation_of((asked("r", "hé"), answered("r", "hi"))))))
+
+    assert vars(asked_message) | {"contents": None} == vars(Message("user", [])) | {"contents": None}
+    assert [vars(content) for content in asked_message.contents] == [vars(Content.from_text("hé"))]
+    assert answer.to_dict() == Message("assistant", ["hi"], author_name="Joker").to_dict()
+
+
+@pytest.mark.behaviour("state.plain-is-the-same")
+def test_a_response_is_found_as_its_model() -> None:
+    """With its text, for whoever asks for the run again."""
+    entry = response_of(read(write(conversation_of((asked("r"), answered("r", "hi"))))), "r")
+
+    assert type(entry) is ResponseEntry
+    assert response_text(entry) == "hi"
+
+
+def test_a_history_reads_like_a_list_and_stays_as_it_was() -> None:
+    """By place from either end, by slice, and copied."""
+    history = read(write(conversation_of((asked("r"), answered("r", "hi"))))).data.conversation_history
+
+    assert [entry.type for entry in history] == ["request", "response"]
+    assert history[-1] == history[1:][0]
+    assert copy.deepcopy(history) == history
+    assert len(history.with_entries(asked("s"))) == len(history) + 1 == 3
+
+
+PLAIN = {"$type": "response", "correlationId": "r", "createdAt": "t", "messages": []}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"status": "failed"},
+        {"x": 1},
+        {"usage": {"inputTokenCount": 1.5}},
+        {"usage": {"inputTokenCount": 10**40}},
+        {"usage": {"inputTokenCount": 1, "extensionData": {}}},
+        {"messages": [{"role": "user", "contents": [{"$type": "error"}]}]},
+        {"messages": [{"role": "user", "contents": [{"$type": "text", "text": "a", "agentFramework": {}}]}]},
+        {"messages": None},
+        {"$type": "note"},
+    ],
+)
+def test_an_entry_that_holds_more_than_text_is_not_plain(more: dict[str, Any]) -> None:
+    """Its models judge it."""
+    assert plain_entry(json.dumps(PLAIN)) is not None
+    assert plain_entry(json.dumps({**PLAIN, **more})) is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", json.dumps(PLAIN) + "{}", json.dumps(PLAIN)[:-1], "\ud83d"])
+def test_a_text_that_is_not_one_entry_is_not_plain(text: str) -> None:
+    """Nothing is raised for it."""
+    assert plain_entry(text) is None
