@@ -39,6 +39,7 @@ class Checkout:
 def new_checkout(folder: Path) -> Checkout:
     checkout = Checkout(folder)
     shutil.copy(ROOT / "dev.py", checkout.write("dev.py", ""))
+    checkout.write("devhost/__init__.py", "")  # a folder without it gives way to any package of that name on the path
     checkout.write("devhost/__main__.py", HOST)
     checkout.write("requirements.txt", "")
     checkout.write("requirements-local.txt", "-r requirements.txt\n")
