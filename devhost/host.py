@@ -7,6 +7,7 @@ the sockets listen before the engine resumes its work, and the server ends only 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import time
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from devhost.durable.engine import DurableTask
 
 GRACE_SECONDS = 10.0
+_COLLECTOR_THRESHOLDS = (20_000, 20, 20)
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class Host:
         serving.add_done_callback(lambda _: stop.ask())
         await self._server.ready.wait()
         if not serving.done():
+            _spare_what_stays()
             announce()
         await stop.wait()
         print(f"Stopping: running work has {GRACE_SECONDS:.0f} s. Ask again to stop at once.", flush=True)
@@ -117,3 +120,13 @@ class Host:
         self._server.should_exit = True
         await serving
         self._invoker.close()
+
+
+def _spare_what_stays() -> None:
+    """Keep the garbage collector from walking, in the middle of requests, what start-up made and nothing will free.
+
+    With agent-framework loaded that is some 80,000 objects: a full collection held every request for 20 to 30 ms.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTOR_THRESHOLDS)

@@ -134,7 +134,7 @@ class UnknownRunError(HostingError):
 
 
 class RunLogUnavailableError(HostingError):
-    """The run log could not be reached before anything was started."""
+    """The run log could not be reached: a new run was not started, one that was goes on."""
 
     code, status = "run_log_unavailable", 503
 
@@ -167,6 +167,18 @@ class UnstorableAnswerError(HostingError):
     """The agent's answer, or its session state, cannot be kept as JSON."""
 
     code, status = "unstorable_answer", 500
+
+
+class ThreadFullError(HostingError):
+    """The stored conversation has no room for the request; the agent was not run."""
+
+    code, status = "thread_full", 409
+
+
+class AnswerTooLargeError(HostingError):
+    """The answer alone is larger than a conversation may be, and the run log could not take it either."""
+
+    code, status = "answer_too_large", 500
 
 
 class RunTimedOutError(HostingError):
@@ -216,6 +228,8 @@ RUN_ERRORS: tuple[type[HostingError], ...] = (
     RunLostError,
     UnreadableStateError,
     UnstorableAnswerError,
+    ThreadFullError,
+    AnswerTooLargeError,
     RunTimedOutError,
     RunCancelledError,
 )
