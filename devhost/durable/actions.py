@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from devhost.durable.compact import compact
 from devhost.durable.timestamps import parse_utc
+
+HTTP_ACTIVITY = "BuiltIn::HttpActivity"
 
 
 class MalformedActionError(Exception):
@@ -68,7 +71,9 @@ class CallEntity:
 
 @dataclass(frozen=True)
 class CallHttp:
-    uri: str
+    """An HTTP request as JSON text (`httpactivity`); the engine makes it as the activity `HTTP_ACTIVITY`."""
+
+    request: str
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,7 @@ _PARSERS: Mapping[int, Callable[[Mapping[str, Any]], Action]] = {
     5: lambda wire: CreateTimer(parse_utc(wire["fireAt"]), bool(wire.get("isCanceled"))),
     6: lambda wire: WaitForEvent(wire["externalEventName"]),
     7: lambda wire: _parse_entity_call(wire, is_signal=False),
-    8: lambda wire: CallHttp(wire["httpRequest"]["uri"]),
+    8: lambda wire: CallHttp(compact(wire["httpRequest"])),
     9: lambda wire: _parse_entity_call(wire, is_signal=True),
     10: lambda wire: _parse_entity_call(wire, is_signal=True),
     11: lambda wire: WhenAny(parse_actions(wire["compoundActions"])),

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from devhost.durable import binding
+from devhost.durable.activities import Activities
+from devhost.durable.batches import Entities
 from devhost.durable.clock import Clock, SystemClock
+from devhost.durable.episodes import Orchestrations
 from devhost.durable.hub import TaskHub
 from devhost.durable.inspection import describe
 from devhost.durable.ledger import Ledger
@@ -14,7 +17,6 @@ from devhost.durable.management.entities import Entities as EntityRoutes
 from devhost.durable.management.http import ASGIApp
 from devhost.durable.management.instances import Instances as InstanceRoutes
 from devhost.durable.missing import function_names
-from devhost.durable.processors import Activities, Entities, Orchestrations
 from devhost.durable.records import TargetKind
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store

@@ -60,6 +60,13 @@ class ExecutionCompleted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GenericEvent(Event):
+    """Nothing happened: what a rewind put in the place of an event, or its reason, `text`."""
+
+    text: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExecutionTerminated(Event):
     """A client ended the execution; `input` is its reason."""
 

@@ -28,11 +28,15 @@ class Key:
 
 @dataclass(frozen=True)
 class Shape:
-    """How one kind of event is written, and whether it came from outside (then the past's are marked as played)."""
+    """How one kind of event is written, and whether it came from outside (then the past's are marked as played).
+
+    `head` is a key that comes before the event's number.
+    """
 
     number: int
     keys: tuple[Key, ...] = ()
     is_received: bool = False
+    head: Key | None = None
 
 
 def _write_parent(parent: events.Parent | None) -> object:
@@ -110,6 +114,7 @@ SHAPES: Mapping[type[events.Event], Shape] = {
     events.EventRaised: Shape(
         15, (Key("Name", "name"), Key("Input", "input"), Key("ParentTraceContext")), is_received=True
     ),
+    events.GenericEvent: Shape(17, head=Key("Data", "text")),
     events.ExecutionSuspended: Shape(19, _REASON, is_received=True),
     events.ExecutionResumed: Shape(20, _REASON, is_received=True),
 }
@@ -122,6 +127,8 @@ def write_event(event: events.Event, is_past: bool = False) -> dict[str, object]
     wire: dict[str, object] = {}
     if isinstance(event, events.ExecutionStarted):
         wire["OrchestrationInstance"] = {"InstanceId": event.instance_id, "ExecutionId": event.execution_id}
+    if shape.head is not None:
+        wire[shape.head.name] = getattr(event, shape.head.attribute)
     wire["EventType"] = shape.number
     for key in shape.keys:
         wire[key.name] = key.write(getattr(event, key.attribute)) if key.attribute else key.constant
@@ -134,7 +141,8 @@ def write_event(event: events.Event, is_past: bool = False) -> dict[str, object]
 def read_event(wire: Mapping[str, Any]) -> events.Event:
     """Return the event that `write_event` wrote; raises KeyError for a number that the engine never writes."""
     kind, shape = _BY_NUMBER[wire["EventType"]]
-    values: dict[str, Any] = {key.attribute: key.read(wire[key.name]) for key in shape.keys if key.attribute}
+    keys = (*shape.keys, shape.head) if shape.head else shape.keys
+    values: dict[str, Any] = {key.attribute: key.read(wire[key.name]) for key in keys if key.attribute}
     if kind is events.ExecutionStarted:
         instance = wire["OrchestrationInstance"]
         values |= {"instance_id": instance["InstanceId"], "execution_id": instance["ExecutionId"]}

@@ -28,6 +28,7 @@ from devhost.durable.records import (
     entity_target,
     orchestration_target,
 )
+from devhost.durable.rewind import children_of, rewind
 from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
 
 
@@ -87,6 +88,20 @@ class TaskHub:
         return await self._tell(
             instance_id, events.EventRaised(timestamp=self._clock.now(), name=name, input=given), _is_live
         )
+
+    async def rewind(self, instance_id: str, reason: str | None) -> Outcome:
+        """Make a failed instance run again from what had succeeded; its failed sub-orchestrations likewise."""
+        async with self._gates.pass_through(instance_id):
+            stored = await self._ledger.orchestration(instance_id)
+            if stored is None:
+                return NotFound()
+            if stored.instance.status is not Status.FAILED:
+                return WrongStatus(stored.instance.status)
+            children = await self._ledger.statuses(children_of(stored.history))
+            turn = rewind(stored.instance, stored.history, reason, self._clock.now(), children)
+            step = Step(orchestration=turn.orchestration, history=turn.history)
+            await self._ledger.commit(replace(step, produced=self._ledger.address(turn.outgoing)))
+            return Accepted(instance_id)
 
     async def terminate(self, instance_id: str, reason: str | None) -> Outcome:
         """End a live instance."""

@@ -19,6 +19,7 @@ from devhost.durable.records import (
     Message,
     Orchestration,
     Outgoing,
+    Status,
     Step,
     Target,
     entity_target,
@@ -89,6 +90,11 @@ class Ledger:
         """Return the instance with its history, or None."""
         held = self._orchestrations.get(orchestration_target(instance_id))
         return held or await self._store.orchestration(instance_id)
+
+    async def statuses(self, instance_ids: Iterable[str]) -> dict[str, Status]:
+        """Return the status of each of these instances that there is."""
+        found = [await self.orchestration(instance_id) for instance_id in instance_ids]
+        return {stored.instance.instance_id: stored.instance.status for stored in found if stored is not None}
 
     async def entity(self, entity_id: EntityId) -> Entity | None:
         """Return the entity's record, or None when there never was one."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from devhost.durable import events
-from devhost.durable.records import ActivityTask, Body, EventMessage, Message, Operation
+from devhost.durable.records import ActivityTask, Body, EventMessage, Message, Operation, Rewind
 from devhost.durable.timestamps import format_utc
 
 _HIDDEN = frozenset({"timestamp", "event_id", "parent", "generation", "details"})
@@ -59,5 +59,6 @@ def length(text: str | None) -> str:
 _BODIES: Mapping[type[Body], Callable[[Any], str]] = {
     EventMessage: _event,
     Operation: _operation,
+    Rewind: lambda body: "rewind",
     ActivityTask: lambda body: f"run {body.name} for {body.caller_id} (id {body.task_id})",
 }

@@ -144,7 +144,14 @@ class ActivityTask:
     caller_execution_id: str
 
 
-Body = EventMessage | Operation | ActivityTask
+@dataclass(frozen=True)
+class Rewind:
+    """An instance that failed is to run again (`devhost/durable/rewind.py`); nothing when it has not failed."""
+
+    reason: str | None
+
+
+Body = EventMessage | Operation | ActivityTask | Rewind
 
 
 @dataclass(frozen=True)

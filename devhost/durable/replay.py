@@ -244,9 +244,7 @@ class Replay:
         return settled() if action.is_signal else self._await_name(request_id)
 
     def _call_http(self, action: actions.CallHttp) -> Promise:
-        raise RefusedActionError(
-            f"call_http to {action.uri} is not supported by this local host. Make the request in an activity."
-        )
+        return self._ask(ScheduleTask(self._take_id(), actions.HTTP_ACTIVITY, action.request))
 
     def _when_all(self, action: actions.WhenAll) -> Promise:
         return all_of([self._issue(child) for child in action.actions])

@@ -32,6 +32,8 @@ from devhost.durable.missing import FunctionNames
 from devhost.durable.records import Orchestration, Status
 from devhost.durable.replay import Continued, NonDeterministicError, Raised, Replay, Returned
 
+_CUSTOM_STATUS_BYTES = 16 * 1024
+
 
 @dataclass(frozen=True)
 class Broken:
@@ -61,6 +63,8 @@ def close_episode(
         return ending.finish(Status.TERMINATED, compact(terminated[0].input), terminated[0].input)
     if isinstance(answer, Broken):
         return ending.fail(answer.message)
+    if len((answer.custom_status or "").encode("utf-16-le")) > _CUSTOM_STATUS_BYTES:
+        return ending.fail("The size of the JSON-serialized payload must not exceed 16 KB of UTF-16 text.")
     ending.take_custom_status(answer)
     replay = _replay(episode, answer, names)
     if isinstance(replay, str):

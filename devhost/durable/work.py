@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from devhost.durable.events import Event
-from devhost.durable.records import Message, Outgoing, Step, Target
+from devhost.durable.records import Body, Message, Outgoing, Step, Target
+
+_Body = TypeVar("_Body", bound=Body)
 
 
 @dataclass(frozen=True)
@@ -50,3 +52,12 @@ class Processor(Protocol):
     async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
         """Call the app and return what is to be committed."""
         ...
+
+
+def seqs(messages: Sequence[Message]) -> tuple[int, ...]:
+    return tuple(message.seq for message in messages)
+
+
+def bodies(messages: Sequence[Message], kind: type[_Body]) -> list[_Body]:
+    """Return what those messages say that are of this kind, in order."""
+    return [message.body for message in messages if isinstance(message.body, kind)]

@@ -33,6 +33,12 @@ BEHAVIOURS = {
     "engine).",
     "engine.wire-shapes": "Events, triggers and request messages have the recorded keys in the recorded order (host "
     "contract 3.2, 3.4, 3.9).",
+    "engine.rewind": "A rewound instance repeats what failed, its failed sub-orchestrations' failures included, and "
+    "nothing that had succeeded (host contract 4.3.4).",
+    "engine.call-http": "call_http makes one request, as an activity of the engine's own, and hands over whatever is "
+    "answered (host contract 3.13).",
+    "engine.custom-status-limit": "A custom status of more than 16 KB of UTF-16 fails the instance (host contract "
+    "3.7).",
     "engine.management-api": "The management API answers with the recorded statuses, headers and bodies (host contract "
     "4.3).",
     "engine.sdk-client": "The SDK's durable client works against it over a socket (host contract 4.4).",

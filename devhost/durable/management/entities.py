@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from devhost.durable.compact import compact
+from devhost.durable.compact import compact, recompact
 from devhost.durable.hub import TaskHub
 from devhost.durable.management import errors
 from devhost.durable.management.http import Reply, Request, text_reply
@@ -46,9 +46,9 @@ class Entities:
         return Reply(202)
 
     async def read(self, request: Request, name: str, key: str) -> Reply:
-        """Answer the state's text as it is stored, however long; a deleted entity reads as null."""
+        """Answer the state as compact JSON; a deleted entity reads as null, a text that is no JSON as it is."""
         entity = await self._hub.entity(EntityId.of(name, "" if key == "$" else key))
-        return Reply(404) if entity is None else text_reply(200, _state_of(entity))
+        return Reply(404) if entity is None else text_reply(200, _compacted(_state_of(entity)))
 
     async def list(self, request: Request, name: str | None) -> Reply:
         page = parse_page(request)
@@ -91,6 +91,13 @@ def _state_of(entity: Entity) -> str:
     return entity.state if entity.exists and entity.state else "null"
 
 
+def _compacted(state: str) -> str:
+    try:
+        return recompact(state)
+    except ValueError:
+        return state
+
+
 def _entry(entity: Entity, with_state: bool) -> str:
     head = compact(
         {
@@ -98,5 +105,5 @@ def _entry(entity: Entity, with_state: bool) -> str:
             "lastOperationTime": format_utc(entity.updated_at),
         }
     )
-    state = _state_of(entity) if with_state else "null"
+    state = _compacted(_state_of(entity)) if with_state else "null"
     return f'{head[:-1]},"state":{state}}}'

@@ -89,17 +89,18 @@ class Instances:
         return self._paused_or_not("resume", instance_id, outcome)
 
     async def rewind(self, request: Request, instance_id: str) -> Reply:
-        stored = await self._hub.orchestration(instance_id)
-        if stored is None:
-            return json_reply(404, f'No orchestration with instance ID "${instance_id}" found.')
-        if stored.instance.status is not Status.FAILED:
-            status = stored.instance.status.value
-            return json_reply(
-                412,
-                f'This orchestration has status {status}, but only orchestrations in the "Failed" state '
-                "can be rewound.",
-            )
-        return json_reply(501, "This local host cannot rewind yet. Restart the instance: it runs again from its input.")
+        outcome = await self._hub.rewind(instance_id, request.parameter("reason"))
+        match outcome:
+            case Accepted():
+                return Reply(202)
+            case NotFound():
+                return json_reply(404, f'No orchestration with instance ID "${instance_id}" found.')
+            case WrongStatus(status):
+                return json_reply(
+                    412,
+                    f'This orchestration has status {status.value}, but only orchestrations in the "Failed" state '
+                    "can be rewound.",
+                )
 
     async def restart(self, request: Request, instance_id: str) -> Reply:
         with_new_id = request.flag("restartwithnewinstanceid", default=True)

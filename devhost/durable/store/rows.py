@@ -20,6 +20,7 @@ from devhost.durable.records import (
     Message,
     Operation,
     Orchestration,
+    Rewind,
     Status,
     Target,
     TargetKind,
@@ -109,17 +110,21 @@ def _write_body(body: Body) -> str:
     if isinstance(body, EventMessage):
         carried = [write_event(event) for event in body.carried]
         return compact({"event": write_event(body.event), "execution_id": body.execution_id, "carried": carried})
+    if isinstance(body, Rewind):
+        return compact({"rewind": body.reason})
     # Not asdict: it copies recursively, and this is on the path of every signal.
     return compact(body.__dict__)
 
 
-def _read_event_message(wire: Mapping[str, Any]) -> EventMessage:
+def _read_told(wire: Mapping[str, Any]) -> EventMessage | Rewind:
+    if "rewind" in wire:
+        return Rewind(wire["rewind"])
     carried = tuple(read_event(event) for event in wire["carried"])
     return EventMessage(read_event(wire["event"]), wire["execution_id"], carried)
 
 
 _READ_BODY: Mapping[TargetKind, Callable[[Mapping[str, Any]], Body]] = {
-    TargetKind.ORCHESTRATION: _read_event_message,
+    TargetKind.ORCHESTRATION: _read_told,
     TargetKind.ENTITY: lambda wire: Operation(**wire),
     TargetKind.ACTIVITY: lambda wire: ActivityTask(**wire),
 }

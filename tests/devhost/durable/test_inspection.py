@@ -46,8 +46,16 @@ async def test_a_waiting_instance_says_what_it_waits_for() -> None:
     execution = one[2].split()[1].rstrip(",")
     assert [line.split() for line in one[-4:]] == [
         ["0", NOW, "OrchestratorStarted"],
-        ["1", NOW, "ExecutionStarted", "instance_id=a", f"execution_id={execution}", "name=approval"]
-        + ["input=8", "characters"],
+        [
+            "1",
+            NOW,
+            "ExecutionStarted",
+            "instance_id=a",
+            f"execution_id={execution}",
+            "name=approval",
+            "input=8",
+            "characters",
+        ],
         ["2", NOW, "TimerCreated", "fire_at=2026-01-01T00:05:00Z", "id=0"],
         ["3", NOW, "OrchestratorCompleted"],
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from devhost.durable.records import EntityId
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scenario_app import build_app
+from tests.devhost.durable.scripted_functions import ScriptedEntities, entity_answer
 from tests.devhost.durable.sdk_functions import SdkFunctions
 
 pytestmark = pytest.mark.behaviour("engine.management-api")
@@ -276,15 +278,17 @@ async def test_a_restart_runs_the_same_input_under_a_new_id_or_its_own(engine: R
     assert unknown.status_code == 400
 
 
-async def test_rewind_says_that_it_is_not_there_yet(engine: RunningEngine) -> None:
-    """404 and 412 as recorded; a failed instance gets a sentence instead of silence."""
+async def test_a_rewind_is_202_for_a_failed_instance_alone(engine: RunningEngine) -> None:
+    """404 and 412 as recorded; the rewound one fails again, because its own code raises."""
     await _start(engine, "fails", "f")
     await engine.store.until_ended("f")
     await _waiting(engine)
     replies = [await engine.client.post(f"/instances/{name}/rewind") for name in ("nobody", "w", "f")]
-    assert [reply.status_code for reply in replies] == [404, 412, 501]
+    assert [reply.status_code for reply in replies] == [404, 412, 202]
     assert replies[0].json() == 'No orchestration with instance ID "$nobody" found.'
-    assert "cannot rewind yet" in replies[2].json()
+    assert replies[1].json().startswith("This orchestration has status Running, but only")
+    ended = await engine.store.until_ended("f")
+    assert ended.status.value == "Failed"
 
 
 async def test_a_purge_forgets_what_has_ended_and_refuses_what_has_not(engine: RunningEngine) -> None:
@@ -422,3 +426,17 @@ async def test_a_caller_who_leaves_does_not_undo_what_was_accepted(engine: Runni
     await asyncio.sleep(0)
     signal.cancel()
     await engine.state_is(EntityId("counter", "k"), "5")
+
+
+async def test_an_entity_reads_as_compact_json_whatever_its_text() -> None:
+    """Python's json writes spaces; the real host does not. A text that is no JSON is answered as it is."""
+
+    async def keep(payload: dict[str, Any]) -> str:
+        return json.dumps(json.loads(entity_answer(None)) | {"entityState": json.loads(payload["batch"][0]["input"])})
+
+    async with running(ScriptedEntities(keep)) as engine:
+        for key, state in (("json", '{"n": 1.0, "é":  [1, 2]}'), ("text", "no JSON")):
+            await engine.hub.signal(EntityId("counter", key), "keep", json.dumps(state))
+            await engine.state_is(EntityId("counter", key), state)
+        replies = [(await engine.client.get(f"/entities/counter/{key}")).text for key in ("json", "text")]
+    assert replies == ['{"n":1.0,"é":[1,2]}', "no JSON"]

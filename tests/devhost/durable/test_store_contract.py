@@ -20,6 +20,7 @@ from devhost.durable.records import (
     Message,
     Operation,
     Orchestration,
+    Rewind,
     Status,
     Step,
     activity_target,
@@ -88,6 +89,7 @@ async def test_every_kind_of_message_comes_back_as_it_was(opened: Opened) -> Non
         Message(2, orchestration_target("a"), EventMessage(fired, "e1"), due),
         Message(3, orchestration_target("a"), EventMessage(start, "e", (fired,))),
         Message(4, entity_target(COUNTER), call),
+        Message(5, orchestration_target("a"), Rewind("why")),
     ]
     await opened.store.commit(Step(produced=tuple(messages)))
     assert (await opened.reopen()).pending() == messages

@@ -22,7 +22,7 @@ from devhost.durable.answers import OrchestratorAnswer
 from devhost.durable.records import ActivityTask, EventMessage, Status
 from devhost.durable.turn import Broken
 from tests.devhost.durable.clocks import START
-from tests.devhost.durable.turns import Turns, done, events_of
+from tests.devhost.durable.turns import Turns, done, events_of, started
 
 A, B = CallActivity("A", "1"), CallActivity("B", "2")
 RETRIED = WhenAll((CallActivity("A", "1", RetryOptions(timedelta(seconds=5), 2)),))
@@ -226,6 +226,20 @@ def test_a_failure_without_an_answer_is_the_instance_failure() -> None:
         Broken("AttributeError: x"),
     )
     assert turns.orchestration.output == "\"Orchestrator function 'main' failed: AttributeError: x\""
+
+
+@pytest.mark.behaviour("engine.custom-status-limit")
+def test_a_custom_status_of_more_than_16_kb_fails_the_instance() -> None:
+    """Counted in UTF-16, quotes included; the one before it stays."""
+    turns = Turns()
+    turns.play([started()], OrchestratorAnswer((), custom_status='"' + "é" * 8190 + '"'))
+    assert turns.orchestration.status is Status.RUNNING
+    turns.play([_raised()], OrchestratorAnswer((), custom_status='"' + "é" * 8191 + '"'))
+    assert turns.orchestration.output == (
+        "\"Orchestrator function 'main' failed: The size of the JSON-serialized payload must not exceed 16 KB of "
+        'UTF-16 text."'
+    )
+    assert turns.orchestration.custom_status == '"' + "é" * 8190 + '"'
 
 
 def test_results_that_come_twice_count_once() -> None:

@@ -1,0 +1,61 @@
+"""Entities: calls the app's entity for a batch of operations, and turns its answer into a step by the pure core."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from devhost.durable import wire
+from devhost.durable.answers import EntityAnswer, UnreadableAnswerError, parse_entity_answer, timeout_text
+from devhost.durable.clock import Clock
+from devhost.durable.crash import crash_points
+from devhost.durable.entities import TimedOut, apply_batch
+from devhost.durable.ledger import Ledger
+from devhost.durable.missing import FunctionNames, is_missing, missing_function
+from devhost.durable.records import EntityId, Message, Operation, Step, Target
+from devhost.durable.work import Abandoned, Done, Held, Outcome, bodies, seqs
+from devhost.ports import DurableFunctions, FunctionFailedError
+
+logger = logging.getLogger(__name__)
+
+
+class Entities:
+    """Runs one batch of operations of one entity."""
+
+    def __init__(
+        self, functions: DurableFunctions, names: FunctionNames, ledger: Ledger, clock: Clock, batch_size: int
+    ) -> None:
+        self._functions = functions
+        self._names = names
+        self._ledger = ledger
+        self._clock = clock
+        self._batch_size = batch_size
+
+    def take(self, waiting: Sequence[Message]) -> Sequence[Message]:
+        return waiting[: self._batch_size]
+
+    async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
+        entity_id = EntityId.parse(target.id)
+        if is_missing(self._names, "entity", entity_id.name):
+            return Held(missing_function(self._names, "entity", entity_id.name))
+        operations = bodies(messages, Operation)
+        entity = await self._ledger.entity(entity_id)
+        crash_points.reached("before-entity")
+        answer: EntityAnswer | TimedOut
+        try:
+            text = await self._functions.call(
+                "entity", entity_id.name, wire.entity_payload(entity_id, entity, operations)
+            )
+            answer = parse_entity_answer(text, len(operations))
+        except FunctionFailedError as failure:
+            too_long = timeout_text(failure.message)
+            if too_long is None:
+                return Abandoned(failure.message)
+            answer = TimedOut(too_long)
+        except UnreadableAnswerError as error:
+            return Abandoned(str(error))
+        crash_points.reached("after-entity")
+        batch = apply_batch(entity_id, operations, answer, self._names, self._clock.now())
+        for signal in batch.undeliverable:
+            logger.error("%s: %s", entity_id, missing_function(self._names, "entity", signal.entity_name))
+        return Done(Step(seqs(messages), entity=batch.entity), batch.outgoing)

@@ -1,0 +1,114 @@
+"""Orchestrations: calls the app's orchestrator for an episode, and turns its answer into a step by the pure core."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+from devhost.durable import wire
+from devhost.durable.actions import MalformedActionError
+from devhost.durable.answers import (
+    OrchestratorAnswer,
+    UnreadableAnswerError,
+    parse_orchestrator_answer,
+    parse_orchestrator_failure,
+    timeout_text,
+)
+from devhost.durable.clock import Clock
+from devhost.durable.crash import crash_points
+from devhost.durable.ending import Episode, Turn
+from devhost.durable.events import Event
+from devhost.durable.intake import take_in
+from devhost.durable.ledger import Ledger
+from devhost.durable.missing import FunctionNames, is_missing, missing_function
+from devhost.durable.records import (
+    EventMessage,
+    History,
+    Message,
+    Outgoing,
+    Rewind,
+    Status,
+    Step,
+    Target,
+    orchestration_target,
+)
+from devhost.durable.rewind import children_of, rewind
+from devhost.durable.store.contract import StoredOrchestration
+from devhost.durable.turn import Broken, close_episode, open_episode
+from devhost.durable.work import Abandoned, Done, Outcome, bodies, seqs
+from devhost.ports import DurableFunctions, FunctionFailedError
+
+
+class Orchestrations:
+    """Runs one episode with everything that waits for an instance."""
+
+    def __init__(self, functions: DurableFunctions, names: FunctionNames, ledger: Ledger, clock: Clock) -> None:
+        self._functions = functions
+        self._names = names
+        self._ledger = ledger
+        self._clock = clock
+
+    def take(self, waiting: Sequence[Message]) -> Sequence[Message]:
+        """Take everything, but for a rewind, which is a step of its own."""
+        rewinds = [place for place, message in enumerate(waiting) if isinstance(message.body, Rewind)]
+        return waiting[: max(rewinds[0], 1)] if rewinds else waiting
+
+    async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
+        known = await self._ledger.orchestration(target.id)
+        consumed = seqs(messages)
+        if rewinds := bodies(messages, Rewind):
+            return await self._rewind(known, rewinds[0], consumed)
+        intake = take_in(known.instance if known else None, bodies(messages, EventMessage))
+        if intake.orchestration is None or not intake.events:
+            return Done(Step(consumed), intake.refusals)
+        past = () if known is None or intake.is_new else known.history
+        episode = open_episode(intake.orchestration, past, intake.events, self._clock.now())
+        answer = await self._ask(episode)
+        if isinstance(answer, Abandoned):
+            return answer
+        turn = close_episode(episode, answer, self._names, self._clock.now(), uuid.uuid4().hex)
+        return _turn_done(turn, consumed, intake.refusals, past, is_new=intake.is_new)
+
+    async def _rewind(self, known: StoredOrchestration | None, asked: Rewind, consumed: tuple[int, ...]) -> Done:
+        if known is None or known.instance.status is not Status.FAILED:
+            return Done(Step(consumed))
+        children = await self._ledger.statuses(children_of(known.history))
+        turn = rewind(known.instance, known.history, asked.reason, self._clock.now(), children)
+        return Done(Step(consumed, turn.orchestration, turn.history), turn.outgoing)
+
+    async def _ask(self, episode: Episode) -> OrchestratorAnswer | Broken | Abandoned:
+        name = episode.orchestration.name
+        if is_missing(self._names, "orchestrator", name):
+            return Broken(missing_function(self._names, "orchestrator", name))
+        crash_points.reached("before-orchestrator")
+        try:
+            text = await self._functions.call("orchestrator", name, wire.orchestrator_payload(episode))
+            crash_points.reached("after-orchestrator")
+            return parse_orchestrator_answer(text)
+        except FunctionFailedError as failure:
+            return _read_failure(failure)
+        except (UnreadableAnswerError, MalformedActionError) as error:
+            return Broken(str(error))
+
+
+def _read_failure(failure: FunctionFailedError) -> OrchestratorAnswer | Broken | Abandoned:
+    too_long = timeout_text(failure.message)
+    if too_long is not None:
+        return Abandoned(too_long)
+    try:
+        return parse_orchestrator_failure(failure.message) or Broken(failure.message)
+    except (UnreadableAnswerError, MalformedActionError):
+        return Broken(failure.message)
+
+
+def _turn_done(
+    turn: Turn, consumed: tuple[int, ...], refusals: tuple[Outgoing, ...], past: tuple[Event, ...], is_new: bool
+) -> Done:
+    is_fresh = is_new or turn.history.is_new
+    step = Step(
+        consumed=consumed,
+        orchestration=turn.orchestration,
+        history=History(turn.history.events, is_fresh),
+        silenced=orchestration_target(turn.orchestration.instance_id) if turn.is_over else None,
+    )
+    return Done(step, (*refusals, *turn.outgoing), () if is_fresh else past)

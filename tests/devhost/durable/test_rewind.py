@@ -1,0 +1,128 @@
+"""Rewind: a failed instance runs again from what had succeeded (host contract 4.3.4)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+import azure.durable_functions as df
+import pytest
+
+from devhost.durable import events
+from devhost.durable.hub import Accepted
+from devhost.durable.intake import new_orchestration
+from devhost.durable.records import Orchestration, Status
+from devhost.durable.rewind import rewind
+from tests.devhost.durable.clocks import START
+from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.devhost.durable.turns import started
+
+pytestmark = pytest.mark.behaviour("engine.rewind")
+Steps = Generator[Any, Any, Any]
+
+
+class Weather:
+    """An app whose activity `fly` fails while it is `bad`; counts what its activities did."""
+
+    def __init__(self) -> None:
+        self.is_bad = True
+        self.done: Counter[str] = Counter()
+        app = df.DFApp()
+
+        @app.activity_trigger(input_name="x")
+        def pack(x: str) -> str:
+            self.done[f"pack {x}"] += 1
+            return x
+
+        @app.activity_trigger(input_name="x")
+        def fly(x: str) -> str:
+            if self.is_bad:
+                raise ValueError("storm")
+            self.done[f"fly {x}"] += 1
+            return f"{x} is there"
+
+        @app.orchestration_trigger(context_name="c")
+        def leg(c: df.DurableOrchestrationContext) -> Steps:
+            packed = yield c.call_activity("pack", c.instance_id)
+            return (yield c.call_activity("fly", packed))
+
+        @app.orchestration_trigger(context_name="c")
+        def journey(c: df.DurableOrchestrationContext) -> Steps:
+            yield c.call_activity("pack", "all")
+            return (yield c.task_all([c.call_sub_orchestrator("leg", None, f"leg-{number}") for number in range(2)]))
+
+        self.functions = SdkFunctions(app)
+
+
+async def _fail(engine: RunningEngine, name: str) -> None:
+    await engine.hub.start(name, name, None)
+    assert (await engine.store.until_ended(name)).status is Status.FAILED
+
+
+async def test_a_rewound_instance_repeats_what_failed_and_nothing_else() -> None:
+    """`pack` had succeeded: its result is taken from the history."""
+    weather = Weather()
+    async with running(weather.functions) as engine:
+        await _fail(engine, "leg")
+        weather.is_bad = False
+        assert isinstance(await engine.hub.rewind("leg", "the sun shines"), Accepted)
+        ended = await engine.store.until_ended("leg")
+    assert (ended.status, ended.output) == (Status.COMPLETED, '"leg is there"')
+    assert weather.done == {"pack leg": 1, "fly leg": 1}
+
+
+async def test_failed_sub_orchestrations_are_rewound_with_their_parent() -> None:
+    """Both legs failed; each repeats its flight alone, and the parent waits for both."""
+    weather = Weather()
+    async with running(weather.functions) as engine:
+        await _fail(engine, "journey")
+        weather.is_bad = False
+        await engine.hub.rewind("journey", None)
+        ended = await engine.store.until_ended("journey")
+    assert json.loads(ended.output or "") == ["leg-0 is there", "leg-1 is there"]
+    assert set(weather.done.values()) == {1}
+
+
+async def test_what_fails_again_can_be_rewound_again() -> None:
+    """The storm lasts; the third time it is over."""
+    weather = Weather()
+    async with running(weather.functions) as engine:
+        await _fail(engine, "leg")
+        await engine.hub.rewind("leg", None)
+        assert (await engine.store.until_ended("leg")).status is Status.FAILED
+        weather.is_bad = False
+        await engine.hub.rewind("leg", None)
+        assert (await engine.store.until_ended("leg")).status is Status.COMPLETED
+
+
+async def test_a_child_that_is_gone_is_asked_for_anew() -> None:
+    """Purged after its failure: nothing is left of it to rewind."""
+    weather = Weather()
+    async with running(weather.functions) as engine:
+        await _fail(engine, "journey")
+        await engine.store.until_ended("leg-1")
+        await engine.hub.purge("leg-1")
+        weather.is_bad = False
+        await engine.hub.rewind("journey", None)
+        ended = await engine.store.until_ended("journey")
+    assert json.loads(ended.output or "") == ["leg-0 is there", "leg-1 is there"]
+    assert weather.done["pack leg-1"] == 2
+
+
+def test_the_failure_becomes_an_event_without_meaning_as_recorded() -> None:
+    """In its place, under its id and time; the reason comes as another one, in the next episode."""
+    start = started()
+    ended = events.ExecutionCompleted(timestamp=START, event_id=1, status=Status.FAILED.number, result="bad")
+    turn = rewind(_instance(), [start, ended], "again", START, {})
+    assert turn.orchestration.status is Status.PENDING
+    assert turn.history.events == (start, events.GenericEvent(timestamp=START, event_id=1, text=None))
+    told = turn.outgoing[0].body
+    assert getattr(told, "event", None) == events.GenericEvent(timestamp=START, text="again")
+
+
+def _instance() -> Orchestration:
+    return replace(new_orchestration(started()), status=Status.FAILED, output='"bad"')
