@@ -40,6 +40,7 @@ class CallChild:
     input: str
     instance_id: str | None
     retry: RetryOptions | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def _parse_activity(wire: Mapping[str, Any]) -> CallActivity:
 
 def _parse_child(wire: Mapping[str, Any]) -> CallChild:
     retry = _parse_retry(wire.get("retryOptions"))
-    return CallChild(wire["functionName"], wire["input"], wire.get("instanceId"), retry)
+    return CallChild(wire["functionName"], wire["input"], wire.get("instanceId"), retry, wire.get("version"))
 
 
 def _parse_entity_call(wire: Mapping[str, Any], is_signal: bool) -> CallEntity:

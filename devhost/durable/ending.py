@@ -45,6 +45,12 @@ class Episode:
     def is_replaying(self) -> bool:
         return bool(self.past)
 
+    @property
+    def version(self) -> str | None:
+        """The version that the instance was started with."""
+        starts = (event for event in (*self.past, *self.new) if isinstance(event, events.ExecutionStarted))
+        return next((start.version for start in starts), None)
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -109,6 +115,7 @@ class Ending:
             name=old.name,
             input=given,
             parent=old.parent,
+            version=self._episode.version,
         )
         # Not as messages of their own: those would come behind events that arrived while this episode ran.
         message = EventMessage(start, execution_id, tuple(carried))
@@ -159,6 +166,7 @@ class Ending:
             name=command.name,
             input=compact(command.input),
             parent=events.Parent(instance.name, instance.instance_id, instance.execution_id, command.id),
+            version=command.version or self._episode.version,
         )
         self._outgoing.append(Outgoing(orchestration_target(command.instance_id), EventMessage(start)))
 

@@ -55,7 +55,9 @@ class DurableTask:
         self._worker = Worker(
             self._ledger,
             {
-                TargetKind.ORCHESTRATION: Orchestrations(functions, names, self._ledger, clock),
+                TargetKind.ORCHESTRATION: Orchestrations(
+                    functions, names, self._ledger, clock, settings.default_version
+                ),
                 TargetKind.ACTIVITY: Activities(functions, names, clock),
                 TargetKind.ENTITY: Entities(
                     functions, names, self._ledger, clock, settings.max_entity_operation_batch_size
@@ -68,7 +70,7 @@ class DurableTask:
             },
             clock,
         )
-        self.hub = TaskHub(self._ledger, clock)
+        self.hub = TaskHub(self._ledger, clock, settings.default_version)
         self.management = ManagementApp(
             InstanceRoutes(self.hub, settings.hub_name, clock), EntityRoutes(self.hub, names), settings.hub_name
         )

@@ -17,7 +17,7 @@ from devhost.durable.answers import (
 from devhost.durable.clock import Clock
 from devhost.durable.crash import crash_points
 from devhost.durable.ending import Episode, Turn
-from devhost.durable.events import Event
+from devhost.durable.events import Event, ExecutionStarted, ExecutionTerminated
 from devhost.durable.intake import take_in
 from devhost.durable.ledger import Ledger
 from devhost.durable.missing import FunctionNames, is_missing, missing_function
@@ -35,18 +35,22 @@ from devhost.durable.records import (
 from devhost.durable.rewind import children_of, rewind
 from devhost.durable.store.contract import StoredOrchestration
 from devhost.durable.turn import Broken, close_episode, open_episode
-from devhost.durable.work import Abandoned, Done, Outcome, bodies, seqs
+from devhost.durable.versions import refusal
+from devhost.durable.work import Abandoned, Done, Held, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError
 
 
 class Orchestrations:
     """Runs one episode with everything that waits for an instance."""
 
-    def __init__(self, functions: DurableFunctions, names: FunctionNames, ledger: Ledger, clock: Clock) -> None:
+    def __init__(
+        self, functions: DurableFunctions, names: FunctionNames, ledger: Ledger, clock: Clock, version: str | None
+    ) -> None:
         self._functions = functions
         self._names = names
         self._ledger = ledger
         self._clock = clock
+        self._version = version
 
     def take(self, waiting: Sequence[Message]) -> Sequence[Message]:
         """Take everything, but for a rewind, which is a step of its own."""
@@ -61,6 +65,8 @@ class Orchestrations:
         intake = take_in(known.instance if known else None, bodies(messages, EventMessage))
         if intake.orchestration is None or not intake.events:
             return Done(Step(consumed), intake.refusals)
+        if (reason := self._refuse(intake.events)) is not None:
+            return Held(reason)
         past = () if known is None or intake.is_new else known.history
         episode = open_episode(intake.orchestration, past, intake.events, self._clock.now())
         answer = await self._ask(episode)
@@ -68,6 +74,13 @@ class Orchestrations:
             return answer
         turn = close_episode(episode, answer, self._names, self._clock.now(), uuid.uuid4().hex)
         return _turn_done(turn, consumed, intake.refusals, past, is_new=intake.is_new)
+
+    def _refuse(self, inbox: Sequence[Event]) -> str | None:
+        """Return why an instance waits that these events start; one that they end as well need not."""
+        if any(isinstance(event, ExecutionTerminated) for event in inbox):
+            return None
+        starts = (event for event in inbox if isinstance(event, ExecutionStarted) and event.parent is None)
+        return next((refusal(start.version, self._version) for start in starts), None)
 
     async def _rewind(self, known: StoredOrchestration | None, asked: Rewind, consumed: tuple[int, ...]) -> Done:
         if known is None or known.instance.status is not Status.FAILED:

@@ -39,6 +39,7 @@ class ExecutionStarted(Event):
     input: str | None
     parent: Parent | None = None
     generation: int | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

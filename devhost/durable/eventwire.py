@@ -68,7 +68,7 @@ _REASON = (Key("Reason", "reason"),)
 _STARTED = (
     Key("ParentInstance", "parent", write=_write_parent, read=_read_parent),
     Key("Name", "name"),
-    Key("Version"),
+    Key("Version", "version"),
     Key("Input", "input"),
     Key("Tags"),
     Key("Correlation"),

@@ -64,15 +64,21 @@ Outcome = Accepted | NotFound | WrongStatus
 class TaskHub:
     """The instances and entities of one app, as its clients see them."""
 
-    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock, default_version: str | None = None) -> None:
         self._ledger = ledger
+        self._default_version = default_version
         self._clock = clock
         self._gates = Gates()
 
-    async def start(self, name: str, instance_id: str | None, given: str | None) -> Accepted | WrongStatus:
-        """Begin an orchestration; an instance of that id that has ended is replaced, a live one refuses."""
+    async def start(
+        self, name: str, instance_id: str | None, given: str | None, version: str | None = None
+    ) -> Accepted | WrongStatus:
+        """Begin an orchestration; an instance of that id that has ended is replaced, a live one refuses.
+
+        `given` is JSON text. Without a version, it is of the one that host.json names.
+        """
         instance_id = instance_id or uuid.uuid4().hex
-        return await self._start(name, instance_id, given, execution_id=str(uuid.uuid4()))
+        return await self._start(name, instance_id, given, str(uuid.uuid4()), version=version)
 
     async def restart(self, instance_id: str, with_new_id: bool) -> Outcome:
         """Begin an instance of the same name and input, under a new id or, once it has ended, under its own."""
@@ -81,7 +87,7 @@ class TaskHub:
             return NotFound()
         old = stored.instance
         new_id = uuid.uuid4().hex if with_new_id else instance_id
-        return await self._start(old.name, new_id, old.input, execution_id=uuid.uuid4().hex, is_restart=True)
+        return await self._start(old.name, new_id, old.input, uuid.uuid4().hex, is_restart=True)
 
     async def raise_event(self, instance_id: str, name: str, given: str) -> Outcome:
         """Tell a live instance of an event; `given` is JSON text."""
@@ -167,7 +173,14 @@ class TaskHub:
         return await self._ledger.list_entities(prefix, first_id, limit)
 
     async def _start(
-        self, name: str, instance_id: str, given: str | None, execution_id: str, is_restart: bool = False
+        self,
+        name: str,
+        instance_id: str,
+        given: str | None,
+        execution_id: str,
+        *,
+        version: str | None = None,
+        is_restart: bool = False,
     ) -> Accepted | WrongStatus:
         async with self._gates.pass_through(instance_id):
             known = await self._ledger.orchestration(instance_id)
@@ -180,6 +193,7 @@ class TaskHub:
                 name=name,
                 input=given,
                 generation=0 if known is None or is_restart else 1,
+                version=version or self._default_version,
             )
             outgoing = Outgoing(orchestration_target(instance_id), EventMessage(start, execution_id))
             step = Step(orchestration=new_orchestration(start), history=History(is_new=True))

@@ -52,6 +52,7 @@ class CreateChild:
     name: str
     input: str
     instance_id: str
+    version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ class Replay:
     def _create_child(self, action: actions.CallChild) -> Promise:
         number = self._take_id()
         instance_id = action.instance_id or f"{self._execution_id}:{number}"
-        return self._ask(CreateChild(number, action.name, action.input, instance_id))
+        return self._ask(CreateChild(number, action.name, action.input, instance_id, action.version))
 
     def _check_child(self, action: actions.CallChild) -> None:
         if is_missing(self._names, "orchestrator", action.name):

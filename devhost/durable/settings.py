@@ -22,6 +22,7 @@ class DurableSettings:
     max_concurrent_orchestrators: int = _DEFAULT_CONCURRENCY
     max_concurrent_entities: int = _DEFAULT_CONCURRENCY
     max_entity_operation_batch_size: int = 5000
+    default_version: str | None = None
 
     @classmethod
     def from_host_json(cls, section: Mapping[str, object], environ: Mapping[str, str]) -> DurableSettings:
@@ -43,6 +44,7 @@ class DurableSettings:
             max_entity_operation_batch_size=_count(
                 section, "maxEntityOperationBatchSize", defaults.max_entity_operation_batch_size
             ),
+            default_version=_version(section.get("defaultVersion")),
         )
 
 
@@ -53,6 +55,12 @@ def _count(section: Mapping[str, object], key: str, default: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SettingError(f"host.json: extensions.durableTask.{key} is {value!r}; give a whole number from 1 up.")
     return value
+
+
+def _version(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise SettingError(f"host.json: extensions.durableTask.defaultVersion is {value!r}; give a text such as '1.0'.")
+    return value or None
 
 
 def _hub_name(value: object, environ: Mapping[str, str]) -> str:

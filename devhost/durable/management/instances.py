@@ -31,7 +31,7 @@ class Instances:
             given = recompact(request.body.decode()) if request.body else None
         except ValueError as error:
             return errors.invalid_json(error)
-        outcome = await self._hub.start(name, instance_id, given)
+        outcome = await self._hub.start(name, instance_id, given, request.parameter("version"))
         if isinstance(outcome, WrongStatus):
             return errors.already_exists(outcome)
         waited = await self._wait(request, outcome.instance_id)

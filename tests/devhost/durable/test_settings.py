@@ -18,9 +18,10 @@ def test_limits_and_hub_name_are_taken_from_host_json() -> None:
         "maxConcurrentOrchestratorFunctions": 2,
         "maxConcurrentEntityFunctions": 3,
         "maxEntityOperationBatchSize": 4,
+        "defaultVersion": "1.0",
         "storageProvider": {"type": "AzureStorage"},
     }
-    assert DurableSettings.from_host_json(section, {"PREFIX": "my"}) == DurableSettings("myhub", 1, 2, 3, 4)
+    assert DurableSettings.from_host_json(section, {"PREFIX": "my"}) == DurableSettings("myhub", 1, 2, 3, 4, "1.0")
 
 
 def test_without_settings_the_real_hosts_defaults_hold() -> None:
@@ -34,6 +35,12 @@ def test_a_limit_that_is_no_positive_whole_number_is_refused(value: object) -> N
     """The setting, the value, and what is accepted."""
     with pytest.raises(SettingError, match=r"maxConcurrentEntityFunctions is .*; give a whole number from 1 up"):
         DurableSettings.from_host_json({"maxConcurrentEntityFunctions": value}, {})
+
+
+def test_a_version_that_is_no_text_is_refused() -> None:
+    """JSON's 1.0 would be compared as another text than "1.0"."""
+    with pytest.raises(SettingError, match=r"defaultVersion is 1.5; give a text such as '1.0'"):
+        DurableSettings.from_host_json({"defaultVersion": 1.5}, {})
 
 
 @pytest.mark.parametrize("value", ["", "1hub", "a-b", "x" * 46, 5, "%MISSING%"])
