@@ -13,6 +13,7 @@ import uvicorn
 
 from devhost.errors import AddressError
 from devhost.http.asgi import ASGIApp
+from devhost.http.connection import HostConnection
 from devhost.http.loopback import is_loopback_name
 
 _BACKLOG = 2048
@@ -90,10 +91,17 @@ def rpc_host(host: str) -> str:
 class WebServer(uvicorn.Server):
     """uvicorn without its own signal handling, which would stop it before the durable engine has drained."""
 
-    def __init__(self, app: ASGIApp, *, verbose: bool, grace_seconds: float) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        verbose: bool,
+        grace_seconds: float,
+        connection: type[HostConnection] = HostConnection,
+    ) -> None:
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=connection,
             ws="none",
             lifespan="off",
             log_config=None,

@@ -25,6 +25,8 @@ _NOT_ACCEPTABLE = "Not Acceptable: Client must accept both application/json and 
 _BAD_STATE = "Invalid client state."
 _LEGACY_PATHS = ("/mcp/sse", "/mcp/message")
 _NO_LEGACY = "The local host has no legacy SSE transport. Use streamable HTTP: POST to /runtime/webhooks/mcp."
+# As the extension spells it: some clients look it up by case.
+_SESSION_HEADER = b"Mcp-Session-Id"
 _WRONG_VERB = {"GET": 405, "DELETE": 405, "PUT": 405, "OPTIONS": 405}
 _STREAM_HEADERS = (
     ("cache-control", "no-cache,no-store"),
@@ -119,6 +121,6 @@ async def _send_event(send: Send, message: bytes, state: str | None) -> None:
     headers = [(b"content-type", b"text/event-stream")]
     headers += [(name.encode(), value.encode()) for name, value in _STREAM_HEADERS]
     if state is not None:
-        headers.append((b"mcp-session-id", state.encode()))
+        headers.append((_SESSION_HEADER, state.encode()))
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"event: message\ndata: " + message + b"\n\n"})

@@ -58,6 +58,13 @@ BEHAVIOURS = {
     "devhost.one-host-per-folder": "A second process on the same folder is refused by one sentence and harms nothing "
     "(local-host.md, Storage).",
     "devhost.reset": "Reset deletes the durable state (local-host.md, Commands).",
+    "devhost.head-limits": "A request line over 8 KB is 414, headers over 32 KB are 431, a request that names no host "
+    "is 400, by HTTP/1.0 500, all empty (host contract 2.4, recorded).",
+    "devhost.slow-clients": "A client that does not finish the head of its request in 30 seconds gets 408 and is let "
+    "go (local-host.md, HTTP).",
+    "devhost.idle-connections": "Thousands of idle connections do not hold up a request (local-host.md, HTTP).",
+    "devhost.recordings": "What the real host was recorded to answer comes out the same, or stands with its reason on "
+    "the list in docs/local-host.md (local-host.md, How it is proved).",
     "devhost.documented": "Every command and option of the local host stands in docs/local-host.md (style.md, "
     "Documentation).",
 }

@@ -1,0 +1,118 @@
+"""`python -m tests.recorded.compare [NAME ...]`: what the local host does like the real one, label by label.
+
+Prints N of M for each recording and every difference that the list in docs/local-host.md does not know; exits with 1
+when there is one.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.recorded.exchanges import Exchange, paired, read_exchanges
+from tests.recorded.hosted import ALL, RECORDINGS, Recording, Seen, drive
+from tests.recorded.listed import Known, known_differences
+from tests.recorded.payloads import read_payloads, unmatched
+
+_CONTEXT = 80
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One recorded exchange or payload that did not come out the same."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """How one recording came out."""
+
+    recording: Recording
+    total: int
+    differences: tuple[Difference, ...]
+
+    def unknown(self, known: Sequence[Known]) -> list[Difference]:
+        """Return the differences that the list does not name."""
+        return [
+            difference
+            for difference in self.differences
+            if not any(entry.names(self.recording.name, difference.label) for entry in known)
+        ]
+
+    def stale(self, known: Sequence[Known]) -> list[Known]:
+        """Return the entries of the list that nothing bears out any more."""
+        mine = [entry for entry in known if entry.run == self.recording.name and not entry.sometimes]
+        labels = [difference.label for difference in self.differences]
+        return [entry for entry in mine if not any(entry.names(self.recording.name, label) for label in labels)]
+
+    def __str__(self) -> str:
+        same = self.total - len(self.differences)
+        return f"{self.recording.name}: {same} of {self.total} exchanges and payloads as recorded"
+
+
+def compare(recording: Recording, folder: Path) -> Report:
+    """Run the recording's app in the folder and return how it compares."""
+    seen = drive(recording, folder)
+    exchanges = list(_exchange_pairs(recording, seen))
+    recorded = read_payloads(RECORDINGS / recording.payloads)
+    missing = unmatched(recorded, read_payloads(seen.payloads))
+    differences = [_difference(theirs, ours) for theirs, ours in exchanges if theirs != ours]
+    differences += [Difference(f"payload {payload.label}", payload.content) for payload in missing]
+    return Report(recording, len(exchanges) + len(recorded), tuple(differences))
+
+
+def _exchange_pairs(recording: Recording, seen: Seen) -> Iterator[tuple[Exchange, Exchange | None]]:
+    if recording.exchanges is None:
+        return
+    recorded = [exchange for exchange in read_exchanges(RECORDINGS / recording.exchanges) if exchange.run == "main"]
+    yield from paired(recorded, read_exchanges(seen.exchanges))
+
+
+def _difference(theirs: Exchange, ours: Exchange | None) -> Difference:
+    if ours is None:
+        return Difference(theirs.label, "no such exchange")
+    parts = ("status", "headers", "body")
+    found = [(part, str(getattr(theirs, part)), str(getattr(ours, part))) for part in parts]
+    return Difference(theirs.label, "\n".join(_shown(*each) for each in found if each[1] != each[2]))
+
+
+def _shown(part: str, theirs: str, ours: str) -> str:
+    """Return the first place where the two texts part, with some of what stands around it."""
+    pairs = enumerate(zip(theirs, ours, strict=False))
+    place = next((index for index, (one, other) in pairs if one != other), min(len(theirs), len(ours)))
+    around = slice(max(0, place - _CONTEXT), place + _CONTEXT)
+    return f"  {part}: recorded ...{theirs[around]}\n  {part}: here     ...{ours[around]}"
+
+
+def main(names: Sequence[str]) -> int:
+    """Compare the named recordings, or all of them."""
+    if not RECORDINGS.is_dir():
+        print(f"There are no recordings at {RECORDINGS}.")
+        return 1
+    known = known_differences()
+    unknown = 0
+    for recording in ALL:
+        if not names or recording.name in names:
+            with tempfile.TemporaryDirectory() as folder:
+                report = compare(recording, Path(folder))
+            unknown += _print(report, known)
+    return 1 if unknown else 0
+
+
+def _print(report: Report, known: Sequence[Known]) -> int:
+    unknown, stale = report.unknown(known), report.stale(known)
+    print(f"{report}; {len(report.differences) - len(unknown)} differ as docs/local-host.md says")
+    for difference in unknown:
+        print(f"\n{difference.label}\n{difference.text[:1000]}")
+    for entry in stale:
+        print(f"\n{entry.label}: listed in docs/local-host.md, but it does not differ")
+    return len(unknown) + len(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
