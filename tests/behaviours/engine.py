@@ -41,6 +41,8 @@ BEHAVIOURS = {
     "3.7).",
     "engine.random-programs": "Programs made at random end as they must, plain and with the engine killed at random "
     "commits, each side effect recorded once (local-host.md, how it is proved).",
+    "engine.random-kills": "A process killed at random, again and again, loses nothing, doubles nothing and goes on "
+    "within 2 s (local-host.md, how it is proved).",
     "engine.versions": "An instance started with a version newer than the host's stays Pending and the log says why; "
     "older ones run, and tell their code (host contract 4.3.1, 6.2).",
     "engine.management-api": "The management API answers with the recorded statuses, headers and bodies (host contract "

@@ -41,7 +41,7 @@ class ObservedStore:
         done.add_done_callback(lambda _: self._changed.set())
         return done
 
-    async def until(self, is_true: Callable[[], Awaitable[bool]]) -> None:
+    async def until(self, is_true: Callable[[], Awaitable[bool]], guard_seconds: float = GUARD_SECONDS) -> None:
         """Return once it is true, asked again after each commit; fail after the guard's time."""
 
         async def watch() -> None:
@@ -50,11 +50,11 @@ class ObservedStore:
                 await self._changed.wait()
                 self._changed.clear()
 
-        await asyncio.wait_for(watch(), GUARD_SECONDS)
+        await asyncio.wait_for(watch(), guard_seconds)
 
-    async def until_ended(self, instance_id: str) -> Orchestration:
+    async def until_ended(self, instance_id: str, guard_seconds: float = GUARD_SECONDS) -> Orchestration:
         """Return the instance once it has ended."""
-        await self.until(lambda: self._has_ended(instance_id))
+        await self.until(lambda: self._has_ended(instance_id), guard_seconds)
         stored = await self._inner.orchestration(instance_id)
         assert stored is not None
         return stored.instance

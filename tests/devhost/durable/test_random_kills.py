@@ -1,0 +1,96 @@
+"""A real process killed at random moments, round after round (local-host.md, how it is proved).
+
+`DURABLE_KILLS=200` kills so often; without it twenty times.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from devhost.durable.events import Event, TimerFired
+from devhost.durable.records import EntityId
+from devhost.durable.store.reader import reader_beside
+from tests.devhost.durable.long_program import STEPS
+
+_ROOT = Path(__file__).parents[3]
+_KILLS = int(os.environ.get("DURABLE_KILLS", "20"))
+_GUARD_SECONDS = 60.0
+_LONGEST_LIFE_SECONDS = 0.25
+
+
+@pytest.mark.behaviour("engine.random-kills")
+@pytest.mark.slow
+@pytest.mark.timeout(30 * _KILLS)
+async def test_a_process_killed_at_random_loses_nothing_doubles_nothing_and_goes_on_at_once(tmp_path: Path) -> None:
+    """As many orchestrations as it takes: each is killed on until it ends, within 2 s of work after each start."""
+    kills, number, chance = 0, 0, random.Random()
+    while kills < _KILLS:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        here, number = 0, number + 1
+        life: float | None = chance.uniform(0, _LONGEST_LIFE_SECONDS)
+        while (ended := _run(folder, life, is_first=here == 0)) is None:
+            here += 1
+            # An orchestration that is killed for ever never ends.
+            life = chance.uniform(0, _LONGEST_LIFE_SECONDS) if here < 25 else None
+        kills += here
+        assert ended == str(sum(range(STEPS)))
+        await _check(folder, here)
+
+
+def _run(folder: Path, life: float | None, is_first: bool) -> str | None:
+    """Run the program, and kill it so many seconds after it opened the folder; return its output, if it came to it."""
+    command = [sys.executable, "-W", "ignore", "-m", "tests.devhost.durable.long_program", str(folder)]
+    with subprocess.Popen(
+        [*command, *(["start"] if is_first else [])],
+        cwd=_ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "open\n", process.stderr.read()
+        killer = threading.Timer(_GUARD_SECONDS if life is None else life, process.kill)
+        killer.start()
+        told = process.stdout.read()
+        process.wait(_GUARD_SECONDS)
+        killer.cancel()
+    went_on = re.search(r"goes on ([\d.]+)", told)
+    assert went_on is None or float(went_on[1]) < 2
+    ended = re.search(r"ended (.*)", told)
+    return ended[1] if ended else None
+
+
+async def _check(folder: Path, kills: int) -> None:
+    """Each request and its end once in the history, the entity exact, an activity at most once more per kill."""
+    reader = reader_beside(folder)
+    reader.open()
+    stored = await reader.orchestration("l")
+    entity = await reader.entity(EntityId("tally", "t"))
+    await reader.close()
+    assert stored is not None
+    assert entity is not None
+    assert entity.state == str(STEPS)
+    _check_history(stored.history)
+    effects = Counter((folder / "effects.txt").read_text().splitlines())
+    assert set(effects) == {str(number) for number in range(STEPS)}
+    assert sum(effects.values()) <= STEPS + kills
+
+
+def _check_history(history: tuple[Event, ...]) -> None:
+    requests = Counter(event.event_id for event in history if event.event_id >= 0)
+    ends = Counter(getattr(event, "task_id", None) for event in history)
+    fired = Counter(event.timer_id for event in history if isinstance(event, TimerFired))
+    del ends[None]
+    assert {*requests.values(), *ends.values(), *fired.values()} == {1}
+    assert len(ends) + len(fired) == 3 * STEPS
