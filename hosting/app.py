@@ -12,6 +12,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
+from hosting.capacity import Capacity
 from hosting.entity import AgentEntity
 from hosting.errors import ConfigurationError
 from hosting.functions.classic import adapt_classic_handler
@@ -101,8 +102,9 @@ class AgentFunctionApp(df.DFApp):
             http=self._http_by_default if enable_http_endpoint is None else enable_http_endpoint,
             mcp=self._mcp_by_default if enable_mcp_tool_trigger is None else enable_mcp_tool_trigger,
         )
-        turns = Turns(AgentRunner(agent, planned.name, self._loop), self._log, self._settings, time.time)
-        register_entity(self, planned.name, AgentEntity(planned.name, turns, self._log, time.time))
+        capacity = Capacity(planned.name, self._settings.state_limit_bytes)
+        turns = Turns(AgentRunner(agent, planned.name, self._loop), self._log, self._settings, time.time, capacity)
+        register_entity(self, planned.name, AgentEntity(planned.name, turns, self._log, time.time, capacity))
         if planned.http:
             register_agent(self, planned, self._runs, self._settings)
         if planned.mcp:

@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
-from hosting.errors import HostingError, RunFailedError
-from hosting.events import Cancelled, Completed, Failed, Terminal, TimedOut
+from hosting.errors import (
+    AnswerTooLargeError,
+    HostingError,
+    RunCancelledError,
+    RunFailedError,
+    RunTimedOutError,
+    ThreadFullError,
+    UnreadableStateError,
+)
+from hosting.events import Cancelled, Completed, Ending, Failed, Terminal, TimedOut
 from hosting.times import iso
 from state.codec import entry_value
 from state.contents import ErrorContent
 from state.convert import failure_entry
-from state.models import ResponseEntry
+from state.models import Entry, ResponseEntry
 
 _ENDINGS: dict[str, type[Failed | TimedOut | Cancelled]] = {
     "failed": Failed,
     "timed_out": TimedOut,
     "cancelled": Cancelled,
 }
+_STATUSES = {RunTimedOutError.code: "timed_out", RunCancelledError.code: "cancelled"}
 
 
-def failed(run_id: str, at: float, error: HostingError) -> Failed:
-    """Return the record of a run that failed for the reason of `error` (one of `errors.RUN_ERRORS`)."""
-    entry = failure_entry(run_id=run_id, created_at=iso(at), status="failed", code=error.code, message=error.detail)
-    return Failed(at=at, code=error.code, detail=error.detail, entry=entry_value(entry))
+# Runs that were refused on account of the document itself: it stays as it is.
+_WITHOUT_PLACE = frozenset({ThreadFullError.code, UnreadableStateError.code})
 
 
-def timed_out(run_id: str, at: float, error: HostingError) -> TimedOut:
-    """Return the record of a run that passed its time limit."""
-    entry = failure_entry(run_id=run_id, created_at=iso(at), status="timed_out", code=error.code, message=error.detail)
-    return TimedOut(at=at, detail=error.detail, entry=entry_value(entry))
+def has_place(terminal: Terminal) -> bool:
+    """Tell whether the conversation has a place for a run that ended so."""
+    return not (isinstance(terminal, Ending) and terminal.code in _WITHOUT_PLACE)
+
+
+def kept_entry(run_id: str, terminal: Terminal) -> Entry:
+    """Return what the conversation keeps of a run: its response, or an error in the place of one that is too large."""
+    if not isinstance(terminal, Completed) or terminal.kept:
+        return terminal.response
+    message = f"The answer is larger than a conversation may be. It is in the log of run {run_id} only."
+    code = AnswerTooLargeError.code
+    return failure_entry(run_id=run_id, created_at=iso(terminal.at), status="failed", code=code, message=message)
+
+
+def ended(run_id: str, at: float, error: HostingError) -> Ending:
+    """Return the record of a run without an answer, for the reason of `error` (one of `errors.RUN_ERRORS`)."""
+    status = _STATUSES.get(error.code, "failed")
+    entry = failure_entry(run_id=run_id, created_at=iso(at), status=status, code=error.code, message=error.detail)
+    return _ENDINGS[status](at=at, code=error.code, detail=error.detail, entry=entry_value(entry)).remembering(entry)
+
+
+def cancelled(run_id: str, at: float) -> Ending:
+    """Return the record of a run that somebody cancelled before an attempt held it, or after the attempt was lost."""
+    return ended(run_id, at, RunCancelledError("The run was cancelled."))
 
 
 def recorded(entry: ResponseEntry, at: float, message_count: int) -> Terminal:

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hosting.endings import failed
+from hosting.capacity import Capacity
+from hosting.endings import ended, has_place, kept_entry
 from hosting.entity_batch import Done, Operation, Refused, parse_batch, write_answer
 from hosting.errors import (
     HostingError,
@@ -34,14 +35,10 @@ from hosting.threads import ThreadCache
 from hosting.times import iso
 from hosting.turn import Turns
 from state.codec import write
-from state.conversation import (
-    append_turn,
-    applied,
-    with_session_state,
-)
+from state.conversation import append_turn, applied, with_session_state
 from state.convert import request_entry
 from state.errors import UnreadableStateError as UnreadableDocumentError
-from state.models import Conversation, ResponseEntry
+from state.models import Conversation, RequestEntry, ResponseEntry, entry_text
 
 logger = logging.getLogger(__name__)
 
@@ -58,11 +55,12 @@ class Thread:
 class AgentEntity:
     """The operations of the entity `dafx-<agent>`."""
 
-    def __init__(self, agent: str, turns: Turns, log: RunLog, clock: Clock) -> None:
+    def __init__(self, agent: str, turns: Turns, log: RunLog, clock: Clock, capacity: Capacity) -> None:
         self._agent = agent
         self._turns = turns
         self._log = log
         self._clock = clock
+        self._capacity = capacity
         self._threads = ThreadCache()
         self._operations: dict[str, Callable[[Thread, Operation], Awaitable[tuple[Thread, Done | Refused]]]] = {
             "run": self._run
@@ -107,13 +105,19 @@ class AgentEntity:
             return thread, Done()
         if isinstance(thread.conversation, UnreadableDocumentError):
             error = UnreadableStateError(f"The stored conversation cannot be read: {thread.conversation}")
-            return thread, _result(
-                operation, await self._turns.end(record, failed(record.run_id, self._clock(), error))
-            )
+            return thread, _result(operation, await self._turns.end(record, ended(record.run_id, self._clock(), error)))
         if applied(thread.conversation, record.run_id):
             return thread, _result(operation, await self._turns.repair(record, thread.conversation))
-        record = await self._turns.finish(record, thread.conversation)
+        record = await self._finish(thread, thread.conversation, record)
         return self._apply(thread, thread.conversation, record), _result(operation, record)
+
+    async def _finish(self, thread: Thread, conversation: Conversation, record: RunRecord) -> RunRecord:
+        """Return the record once it is terminal: a run whose request has no room fails without its agent."""
+        request = entry_text(_request_entry(record.accepted))
+        full = self._capacity.refusal(thread.key, thread.text, request) if record.terminal is None else None
+        if full is not None:
+            return await self._turns.end(record, ended(record.run_id, self._clock(), full))
+        return await self._turns.finish(record, conversation)
 
     async def _ordered(self, thread: Thread, operation: Operation) -> RunRecord | None:
         """Return the run that an operation asks for: one with a log, or a carried request, whose log is opened here."""
@@ -141,12 +145,16 @@ class AgentEntity:
 
     def _apply(self, thread: Thread, conversation: Conversation, record: RunRecord) -> Thread:
         terminal = record.terminal
-        if terminal is None or not isinstance(terminal.response, ResponseEntry):
+        if terminal is None or not has_place(terminal):
             return thread
-        grown = append_turn(conversation, _request_entry(record.accepted), terminal.response)
-        if isinstance(terminal, Completed):
+        response = kept_entry(record.run_id, terminal)
+        if not isinstance(response, ResponseEntry):
+            return thread
+        grown = append_turn(conversation, _request_entry(record.accepted), response)
+        if isinstance(terminal, Completed) and terminal.kept:
             grown = with_session_state(grown, terminal.session)
         text = write(grown)
+        self._capacity.tell(thread.key, text)
         self._threads.keep(thread.key, text, grown)
         return Thread(thread.key, text, grown)
 
@@ -158,7 +166,7 @@ def _carried_request(order: Mapping[str, Any]) -> RunRequest:
     return RunRequest(message=check_message(order.get("message")), orchestration_id=orchestration_id)
 
 
-def _request_entry(accepted: Accepted) -> Any:
+def _request_entry(accepted: Accepted) -> RequestEntry:
     from agent_framework import Message
 
     return request_entry(

@@ -90,11 +90,15 @@ class _Ended(_Record):
 
 
 class Completed(_Ended):
-    """The agent answered; `session` is the framework session's state."""
+    """The agent answered; `session` is the framework session's state.
+
+    Not `kept`: the answer is too large for the conversation, which holds an error in its place.
+    """
 
     kind: Literal["completed"] = "completed"
     session: dict[str, Any] | None = None
     message_count: int
+    kept: bool = True
 
 
 class Failed(_Ended):

@@ -97,6 +97,7 @@ def completed_fields(record: RunRecord, terminal: Completed) -> dict[str, Any]:
         **ids(record),
         "message_count": terminal.message_count,
         "usage": {name: usage[stored] for stored, name in _USAGE.items() if stored in usage},
+        **({} if terminal.kept else {"kept": False}),
     }
 
 

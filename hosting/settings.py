@@ -54,6 +54,13 @@ class Settings(BaseModel):
     max_body_bytes: int = Field(
         1_048_576, alias="AGENT_MAX_BODY_BYTES", ge=1024, le=100_000_000, description="The largest request body."
     )
+    state_limit_bytes: int = Field(
+        524_288,
+        alias="AGENT_STATE_LIMIT_BYTES",
+        ge=4096,
+        le=1_000_000_000,
+        description="How large a stored conversation may become before its next run is refused.",
+    )
     tool_threads: int = Field(
         32, alias="AGENT_TOOL_THREADS", ge=1, le=1024, description="Threads that run synchronous tools."
     )

@@ -12,8 +12,9 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from hosting.endings import failed, recorded, timed_out
-from hosting.errors import RunCrashedError, RunLogUnavailableError, RunTimedOutError, UnstorableAnswerError
+from hosting.capacity import Capacity
+from hosting.endings import cancelled, ended, recorded
+from hosting.errors import RunCrashedError, RunLogUnavailableError, ThreadDeletedError, UnstorableAnswerError
 from hosting.events import Claim, Completed, Restarted, Started, Terminal, encode
 from hosting.identity import new_id
 from hosting.ports import Clock
@@ -21,6 +22,7 @@ from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
 from hosting.settings import Settings
+from hosting.stop import Stop
 from hosting.times import iso
 from state.codec import entry_value
 from state.conversation import message_count, response_of, session_state
@@ -46,27 +48,34 @@ class Turns:
         log: RunLog,
         settings: Settings,
         clock: Clock,
+        capacity: Capacity,
+        *,
         log_retry_seconds: Sequence[float] = LOG_RETRY_SECONDS,
     ) -> None:
         self._runner = runner
         self._log = log
         self._settings = settings
         self._clock = clock
+        self._capacity = capacity
         self._log_retry_seconds = log_retry_seconds
 
     async def finish(self, record: RunRecord, conversation: Conversation) -> RunRecord:
         """Return the record once it is terminal: adopted, given up after too many attempts, or by running the agent."""
         while record.terminal is None:
+            if record.cancel_requested:
+                return await self.end(record, cancelled(record.run_id, self._clock()))
             if record.attempts >= MOST_ATTEMPTS:
                 error = RunCrashedError(f"The run ended its process {record.attempts} times and is not tried again.")
-                return await self.end(record, failed(record.run_id, self._clock(), error))
+                return await self.end(record, ended(record.run_id, self._clock(), error))
             claim = self._claim(record)
             claimed = await self._log.append(record, claim)
             if claimed is None:
                 record = await self._reread(record)
                 continue
+            stop = Stop()
+            self._log.executing(record.run_id, stop.request)
             try:
-                outcome = await self._attempt(claimed, conversation)
+                outcome = await self._attempt(claimed, conversation, stop)
                 return await self.end(claimed, self._terminal(claimed, outcome, conversation), claim.token)
             finally:
                 self._log.release(record.run_id)
@@ -78,29 +87,38 @@ class Turns:
         deadline = now + self._settings.run_timeout_seconds
         return kind(at=now, attempt=record.attempts + 1, token=new_id(), deadline=deadline)
 
-    async def _attempt(self, record: RunRecord, conversation: Conversation) -> Outcome:
+    async def _attempt(self, record: RunRecord, conversation: Conversation, stop: Stop) -> Outcome:
         attempt = Attempt(
             run_id=record.run_id,
             thread_id=record.accepted.thread_id,
             request=record.accepted.request,
             history=history_messages(conversation),
             session=session_state(conversation),
+            stop=stop,
         )
         return await self._runner.run(attempt, self._settings.run_timeout_seconds)
 
     def _terminal(self, record: RunRecord, outcome: Outcome, conversation: Conversation) -> Terminal:
         now, run_id = self._clock(), record.run_id
         if isinstance(outcome, Broke):
-            ending = timed_out if isinstance(outcome.error, RunTimedOutError) else failed
-            return ending(run_id, now, outcome.error)
+            return ended(run_id, now, outcome.error)
         try:
-            return _completed(run_id, now, outcome, conversation)
+            return self._completed(run_id, now, outcome, conversation)
         except Exception:
             logger.exception("The answer of run %s cannot be stored.", run_id)
             error = UnstorableAnswerError(
                 f"The agent's answer cannot be kept; the cause is in the log under run {run_id}."
             )
-            return failed(run_id, now, error)
+            return ended(run_id, now, error)
+
+    def _completed(self, run_id: str, at: float, answered: Answered, conversation: Conversation) -> Completed:
+        """Return the record of an answer; raises whatever says that no store can hold it, before one is asked to."""
+        entry = response_entry(run_id=run_id, created_at=iso(at), response=answered.response)
+        count = message_count(conversation) + 1 + len(entry.messages)
+        completed = Completed(at=at, entry=entry_value(entry), session=answered.session, message_count=count)
+        if not self._capacity.keeps(run_id, len(encode(completed))):
+            completed = completed.model_copy(update={"kept": False, "message_count": count + 1 - len(entry.messages)})
+        return completed.remembering(entry)
 
     async def end(self, record: RunRecord, terminal: Terminal, token: str | None = None) -> RunRecord:
         """Append the terminal record, or return the one that was first.
@@ -126,7 +144,10 @@ class Turns:
         return record
 
     async def _reread(self, record: RunRecord) -> RunRecord:
-        newest = await self._log.read(record.run_id)
+        try:
+            newest = await self._log.read(record.run_id)
+        except ThreadDeletedError:
+            newest = None
         if newest is None:
             raise StaleAttemptError(f"The log of run {record.run_id} is gone.")
         return newest
@@ -137,12 +158,3 @@ class Turns:
         if record.terminal is not None or entry is None:
             return record
         return await self.end(record, recorded(entry, self._clock(), message_count(conversation)))
-
-
-def _completed(run_id: str, at: float, answered: Answered, conversation: Conversation) -> Completed:
-    """Return the record of an answer; raises whatever says that no store can hold it, before one is asked to."""
-    entry = response_entry(run_id=run_id, created_at=iso(at), response=answered.response)
-    count = message_count(conversation) + 1 + len(entry.messages)
-    completed = Completed(at=at, entry=entry_value(entry), session=answered.session, message_count=count)
-    encode(completed)
-    return completed

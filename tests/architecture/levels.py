@@ -16,6 +16,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "negotiation",
         "requests",
         "replies",
+        "capacity",
         "endings",
         "entity_batch",
         "history",

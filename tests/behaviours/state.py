@@ -37,6 +37,13 @@ BEHAVIOURS = {
     "(state.md, first paragraph).",
     "state.given-contents-checked": "A content given by a caller is refused by its index, its field and what to do "
     "(http-api.md 2).",
+    "state.warns-from-half": "From half of the limit on, each turn writes ids and bytes, and no text, into the log "
+    "(state.md rule 8).",
+    "state.full-thread-keeps-its-answer": "The turn that passes the limit is answered and kept (state.md rule 8).",
+    "state.full-thread-refuses": "A request for which the conversation has no room fails as thread_full before its "
+    "agent runs, and the conversation stays as it is (state.md rule 8).",
+    "state.too-large-answer": "An answer larger than a conversation may be is told from its run's log, and leaves an "
+    "error in its place (state.md rule 8).",
     "state.page": "docs/state.md shows a document that we write, and what it says is printed is printed.",
     "state.tells": "`python -m state` tells version, counts, unknowns and what was said; its exit status tells whether "
     "the document is readable.",

@@ -8,12 +8,13 @@ from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
 
+from hosting.capacity import Capacity
 from hosting.entity import AgentEntity
 from hosting.errors import RunLogUnavailableError
 from hosting.events import Accepted, Event, RunRequest, Terminal
 from hosting.identity import new_id
 from hosting.loop import AgentLoop
-from hosting.ports import Found, Opened
+from hosting.ports import Erased, Opening
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.memory import MemoryStore
@@ -42,15 +43,15 @@ class ArmedStore(MemoryStore):
         super().__init__()
         self.is_down = False
 
-    async def open(self, accepted: Accepted, receipt: str | None = None) -> Opened | Found:
+    async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         self._refuse_when_down()
-        return await super().open(accepted, receipt)
+        return await super().open(accepted, receipt, most_open)
 
     async def append(self, run_id: str, event: Event, after: int) -> bool:
         self._refuse_when_down()
         return await super().append(run_id, event, after)
 
-    async def read(self, run_id: str) -> RunRecord | None:
+    async def read(self, run_id: str) -> RunRecord | Erased | None:
         self._refuse_when_down()
         return await super().read(run_id)
 
@@ -103,8 +104,9 @@ class Bench:
         """Begin a new process: what was only known in memory is gone."""
         self.log = RunLog(self.store)
         runner = AgentRunner(self.agent, "Joker", self.loop)
-        turns = Turns(runner, self.log, self.settings, self.clock, log_retry_seconds=())
-        self.entity = AgentEntity("Joker", turns, self.log, self.clock)
+        capacity = Capacity("Joker", self.settings.state_limit_bytes)
+        turns = Turns(runner, self.log, self.settings, self.clock, capacity, log_retry_seconds=())
+        self.entity = AgentEntity("Joker", turns, self.log, self.clock, capacity)
 
     async def open(self, message: str = "hi", run_id: str | None = None) -> str:
         """Open the log of a run on this thread and return its id."""
