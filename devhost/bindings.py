@@ -48,13 +48,46 @@ class McpToolTrigger:
 
 
 @dataclass(frozen=True)
+class McpResourceTrigger:
+    """An MCP resource; `uri` may have places such as `{id}` (host contract 5.7)."""
+
+    uri: str
+    resource_name: str
+    properties: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class McpPromptTrigger:
+    """An MCP prompt; `properties` is the binding's whole JSON object (host contract 5.7)."""
+
+    prompt_name: str
+    properties: Mapping[str, object]
+
+
+@dataclass(frozen=True)
 class OtherTrigger:
     """A trigger that this host does not run."""
 
     type: str
 
 
-Trigger = HttpTrigger | DurableTrigger | McpToolTrigger | OtherTrigger
+McpTrigger = McpToolTrigger | McpResourceTrigger | McpPromptTrigger
+Trigger = HttpTrigger | DurableTrigger | McpTrigger | OtherTrigger
+
+
+def public_name(trigger: Trigger) -> tuple[str, str] | None:
+    """Return the kind and the name by which callers know the function; it belongs to one function (1.2, 5.4)."""
+    match trigger:
+        case DurableTrigger(kind, durable_name):
+            return kind, durable_name
+        case McpToolTrigger(tool_name):
+            return "MCP tool", tool_name
+        case McpResourceTrigger(uri):
+            return "MCP resource", uri
+        case McpPromptTrigger(prompt_name):
+            return "MCP prompt", prompt_name
+        case _:
+            return None
 
 
 def parse_bindings(function_name: str, raw_bindings: Sequence[str]) -> tuple[Binding, ...]:
@@ -104,10 +137,26 @@ def _mcp_tool(function_name: str, properties: Mapping[str, object]) -> Trigger:
     return McpToolTrigger(str(properties.get("toolName") or function_name), properties)
 
 
+def _mcp_resource(function_name: str, properties: Mapping[str, object]) -> Trigger:
+    if not properties.get("uri"):
+        raise FunctionLoadError(function_name, "its resource has no uri.")
+    return McpResourceTrigger(
+        uri=str(properties["uri"]),
+        resource_name=str(properties.get("resourceName") or function_name),
+        properties=properties,
+    )
+
+
+def _mcp_prompt(function_name: str, properties: Mapping[str, object]) -> Trigger:
+    return McpPromptTrigger(str(properties.get("promptName") or function_name), properties)
+
+
 _TRIGGERS: Mapping[str, Callable[[str, Mapping[str, object]], Trigger]] = {
     "httptrigger": _http,
     "orchestrationtrigger": _durable("orchestrator", "orchestration"),
     "activitytrigger": _durable("activity", "activity"),
     "entitytrigger": _durable("entity", "entityName"),
     "mcptooltrigger": _mcp_tool,
+    "mcpresourcetrigger": _mcp_resource,
+    "mcpprompttrigger": _mcp_prompt,
 }

@@ -82,8 +82,8 @@ class Host:
 
     def _make_app(self) -> ASGIApp:
         app, settings = self._app, self._app.settings
-        mcp = McpEndpoint(McpServer(settings.mcp, app.tools, self._invoker), settings.body_limit_bytes)
-        webhooks = {"mcp": self._guarded(mcp)} if app.tools else {}
+        mcp = McpEndpoint(McpServer(settings.mcp, app.mcp, self._invoker), settings.body_limit_bytes)
+        webhooks = {"mcp": self._guarded(mcp)} if app.mcp else {}
         rpc = self._guarded(self._engine.management) if self._engine else None
         if rpc is not None:
             webhooks["durabletask"] = rpc

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from devhost.http.routes import RouteTable, build_routes
 from devhost.index import FunctionIndex, build_index
 from devhost.loader import load_declared_functions
-from devhost.mcp.tools import Tool, find_tools
+from devhost.mcp.catalog import Catalog, find_catalog
 from devhost.settings import HostSettings
 
 
@@ -19,11 +19,11 @@ class HostedApp:
     settings: HostSettings
     index: FunctionIndex
     routes: RouteTable
-    tools: Mapping[str, Tool]
+    mcp: Catalog
 
 
 def load_hosted_app(settings: HostSettings, environ: Mapping[str, str]) -> HostedApp:
     """Import the app of the settings' folder and return it; raise `HostError` with what to mend."""
     declared = load_declared_functions(settings.folder, settings.script)
     index = build_index(declared, settings, environ)
-    return HostedApp(settings, index, build_routes(index, settings.route_prefix), find_tools(index))
+    return HostedApp(settings, index, build_routes(index, settings.route_prefix), find_catalog(index))

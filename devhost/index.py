@@ -14,12 +14,12 @@ from devhost.bindings import (
     Binding,
     DurableTrigger,
     HttpTrigger,
-    McpToolTrigger,
     OtherTrigger,
     Trigger,
     is_trigger,
     parse_bindings,
     parse_trigger,
+    public_name,
 )
 from devhost.converters import has_implicit_output
 from devhost.errors import FunctionLoadError
@@ -71,10 +71,6 @@ class FunctionIndex:
             isinstance(function.trigger, DurableTrigger) or function.client_parameters for function in self.running()
         )
 
-    def uses_mcp(self) -> bool:
-        """Tell whether any function is an MCP tool."""
-        return any(isinstance(function.trigger, McpToolTrigger) for function in self.running())
-
 
 def build_index(
     declared: Iterable[DeclaredFunction], settings: HostSettings, environ: Mapping[str, str]
@@ -83,29 +79,27 @@ def build_index(
     functions = sorted(
         (_index_function(function, settings, environ) for function in declared), key=lambda entry: entry.name.upper()
     )
-    _refuse_same_names((function.name, function.name) for function in functions)
-    for kind in ("orchestrator", "activity", "entity"):
-        _refuse_same_names(
-            (function.trigger.durable_name, function.name)
-            for function in functions
-            if isinstance(function.trigger, DurableTrigger) and function.trigger.kind == kind
-        )
-    _refuse_same_names(
-        (function.trigger.tool_name, function.name)
-        for function in functions
-        if isinstance(function.trigger, McpToolTrigger)
-    )
+    _refuse_same_names(functions)
     return FunctionIndex(tuple(functions))
 
 
-def _refuse_same_names(names: Iterable[tuple[str, str]]) -> None:
+def _refuse_same_names(functions: Iterable[Function]) -> None:
     """Refuse two functions under one name: names are compared without case (1.2)."""
-    seen: dict[str, tuple[str, str]] = {}
-    for public_name, function_name in names:
-        other = seen.setdefault(public_name.upper(), (public_name, function_name))
-        if other != (public_name, function_name):
-            reason = f"its name '{public_name}' meets '{other[0]}' of the function '{other[1]}'. Rename one."
-            raise FunctionLoadError(function_name, reason)
+    seen: dict[tuple[str, str], tuple[str, str]] = {}
+    for function in functions:
+        for kind, name in _names(function):
+            taken, by = seen.setdefault((kind, name.upper()), (name, function.name))
+            if by != function.name:
+                raise FunctionLoadError(
+                    function.name, f"its name '{name}' meets '{taken}' of the function '{by}'. Rename one."
+                )
+
+
+def _names(function: Function) -> Iterable[tuple[str, str]]:
+    yield "function", function.name
+    known_as = public_name(function.trigger)
+    if known_as is not None:
+        yield known_as
 
 
 def _index_function(declared: DeclaredFunction, settings: HostSettings, environ: Mapping[str, str]) -> Function:

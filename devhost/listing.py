@@ -10,6 +10,7 @@ from devhost.hosted_app import HostedApp
 from devhost.http.app import WEBHOOKS
 from devhost.http.display import displayed_route
 from devhost.index import Function
+from devhost.mcp.catalog import Catalog
 
 _PARAMETER = re.compile(r"\{\*{0,2}([^=?{}]+)(?:=[^{}?]*)?\??\}")
 
@@ -34,14 +35,23 @@ def _describe(app: HostedApp, function: Function, origin: str) -> str:
 
 def describe_doors(app: HostedApp, origin: str) -> Iterable[str]:
     """Return the lines that name the MCP endpoint and the first request to try, where the app has any."""
-    if app.tools:
-        names = ", ".join(tool.name for tool in app.tools.values())
+    if app.mcp:
         yield ""
-        yield f"MCP: {origin}{WEBHOOKS}/mcp (tools: {names})"
+        yield f"MCP: {origin}{WEBHOOKS}/mcp ({_offers(app.mcp)})"
     request = _first_request(app, origin)
     if request:
         yield ""
         yield f"Try: {request}"
+
+
+def _offers(catalog: Catalog) -> str:
+    """Return what there is of each kind, by name."""
+    kinds = {
+        "tools": [tool.name for tool in catalog.tools.values()],
+        "resources": [resource.name for resource in catalog.resources.all],
+        "prompts": [prompt.name for prompt in catalog.prompts.values()],
+    }
+    return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names)
 
 
 def _first_request(app: HostedApp, origin: str) -> str | None:

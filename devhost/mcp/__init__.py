@@ -1,1 +1,1 @@
-"""The MCP endpoint of the local host: the app's tools over streamable HTTP."""
+"""The MCP endpoint of the local host: the app's tools, resources and prompts over streamable HTTP."""

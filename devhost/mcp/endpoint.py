@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from devhost.http.asgi import JSON, TEXT, RawHeaders, Receive, Scope, Send, answer, header
 from devhost.http.body import BodyTooLargeError, ClientLeftError, limited, read_body
+from devhost.mcp.invocation import Caller
 from devhost.mcp.jsonrpc import (
     TRANSPORT_ERROR,
     Call,
@@ -17,7 +18,7 @@ from devhost.mcp.jsonrpc import (
     parse_message,
     result_message,
 )
-from devhost.mcp.server import Caller, McpServer
+from devhost.mcp.server import McpServer
 from devhost.mcp.session import is_state, new_instance_id, new_state
 
 _NO_MESSAGE = "Bad Request: The POST body did not contain a valid JSON-RPC message."
@@ -25,8 +26,6 @@ _NOT_ACCEPTABLE = "Not Acceptable: Client must accept both application/json and 
 _BAD_STATE = "Invalid client state."
 _LEGACY_PATHS = ("/mcp/sse", "/mcp/message")
 _NO_LEGACY = "The local host has no legacy SSE transport. Use streamable HTTP: POST to /runtime/webhooks/mcp."
-# As the extension spells it: some clients look it up by case.
-_SESSION_HEADER = b"Mcp-Session-Id"
 _WRONG_VERB = {"GET": 405, "DELETE": 405, "PUT": 405, "OPTIONS": 405}
 _STREAM_HEADERS = (
     ("cache-control", "no-cache,no-store"),
@@ -121,6 +120,6 @@ async def _send_event(send: Send, message: bytes, state: str | None) -> None:
     headers = [(b"content-type", b"text/event-stream")]
     headers += [(name.encode(), value.encode()) for name, value in _STREAM_HEADERS]
     if state is not None:
-        headers.append((_SESSION_HEADER, state.encode()))
+        headers.append((b"mcp-session-id", state.encode()))
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"event: message\ndata: " + message + b"\n\n"})

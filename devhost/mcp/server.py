@@ -1,16 +1,16 @@
-"""What the MCP server answers to each method, without its transport (host contract 5.3 to 5.5)."""
+"""What the MCP server answers to each method, without its transport (host contract 5.3 to 5.7)."""
 
 from __future__ import annotations
 
-import json
 import logging
-import uuid
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from devhost.converters import decode_text, encode_result
 from devhost.invoke import Invoker
+from devhost.mcp.catalog import Catalog
+from devhost.mcp.invocation import Caller, invoke
 from devhost.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Call, CallError, UnreadableError
+from devhost.mcp.prompt_messages import prompt_result
+from devhost.mcp.resource_contents import read_result
 from devhost.mcp.results import Result, failed_result, plain_result, schema_result
 from devhost.mcp.tools import Tool
 from devhost.ports import FunctionFailedError
@@ -22,35 +22,28 @@ _NEWEST_VERSION = "2025-06-18"
 _CAPABILITIES: Mapping[str, object] = {"logging": {}, "prompts": {}, "resources": {}, "tools": {}}
 
 
-@dataclass(frozen=True)
-class Caller:
-    """Who calls: the session state that the client sent, None without one, and the headers of its request."""
-
-    session_id: str | None
-    headers: Mapping[str, str]
-
-
 class McpServer:
-    """Answers calls from the app's tools."""
+    """Answers calls from the app's tools, resources and prompts."""
 
-    def __init__(self, settings: McpServerSettings, tools: Mapping[str, Tool], invoker: Invoker) -> None:
+    def __init__(self, settings: McpServerSettings, catalog: Catalog, invoker: Invoker) -> None:
         self._settings = settings
-        self._tools = tools
+        self._catalog = catalog
         self._invoker = invoker
-        self._listing = {"tools": [tool.listing for tool in tools.values()]}
+        resources = catalog.resources.all
+        templates = [resource.listing for resource in resources if resource.is_template]
         self._methods: Mapping[str, Callable[[Call, Caller], Awaitable[Result]]] = {
             "initialize": self._initialize,
             "ping": _answer_with({}),
             "logging/setLevel": _answer_with({}),
             "resources/subscribe": _answer_with({}),
             "resources/unsubscribe": _answer_with({}),
-            "tools/list": _answer_with(self._listing),
+            "tools/list": _answer_with({"tools": [tool.listing for tool in catalog.tools.values()]}),
             "tools/call": self._call_tool,
-            "resources/list": _answer_with({"resources": []}),
-            "resources/templates/list": _answer_with({"resourceTemplates": []}),
-            "resources/read": _refuse_unknown("resource", "uri"),
-            "prompts/list": _answer_with({"prompts": []}),
-            "prompts/get": _refuse_unknown("prompt", "name"),
+            "resources/list": _answer_with({"resources": [r.listing for r in resources if not r.is_template]}),
+            "resources/templates/list": _answer_with({"resourceTemplates": templates}),
+            "resources/read": self._read_resource,
+            "prompts/list": _answer_with({"prompts": [prompt.listing for prompt in catalog.prompts.values()]}),
+            "prompts/get": self._get_prompt,
         }
 
     async def answer(self, call: Call, caller: Caller) -> Result:
@@ -74,29 +67,53 @@ class McpServer:
         return result
 
     async def _call_tool(self, call: Call, caller: Caller) -> Result:
-        params = call.params
-        if params is not None and not isinstance(params.get("name"), str):
-            raise CallError(INTERNAL_ERROR, "An error occurred.")
-        name = str((params or {}).get("name", ""))
-        tool = self._tools.get(name.lower())
+        name = _text_parameter(call, "name")
+        tool = self._catalog.tools.get(name.lower())
         if tool is None:
             raise CallError(INVALID_PARAMS, f"Unknown tool: '{name}'")
-        arguments = (params or {}).get("arguments")
-        _require(tool, arguments if isinstance(arguments, Mapping) else {})
-        return await self._run(tool, _trigger_text(name, arguments, caller))
+        arguments = _arguments(call)
+        _require("tool properties", tool.required, arguments)
+        return await self._run(tool, {"name": name, "arguments": arguments}, caller)
 
-    async def _run(self, tool: Tool, text: str) -> Result:
-        function = tool.function
+    async def _run(self, tool: Tool, members: Mapping[str, object], caller: Caller) -> Result:
         try:
-            value = decode_text(function.trigger_type, text, "string")
-            answered = await self._invoker.call(function, value, str(uuid.uuid4()))
-            datum = encode_result(function.trigger_type, answered)
+            datum = await invoke(self._invoker, tool.function, members, caller)
             return schema_result(datum) if tool.has_result_schema else plain_result(datum)
         except FunctionFailedError:
             return failed_result(tool.name)
         except (ValueError, TypeError) as error:
             logger.error("The tool '%s' answered an unusable result envelope: %s", tool.name, error)
             return failed_result(tool.name)
+
+    async def _read_resource(self, call: Call, caller: Caller) -> Result:
+        uri = _text_parameter(call, "uri")
+        resource = self._catalog.resources.find(uri)
+        if resource is None:
+            raise CallError(INVALID_PARAMS, f"Unknown resource: '{uri}'")
+        try:
+            return read_result(resource, uri, await invoke(self._invoker, resource.function, {"uri": uri}, caller))
+        except (FunctionFailedError, ValueError, TypeError) as error:
+            raise _failed("resource", resource.name, error) from error
+
+    async def _get_prompt(self, call: Call, caller: Caller) -> Result:
+        name = _text_parameter(call, "name")
+        prompt = self._catalog.prompts.get(name.lower())
+        if prompt is None:
+            raise CallError(INVALID_PARAMS, f"Unknown prompt: '{name}'")
+        arguments = _arguments(call)
+        _require("prompt arguments", prompt.required, arguments)
+        members = {"name": name, "arguments": arguments}
+        try:
+            return prompt_result(prompt, await invoke(self._invoker, prompt.function, members, caller))
+        except (FunctionFailedError, ValueError, TypeError) as error:
+            raise _failed("prompt", prompt.name, error) from error
+
+
+def _failed(kind: str, name: str, error: Exception) -> CallError:
+    """Return what the client is told; the function's own failure was logged where it was called."""
+    if not isinstance(error, FunctionFailedError):
+        logger.error("The %s '%s' answered an unusable result envelope: %s", kind, name, error)
+    return CallError(INTERNAL_ERROR, "An error occurred.")
 
 
 def _answer_with(result: Result) -> Callable[[Call, Caller], Awaitable[Result]]:
@@ -106,27 +123,21 @@ def _answer_with(result: Result) -> Callable[[Call, Caller], Awaitable[Result]]:
     return answer
 
 
-def _refuse_unknown(kind: str, key: str) -> Callable[[Call, Caller], Awaitable[Result]]:
-    async def refuse(call: Call, caller: Caller) -> Result:
-        raise CallError(INVALID_PARAMS, f"Unknown {kind}: '{(call.params or {}).get(key, '')}'")
+def _text_parameter(call: Call, key: str) -> str:
+    """Return the parameter; without any parameters the extension goes on with an empty one."""
+    value = "" if call.params is None else call.params.get(key)
+    if not isinstance(value, str):
+        raise CallError(INTERNAL_ERROR, "An error occurred.")
+    return value
 
-    return refuse
+
+def _arguments(call: Call) -> object:
+    return None if call.params is None else call.params.get("arguments")
 
 
-def _require(tool: Tool, arguments: Mapping[str, object]) -> None:
-    missing = [name for name in tool.required if arguments.get(name) is None]
+def _require(kind: str, required: Iterable[str], arguments: object) -> None:
+    given = arguments if isinstance(arguments, Mapping) else {}
+    missing = [name for name in required if given.get(name) is None]
     if missing:
         wanted = f"Please provide: {', '.join(missing)}"
-        raise CallError(INVALID_PARAMS, f"One or more required tool properties are missing values. {wanted}")
-
-
-def _trigger_text(name: str, arguments: object, caller: Caller) -> str:
-    """Return the text that the function's trigger receives; members without value are left out."""
-    transport: dict[str, object] = {"name": "http-streamable"}
-    context: dict[str, object] = {"name": name}
-    if arguments is not None:
-        context["arguments"] = arguments
-    if caller.session_id is not None:
-        context["sessionid"] = transport["sessionId"] = caller.session_id
-    transport["properties"] = {"headers": caller.headers}
-    return json.dumps({**context, "transport": transport}, separators=(",", ":"), ensure_ascii=False)
+        raise CallError(INVALID_PARAMS, f"One or more required {kind} are missing values. {wanted}")

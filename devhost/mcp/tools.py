@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from devhost.bindings import McpToolTrigger
-from devhost.errors import FunctionLoadError
 from devhost.index import Function, FunctionIndex
+from devhost.mcp.declared import declared_metadata, declared_object, declared_objects
 
 
 @dataclass(frozen=True)
@@ -34,37 +33,28 @@ def find_tools(index: FunctionIndex) -> Mapping[str, Tool]:
 
 def _tool(function: Function, trigger: McpToolTrigger) -> Tool:
     schema = _input_schema(function.name, trigger.properties)
-    listing: dict[str, object] = {
+    declared = trigger.properties
+    output_schema = declared.get("outputSchema")
+    listing = {
         "name": trigger.tool_name,
-        "description": str(trigger.properties.get("description") or ""),
+        "description": str(declared.get("description") or ""),
         "inputSchema": schema,
+        "outputSchema": declared_object(function.name, "outputSchema", output_schema) if output_schema else None,
+        "_meta": declared_metadata(function.name, declared),
     }
-    for key, shown in (("outputSchema", "outputSchema"), ("metadata", "_meta")):
-        if trigger.properties.get(key):
-            listing[shown] = _json_object(function.name, key, trigger.properties[key])
     required = schema.get("required", [])
     return Tool(
         function=function,
         name=trigger.tool_name,
-        listing=listing,
+        listing={key: value for key, value in listing.items() if value is not None},
         required=tuple(str(name) for name in required) if isinstance(required, list) else (),
-        has_result_schema=trigger.properties.get("useResultSchema") is True,
+        has_result_schema=declared.get("useResultSchema") is True,
     )
-
-
-def _json_object(function_name: str, key: str, text: object) -> Mapping[str, object]:
-    try:
-        value = json.loads(str(text))
-    except ValueError as error:
-        raise FunctionLoadError(function_name, f"its '{key}' is not valid JSON: {error}.") from error
-    if not isinstance(value, dict):
-        raise FunctionLoadError(function_name, f"its '{key}' must be a JSON object.")
-    return value
 
 
 def _input_schema(function_name: str, properties: Mapping[str, object]) -> Mapping[str, object]:
     if properties.get("useWorkerInputSchema") is True:
-        return _json_object(function_name, "inputSchema", properties.get("inputSchema"))
+        return declared_object(function_name, "inputSchema", properties.get("inputSchema"))
     items = list(_tool_properties(function_name, properties.get("toolProperties")))
     return {
         "type": "object",
@@ -75,12 +65,7 @@ def _input_schema(function_name: str, properties: Mapping[str, object]) -> Mappi
 
 def _tool_properties(function_name: str, text: object) -> Iterable[Mapping[str, object]]:
     """Return the declared properties with keys in lower case: the extension reads them without case."""
-    try:
-        items = json.loads(str(text)) if text else []
-    except ValueError as error:
-        raise FunctionLoadError(function_name, f"its 'toolProperties' is not valid JSON: {error}.") from error
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise FunctionLoadError(function_name, "its 'toolProperties' must be a JSON list of objects.")
+    items = declared_objects(function_name, "toolProperties", text)
     return ({key.lower(): value for key, value in item.items()} for item in items)
 
 

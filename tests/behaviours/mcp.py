@@ -1,4 +1,4 @@
-"""What a caller over MCP is promised (http-api.md section 7)."""
+"""What a caller over MCP is promised (http-api.md section 7, host contract 5.7)."""
 
 BEHAVIOURS = {
     "mcp.answers": "Each agent is a tool that answers in text and in structured content with the ids (http-api.md 7).",
@@ -6,4 +6,6 @@ BEHAVIOURS = {
     "(http-api.md 7).",
     "mcp.failed-run": "A run that failed, or outlives the wait, is a tool error in our words (http-api.md 7).",
     "mcp.bad-arguments": "An ill-typed argument or bad thread id is a tool error that names it (http-api.md 7).",
+    "mcp.resources": "The local host lists and reads an app's MCP resources as the extension does (host contract 5.7).",
+    "mcp.prompts": "The local host lists and gives an app's MCP prompts as the extension does (host contract 5.7).",
 }

@@ -4,37 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
 
 import httpx
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.devhost.running_host import GUARD_SECONDS, RunningHost
-
-PATH = "/runtime/webhooks/mcp"
-HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+from tests.devhost.running_host import RunningHost
+from tests.mcp.exchange import PATH, call, raw_client
 
 
 @pytest.fixture
 async def client(classic_host: RunningHost) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=classic_host.origin, headers=HEADERS, timeout=GUARD_SECONDS) as client:
+    async with raw_client(classic_host) as client:
         yield client
-
-
-async def call(client: httpx.AsyncClient, method: str, params: object = None, **headers: str) -> dict[str, Any]:
-    """Post one call and return the one event's message, without its id and version."""
-    message = {"jsonrpc": "2.0", "id": 7, "method": method, **({} if params is None else {"params": params})}
-    answer = await client.post(PATH, json=message, headers=headers)
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
-    assert answer.text.startswith("event: message\ndata: ")
-    assert answer.text.endswith("\n\n")
-    content = json.loads(answer.text.removeprefix("event: message\ndata: "))
-    assert list(content)[1:] == ["id", "jsonrpc"]
-    assert content.pop("id") == 7
-    assert content.pop("jsonrpc") == "2.0"
-    return content
 
 
 @pytest.mark.behaviour("devhost.mcp-initialize")
@@ -123,7 +106,7 @@ async def test_a_tool_receives_name_arguments_session_and_headers(client):
             "One or more required tool properties are missing values. Please provide: city",
         ),
         ("nope/nope", None, -32601, "Method 'nope/nope' is not available."),
-        ("resources/read", {"uri": "file://notes"}, -32602, "Unknown resource: 'file://notes'"),
+        ("resources/read", {"uri": "file://nosuch"}, -32602, "Unknown resource: 'file://nosuch'"),
         ("prompts/get", {"name": "p"}, -32602, "Unknown prompt: 'p'"),
     ],
 )

@@ -148,4 +148,4 @@ def envelope(context: str) -> str:
 
 @app.mcp_resource_trigger(arg_name="context", uri="file://notes", resource_name="notes")
 def notes(context: str) -> str:
-    return "never"
+    return "the notes"
