@@ -42,6 +42,8 @@ BARS: Mapping[tuple[str, str], Bar] = {
     ("crowd", "kept of 16"): AtLeast(16),
     ("crowd", "more than once"): AtMost(0),
     ("slow", "wall time"): AtMost(3),
+    ("state", "over json"): AtMost(3),
+    ("state", "per byte, 1 MiB/128 KiB"): AtMost(1.5),
     ("start", "p50"): AtMost(2),
     ("clone", "again"): AtMost(60),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.figures import Measure
-from benchmarks.measures import clients, clone, crowd, fresh, growth, memory, slow, start
+from benchmarks.measures import clients, clone, crowd, fresh, growth, memory, slow, start, state
 
 MEASURES: Mapping[str, Measure] = {
     "start": start.measure,
@@ -14,6 +14,7 @@ MEASURES: Mapping[str, Measure] = {
     "clients": clients.measure,
     "crowd": crowd.measure,
     "slow": slow.measure,
+    "state": state.measure,
     "memory": memory.measure,
     "clone": clone.measure,
 }

@@ -72,9 +72,12 @@ async def hosted(folder: Path, command: Sequence[str] = DEVHOST) -> AsyncIterato
 
 
 def environment() -> dict[str, str]:
-    """The variables of this process without those that choose a model: the offline one is what is measured."""
+    """The variables of this process without those that choose a model: the offline one is what is measured.
+
+    A conversation may grow to its thousandth turn, which is more than the default limit has room for.
+    """
     kept = {name: value for name, value in os.environ.items() if name not in SETTINGS}
-    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "AGENT_STATE_LIMIT_BYTES": str(16 * 1024 * 1024)}
 
 
 async def announced_port(process: asyncio.subprocess.Process, folder: Path) -> int:

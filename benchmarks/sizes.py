@@ -21,6 +21,7 @@ class Sizes:
     slow_runs: int = 200
     slow_seconds: float = 2.0
     starts: int = 5
+    state_rounds: int = 50
     memory_turns: int = 2000
 
 
@@ -37,5 +38,6 @@ QUICK = Sizes(
     slow_runs=20,
     slow_seconds=0.5,
     starts=1,
+    state_rounds=5,
     memory_turns=100,
 )
