@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATE = (ROOT / "function_app.py", ROOT / "agents", ROOT / "host.json")
+ENGINE = (ROOT / "benchmarks" / "engine_app" / "function_app.py", ROOT / "host.json")
 MEASURED = (ROOT / "benchmarks" / "app" / "function_app.py", ROOT / "host.json")
 
 

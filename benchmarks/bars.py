@@ -45,5 +45,8 @@ BARS: Mapping[tuple[str, str], Bar] = {
     ("state", "over json"): AtMost(3),
     ("state", "per byte, 1 MiB/128 KiB"): AtMost(1.5),
     ("start", "p50"): AtMost(2),
+    ("engine", "signal to operation, p50"): AtMost(2),
+    ("engine", "waiting: processor"): AtMost(1),
+    ("engine", "waiting: restart"): AtMost(2),
     ("clone", "again"): AtMost(60),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.figures import Measure
-from benchmarks.measures import clients, clone, crowd, fresh, growth, memory, slow, start, state
+from benchmarks.measures import clients, clone, crowd, engine, fresh, growth, memory, slow, start, state
 
 MEASURES: Mapping[str, Measure] = {
     "start": start.measure,
@@ -16,6 +16,7 @@ MEASURES: Mapping[str, Measure] = {
     "slow": slow.measure,
     "state": state.measure,
     "memory": memory.measure,
+    "engine": engine.measure,
     "clone": clone.measure,
 }
 ON_REQUEST = frozenset({"clone"})  # installs packages: minutes, and the network

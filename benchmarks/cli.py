@@ -1,4 +1,4 @@
-"""The command line: `python -m benchmarks [--only NAME ...] [--quick]`."""
+"""The command line: `python -m benchmarks [NAME ...] [--quick]`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     What was measured before that is in the table all the same.
     """
     options = command_line().parse_args(arguments)
-    names = options.only or [name for name in MEASURES if name not in ON_REQUEST]
+    names = options.names or [name for name in MEASURES if name not in ON_REQUEST]
     print(describe_machine(), end="\n\n", flush=True)
     results: dict[str, Result] = {}
     failure = taken(names, QUICK if options.quick else FULL, results)
@@ -49,9 +49,15 @@ def taken(names: Sequence[str], sizes: Sizes, results: dict[str, Result]) -> Exc
 
 def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks", description="Measure the app on a host of its own.")
-    parser.add_argument("--only", nargs="+", choices=list(MEASURES), metavar="NAME", help=", ".join(MEASURES))
+    parser.add_argument("names", nargs="*", type=measure_name, metavar="NAME", help=f"one of {', '.join(MEASURES)}")
     parser.add_argument("--quick", action="store_true", help="a few turns each: does it run, not how fast")
     return parser
+
+
+def measure_name(text: str) -> str:
+    if text not in MEASURES:
+        raise argparse.ArgumentTypeError(f"{text!r} is no measure; there are {', '.join(MEASURES)}")
+    return text
 
 
 async def take(names: Sequence[str], sizes: Sizes, results: dict[str, Result]) -> None:

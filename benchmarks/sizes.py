@@ -23,6 +23,10 @@ class Sizes:
     starts: int = 5
     state_rounds: int = 50
     memory_turns: int = 2000
+    orchestrations: int = 400
+    signals: int = 500
+    waiting_instances: int = 10_000
+    idle_seconds: float = 5.0
 
 
 FULL = Sizes()
@@ -40,4 +44,8 @@ QUICK = Sizes(
     starts=1,
     state_rounds=5,
     memory_turns=100,
+    orchestrations=10,
+    signals=10,
+    waiting_instances=100,
+    idle_seconds=0.5,
 )

@@ -39,6 +39,9 @@ from devhost.durable.versions import refusal
 from devhost.durable.work import Abandoned, Done, Held, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError
 
+# Random ids would do, but cost a system call for each episode, and this one is hardly ever taken.
+_EXECUTION_IDS = uuid.UUID("0a6c8c64-3b57-5a0e-9f0f-6d1f8d3f0b52")
+
 
 class Orchestrations:
     """Runs one episode with everything that waits for an instance."""
@@ -72,7 +75,8 @@ class Orchestrations:
         answer = await self._ask(episode)
         if isinstance(answer, Abandoned):
             return answer
-        turn = close_episode(episode, answer, self._names, self._clock.now(), uuid.uuid4().hex)
+        next_id = uuid.uuid5(_EXECUTION_IDS, intake.orchestration.execution_id).hex
+        turn = close_episode(episode, answer, self._names, self._clock.now(), next_id)
         return _turn_done(turn, consumed, intake.refusals, past, is_new=intake.is_new)
 
     def _refuse(self, inbox: Sequence[Event]) -> str | None:
