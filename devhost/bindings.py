@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,6 +12,8 @@ from devhost.errors import FunctionLoadError
 from devhost.ports import DurableKind
 
 Direction = Literal["IN", "OUT"]
+_SETTING = re.compile(r"%([^%\s]+)%")
+_RESOLVED_ANYWHERE = frozenset({"route", "schedule"})
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,15 @@ class McpToolTrigger:
 
 
 @dataclass(frozen=True)
+class TimerTrigger:
+    """A schedule; `use_monitor` asks that it is remembered across restarts."""
+
+    schedule: str
+    runs_at_start: bool
+    use_monitor: bool
+
+
+@dataclass(frozen=True)
 class McpResourceTrigger:
     """An MCP resource; `uri` may have places such as `{id}` (host contract 5.7)."""
 
@@ -72,7 +84,7 @@ class OtherTrigger:
 
 
 McpTrigger = McpToolTrigger | McpResourceTrigger | McpPromptTrigger
-Trigger = HttpTrigger | DurableTrigger | McpTrigger | OtherTrigger
+Trigger = HttpTrigger | DurableTrigger | McpTrigger | TimerTrigger | OtherTrigger
 
 
 def public_name(trigger: Trigger) -> tuple[str, str] | None:
@@ -90,12 +102,31 @@ def public_name(trigger: Trigger) -> tuple[str, str] | None:
             return None
 
 
-def parse_bindings(function_name: str, raw_bindings: Sequence[str]) -> tuple[Binding, ...]:
-    """Return the bindings in their declared order; refuse a direction that the worker refuses."""
-    return tuple(_parse_binding(function_name, json.loads(raw)) for raw in raw_bindings)
+def parse_bindings(function_name: str, raw_bindings: Sequence[str], environ: Mapping[str, str]) -> tuple[Binding, ...]:
+    """Return the bindings in their declared order, `%NAME%` replaced by app settings.
+
+    Refuses a direction that the worker refuses, and a name that no setting has.
+    """
+    return tuple(_parse_binding(function_name, json.loads(raw), environ) for raw in raw_bindings)
 
 
-def _parse_binding(function_name: str, properties: Mapping[str, object]) -> Binding:
+def _resolved(function_name: str, key: str, value: object, environ: Mapping[str, str]) -> object:
+    """Return the value with its settings filled in: anywhere in routes and schedules, elsewhere as the whole value."""
+    if not isinstance(value, str) or not (key in _RESOLVED_ANYWHERE or _SETTING.fullmatch(value)):
+        return value
+
+    def fill(found: re.Match[str]) -> str:
+        setting = environ.get(found[1])
+        if setting is None:
+            reason = f"'{found[0]}' in its '{key}' does not resolve: there is no setting {found[1]}. Add it."
+            raise FunctionLoadError(function_name, reason)
+        return setting
+
+    return _SETTING.sub(fill, value)
+
+
+def _parse_binding(function_name: str, raw: Mapping[str, object], environ: Mapping[str, str]) -> Binding:
+    properties = {key: _resolved(function_name, key, value, environ) for key, value in raw.items()}
     direction = str(properties.get("direction", "IN")).upper()
     name = str(properties.get("name", ""))
     if direction not in ("IN", "OUT"):
@@ -151,6 +182,14 @@ def _mcp_prompt(function_name: str, properties: Mapping[str, object]) -> Trigger
     return McpPromptTrigger(str(properties.get("promptName") or function_name), properties)
 
 
+def _timer(function_name: str, properties: Mapping[str, object]) -> Trigger:
+    return TimerTrigger(
+        schedule=str(properties.get("schedule", "")),
+        runs_at_start=properties.get("runOnStartup") is True,
+        use_monitor=properties.get("useMonitor") is not False,
+    )
+
+
 _TRIGGERS: Mapping[str, Callable[[str, Mapping[str, object]], Trigger]] = {
     "httptrigger": _http,
     "orchestrationtrigger": _durable("orchestrator", "orchestration"),
@@ -159,4 +198,5 @@ _TRIGGERS: Mapping[str, Callable[[str, Mapping[str, object]], Trigger]] = {
     "mcptooltrigger": _mcp_tool,
     "mcpresourcetrigger": _mcp_resource,
     "mcpprompttrigger": _mcp_prompt,
+    "timertrigger": _timer,
 }

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devhost.app_functions import AppFunctions
+from devhost.durable.clock import SystemClock
 from devhost.hosted_app import HostedApp
 from devhost.http.admin import AdminEndpoint
 from devhost.http.app import HostApp
@@ -27,6 +28,8 @@ from devhost.invoke import Invoker
 from devhost.mcp.endpoint import McpEndpoint
 from devhost.mcp.server import McpServer
 from devhost.stopping import StopRequest
+from devhost.timers.monitor import Monitor
+from devhost.timers.runner import TimerRunner
 
 if TYPE_CHECKING:
     from devhost.durable.engine import DurableTask
@@ -69,6 +72,7 @@ class Host:
         settings = app.settings
         self._invoker = Invoker(settings.threads, settings.function_timeout_seconds, lambda: self._client_text)
         self._engine = self._make_engine() if app.index.uses_durable() else None
+        self._timers = TimerRunner(app.timers, self._invoker, Monitor(settings.engine_folder / "timers"), SystemClock())
         self._server = WebServer(self._make_app(), verbose=verbose, grace_seconds=GRACE_SECONDS)
 
     def _make_engine(self) -> DurableTask:
@@ -113,13 +117,17 @@ class Host:
         if not serving.done():
             _spare_what_stays()
             announce()
+            self._timers.start()
         await stop.wait()
         print(f"Stopping: running work has {GRACE_SECONDS:.0f} s. Ask again to stop at once.", flush=True)
-        if self._engine is not None:
-            await self._engine.stop(GRACE_SECONDS)
+        await asyncio.gather(self._timers.stop(GRACE_SECONDS), self._stop_engine())
         self._server.should_exit = True
         await serving
         self._invoker.close()
+
+    async def _stop_engine(self) -> None:
+        if self._engine is not None:
+            await self._engine.stop(GRACE_SECONDS)
 
 
 def _spare_what_stays() -> None:

@@ -10,6 +10,7 @@ from devhost.index import FunctionIndex, build_index
 from devhost.loader import load_declared_functions
 from devhost.mcp.catalog import Catalog, find_catalog
 from devhost.settings import HostSettings
+from devhost.timers.runner import Timer, find_timers
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,12 @@ class HostedApp:
     index: FunctionIndex
     routes: RouteTable
     mcp: Catalog
+    timers: tuple[Timer, ...]
 
 
 def load_hosted_app(settings: HostSettings, environ: Mapping[str, str]) -> HostedApp:
     """Import the app of the settings' folder and return it; raise `HostError` with what to mend."""
     declared = load_declared_functions(settings.folder, settings.script)
     index = build_index(declared, settings, environ)
-    return HostedApp(settings, index, build_routes(index, settings.route_prefix), find_catalog(index))
+    routes = build_routes(index, settings.route_prefix)
+    return HostedApp(settings, index, routes, find_catalog(index), find_timers(index))

@@ -105,7 +105,7 @@ def _names(function: Function) -> Iterable[tuple[str, str]]:
 def _index_function(declared: DeclaredFunction, settings: HostSettings, environ: Mapping[str, str]) -> Function:
     name = str(declared.get_function_name())
     handler = declared.get_user_function()
-    bindings = parse_bindings(name, declared.get_raw_bindings())
+    bindings = parse_bindings(name, declared.get_raw_bindings(), environ)
     trigger_binding = _one_trigger(name, bindings)
     trigger = parse_trigger(name, trigger_binding)
     extension = "azurefunctions.extensions.http.fastapi" in sys.modules

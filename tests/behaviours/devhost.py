@@ -63,6 +63,14 @@ BEHAVIOURS = {
     "devhost.slow-clients": "A client that does not finish the head of its request in 30 seconds gets 408 and is let "
     "go (local-host.md, HTTP).",
     "devhost.idle-connections": "Thousands of idle connections do not hold up a request (local-host.md, HTTP).",
+    "devhost.timers": "A timer function runs each time its schedule is due, one run at a time, whatever the last one "
+    "ended with (local-host.md, Triggers).",
+    "devhost.timer-schedules": "Schedules are NCRONTAB expressions or intervals; what is none is refused by its part "
+    "(local-host.md, Triggers).",
+    "devhost.timer-monitor": "A moment that fell into a stop is made up for once, unless useMonitor is off, the timer "
+    "is due more than once a minute, or its schedule changed (local-host.md, Triggers).",
+    "devhost.settings-in-bindings": "%NAME% in a binding becomes the app setting; a name that no setting has is "
+    "refused (local-host.md, Triggers).",
     "devhost.recordings": "What the real host was recorded to answer comes out the same, or stands with its reason on "
     "the list in docs/local-host.md (local-host.md, How it is proved).",
     "devhost.documented": "Every command and option of the local host stands in docs/local-host.md (style.md, "

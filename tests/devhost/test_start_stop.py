@@ -36,8 +36,8 @@ def test_start_prints_address_functions_mcp_and_the_first_request(classic_host):
     classic_host.wait_for("Try: curl")
     origin = classic_host.origin.replace("127.0.0.1", "localhost")
     assert f"\techo: [GET,POST,PUT] {origin}/api/echo/{{name}}/{{id?}}" in classic_host.printed
-    assert "\ttick: timerTrigger (not run here: this host has no timerTrigger)" in classic_host.printed
-    mcp = f"MCP: {origin}/runtime/webhooks/mcp (tools: as_dict, broken, envelope, weather)"
+    assert "\tqueued: queueTrigger (not run here: this host has no queueTrigger)" in classic_host.printed
+    mcp = f"MCP: {origin}/runtime/webhooks/mcp (tools: as_dict, broken, envelope, weather; resources: notes)"
     assert mcp in classic_host.printed
     assert classic_host.printed[-1] == f"Try: curl {origin}/api/shadow/value"
 

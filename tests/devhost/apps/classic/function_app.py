@@ -99,9 +99,9 @@ def b_literal(req: func.HttpRequest) -> func.HttpResponse:
     return func.HttpResponse("b_literal")
 
 
-@app.timer_trigger(arg_name="timer", schedule="0 * * * * *")
-def tick(timer: func.TimerRequest) -> None:
-    raise AssertionError("timers are not run")
+@app.queue_trigger(arg_name="message", queue_name="q", connection="AzureWebJobsStorage")
+def queued(message: func.QueueMessage) -> None:
+    raise AssertionError("queues are not read")
 
 
 WEATHER_PROPERTIES = json.dumps(

@@ -1,0 +1,1 @@
+"""Timer triggers: schedules, what is remembered of them, and the runs."""
