@@ -16,6 +16,7 @@ from dataclasses import replace
 from devhost.durable.clock import Clock, sleep
 from devhost.durable.ledger import Ledger
 from devhost.durable.records import Message, Target, TargetKind
+from devhost.durable.steps import log_step
 from devhost.durable.timers import Timers
 from devhost.durable.work import Abandoned, Done, Held, Outcome, Processor
 
@@ -105,7 +106,7 @@ class Worker:
         try:
             outcome = await self._processors[target.kind].process(target, messages)
             if isinstance(outcome, Done):
-                await self._commit(outcome)
+                await self._commit(target, messages, outcome)
         except Exception as error:
             logger.exception("The durable engine failed on %s", target.id)
             return Abandoned(repr(error))
@@ -113,8 +114,9 @@ class Worker:
             self._busy.discard(target)
         return outcome
 
-    async def _commit(self, done: Done) -> None:
-        produced = self._ledger.address(done.outgoing)
-        await self._ledger.commit(replace(done.step, produced=produced), done.past)
+    async def _commit(self, target: Target, messages: Sequence[Message], done: Done) -> None:
+        step = replace(done.step, produced=self._ledger.address(done.outgoing))
+        await self._ledger.commit(step, done.past)
+        log_step(target, messages, step)
         if done.step.silenced is not None:
             self._timers.drop(done.step.silenced)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +102,26 @@ async def test_a_folder_without_state_and_a_file_of_another_version_are_told(tmp
     subprocess.run([sys.executable, "-c", script], check=True, cwd=_ROOT)
     with pytest.raises(StoreVersionError, match=f"version 99, and this local host reads version {schema.VERSION}"):
         await describe_folder(tmp_path, None, START)
+
+
+async def test_each_step_is_logged_by_its_ids_and_none_by_its_texts(caplog: pytest.LogCaptureFixture) -> None:
+    """What `--verbose` shows, line by line: who, what was taken, what was sent."""
+    with caplog.at_level(logging.DEBUG, "devhost.durable.steps"):
+        async with running(SdkFunctions(build_app())) as engine:
+            await engine.hub.start("child", "c", json.dumps('"secret"'))
+            await engine.store.until_ended("c")
+            await engine.engine.stop(5)
+    told = [record.message for record in caplog.records if record.name == "devhost.durable.steps"]
+    execution = told[3].split()[1].removesuffix(":0")
+    assert [line for line in told if " took " not in line] == [
+        "orchestration c is Running",
+        f"  sent #2 to activity {execution}:0: run echo for c (id 0)",
+        f"activity {execution}:0",
+        "  sent #3 to orchestration c: TaskCompleted task_id=0 result=8 characters",
+        "orchestration c is Completed",
+    ]
+    assert told[1].startswith("  took #1 to orchestration c: ExecutionStarted")
+    assert "secret" not in "".join(told)
 
 
 async def test_a_long_list_is_cut_and_says_so() -> None:
