@@ -110,13 +110,16 @@ class AgentEntity:
             )
         if applied(thread.conversation, record.run_id):
             return thread, _result(operation, await self._turns.repair(record, thread.conversation))
-        record = await self._finish(thread, thread.conversation, record)
-        return self._apply(thread, thread.conversation, record), _result(operation, record)
+        request = _request_entry(record.accepted)
+        record = await self._finish(thread, thread.conversation, record, request)
+        return self._apply(thread, thread.conversation, record, request), _result(operation, record)
 
-    async def _finish(self, thread: Thread, conversation: Conversation, record: RunRecord) -> RunRecord:
+    async def _finish(
+        self, thread: Thread, conversation: Conversation, record: RunRecord, request: RequestEntry
+    ) -> RunRecord:
         """Return the record once it is terminal: a run whose request has no room fails without its agent."""
-        request = entry_text(_request_entry(record.accepted))
-        full = self._capacity.refusal(thread.key, thread.text, request) if record.terminal is None else None
+        text = request.once(entry_text)
+        full = self._capacity.refusal(thread.key, thread.text, text) if record.terminal is None else None
         if full is not None:
             return await self._turns.end(record, failed(record.run_id, self._clock(), full))
         return await self._turns.finish(record, conversation)
@@ -145,14 +148,14 @@ class AgentEntity:
             raise InvalidFieldError(f"The run id {run_id!r} is another request's. Send an id of its own.")
         return record
 
-    def _apply(self, thread: Thread, conversation: Conversation, record: RunRecord) -> Thread:
+    def _apply(self, thread: Thread, conversation: Conversation, record: RunRecord, request: RequestEntry) -> Thread:
         terminal = record.terminal
         if terminal is None or not has_place(terminal):
             return thread
         response = kept_entry(record.run_id, terminal)
         if not isinstance(response, ResponseEntry):
             return thread
-        grown = append_turn(conversation, _request_entry(record.accepted), response)
+        grown = append_turn(conversation, request, response)
         if isinstance(terminal, Completed) and terminal.kept:
             grown = with_session_state(grown, terminal.session)
         text = write(grown)

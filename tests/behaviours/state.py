@@ -32,6 +32,8 @@ BEHAVIOURS = {
     "old one as it was.",
     "state.plain-is-the-same": "An entry of nothing but text means to every reader what its model means, though it is "
     "read without one.",
+    "state.parsed-once": "A turn parses the stored document at most once, and makes each entry of it, the request and "
+    "the answer once.",
     "state.golden": "Every document in tests/state/golden reads as it always has (state.md rule 9).",
     "state.interoperates": "agent-framework-durabletask reads what we write, and we read what it writes "
     "(state.md, first paragraph).",
