@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from hosting.errors import AnswerTooLargeError, HostingError, RunFailedError, ThreadFullError, UnreadableStateError
+from hosting.errors import (
+    AnswerTooLargeError,
+    HostingError,
+    RunCancelledError,
+    RunFailedError,
+    RunTimedOutError,
+    ThreadFullError,
+    UnreadableStateError,
+)
 from hosting.events import Cancelled, Completed, Ending, Failed, Terminal, TimedOut
 from hosting.times import iso
 from state.codec import entry_value
@@ -15,6 +23,7 @@ _ENDINGS: dict[str, type[Failed | TimedOut | Cancelled]] = {
     "timed_out": TimedOut,
     "cancelled": Cancelled,
 }
+_STATUSES = {RunTimedOutError.code: "timed_out", RunCancelledError.code: "cancelled"}
 
 
 # Runs that were refused on account of the document itself: it stays as it is.
@@ -35,16 +44,16 @@ def kept_entry(run_id: str, terminal: Terminal) -> Entry:
     return failure_entry(run_id=run_id, created_at=iso(terminal.at), status="failed", code=code, message=message)
 
 
-def failed(run_id: str, at: float, error: HostingError) -> Failed:
-    """Return the record of a run that failed for the reason of `error` (one of `errors.RUN_ERRORS`)."""
-    entry = failure_entry(run_id=run_id, created_at=iso(at), status="failed", code=error.code, message=error.detail)
-    return Failed(at=at, code=error.code, detail=error.detail, entry=entry_value(entry)).remembering(entry)
+def ended(run_id: str, at: float, error: HostingError) -> Ending:
+    """Return the record of a run without an answer, for the reason of `error` (one of `errors.RUN_ERRORS`)."""
+    status = _STATUSES.get(error.code, "failed")
+    entry = failure_entry(run_id=run_id, created_at=iso(at), status=status, code=error.code, message=error.detail)
+    return _ENDINGS[status](at=at, code=error.code, detail=error.detail, entry=entry_value(entry)).remembering(entry)
 
 
-def timed_out(run_id: str, at: float, error: HostingError) -> TimedOut:
-    """Return the record of a run that passed its time limit."""
-    entry = failure_entry(run_id=run_id, created_at=iso(at), status="timed_out", code=error.code, message=error.detail)
-    return TimedOut(at=at, detail=error.detail, entry=entry_value(entry)).remembering(entry)
+def cancelled(run_id: str, at: float) -> Ending:
+    """Return the record of a run that somebody cancelled before an attempt held it, or after the attempt was lost."""
+    return ended(run_id, at, RunCancelledError("The run was cancelled."))
 
 
 def recorded(entry: ResponseEntry, at: float, message_count: int) -> Terminal:

@@ -133,6 +133,30 @@ class UnknownRunError(HostingError):
     code, status = "unknown_run", 404
 
 
+class ThreadDeletedError(HostingError):
+    """The run's thread was deleted, and the run with it."""
+
+    code, status = "thread_deleted", 410
+
+
+class ThreadDeletingError(HostingError):
+    """The thread is being deleted; it takes new runs when that is done."""
+
+    code, status = "thread_deleting", 409
+
+
+class TooManyRunsError(HostingError):
+    """As many runs of the thread as may wait have not ended."""
+
+    code, status = "too_many_runs", 429
+
+
+class UnknownThreadError(HostingError):
+    """No conversation of that id with that agent."""
+
+    code, status = "unknown_thread", 404
+
+
 class RunLogUnavailableError(HostingError):
     """The run log could not be reached: a new run was not started, one that was goes on."""
 
@@ -218,6 +242,10 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     UnknownAgentError,
     MethodNotAllowedError,
     UnknownRunError,
+    UnknownThreadError,
+    ThreadDeletedError,
+    ThreadDeletingError,
+    TooManyRunsError,
     RunLogUnavailableError,
     InternalError,
 )

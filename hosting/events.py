@@ -11,6 +11,7 @@ Times are seconds since 1970 (UTC, float).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -19,6 +20,14 @@ from typing_extensions import Self
 
 from state.codec import read_entry
 from state.models import Entry
+
+
+@dataclass(frozen=True)
+class Place:
+    """A thread of an agent, as run logs are found by. `agent` is in lower case: names are compared without it."""
+
+    agent: str
+    thread_id: str
 
 
 class _Record(BaseModel):
@@ -44,11 +53,23 @@ class Accepted(_Record):
     fingerprint: str
     request: RunRequest
 
+    @property
+    def place(self) -> Place:
+        """The thread that the run belongs to."""
+        return Place(self.agent.lower(), self.thread_id)
+
 
 class Signalled(_Record):
     """Somebody who attached to the run sent its signal again."""
 
     kind: Literal["signalled"] = "signalled"
+    at: float
+
+
+class CancelRequested(_Record):
+    """Somebody asked to cancel the run while an attempt held it; that attempt ends it."""
+
+    kind: Literal["cancel_requested"] = "cancel_requested"
     at: float
 
 
@@ -129,7 +150,8 @@ Claim = Started | Restarted
 Ending = Failed | TimedOut | Cancelled
 Terminal = Completed | Failed | TimedOut | Cancelled
 Event = Annotated[
-    Accepted | Signalled | Started | Restarted | Completed | Failed | TimedOut | Cancelled, Field(discriminator="kind")
+    Accepted | Signalled | CancelRequested | Started | Restarted | Completed | Failed | TimedOut | Cancelled,
+    Field(discriminator="kind"),
 ]
 TERMINAL_KINDS = frozenset({"completed", "failed", "timed_out", "cancelled"})
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from hosting.events import Accepted, Event
+from hosting.events import Accepted, Event, Place
 from hosting.run_record import RunRecord
 
 Clock = Callable[[], float]
@@ -27,6 +27,36 @@ class Found:
     record: RunRecord
 
 
+@dataclass(frozen=True)
+class Erased:
+    """All that is left of a run whose thread was deleted."""
+
+    run_id: str
+
+
+@dataclass(frozen=True)
+class Deleting:
+    """Nothing was written: the thread is marked for deletion, which is not done yet."""
+
+
+@dataclass(frozen=True)
+class QueueFull:
+    """Nothing was written: so many runs of the thread have not ended."""
+
+    open_runs: int
+
+
+Opening = Opened | Found | Erased | Deleting | QueueFull
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """The mark on a thread: its id, and the digest of the stored conversation once its runs are erased."""
+
+    id: str
+    digest: str | None = None
+
+
 class RunLogStore(Protocol):
     """Where run logs are kept: one append-only list of events per run, shared by all processes of the app.
 
@@ -35,11 +65,12 @@ class RunLogStore(Protocol):
     calling again with the same arguments is safe.
     """
 
-    async def open(self, accepted: Accepted, receipt: str | None = None) -> Opened | Found:
+    async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         """Create the log with its first event, if there is none of that run id.
 
         With a `receipt` (a caller's idempotency key in its scope) the receipt and the log are written in one step, and
-        a receipt that exists wins over the run id: the log that it names is found.
+        a receipt that exists wins over the run id: the log that it names is found, or said to be erased. A new log is
+        refused on a thread that is marked for deletion, and where `most_open` runs of the thread have not ended.
         """
         ...
 
@@ -50,8 +81,31 @@ class RunLogStore(Protocol):
         """
         ...
 
-    async def read(self, run_id: str) -> RunRecord | None:
-        """Return the run as it stands, or None when there is no such log."""
+    async def read(self, run_id: str) -> RunRecord | Erased | None:
+        """Return the run as it stands, or None when there never was such a log."""
+        ...
+
+    async def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
+        """Return those of the runs whose log has a `CancelRequested`, in one look however many they are."""
+        ...
+
+    async def runs_of(self, place: Place, limit: int) -> list[RunRecord]:
+        """Return the runs of a thread, the newest first."""
+        ...
+
+    async def mark_deleting(self, place: Place, deletion_id: str) -> Deletion:
+        """Mark the thread, so that no run is opened on it; an earlier mark that is not done yet is returned instead."""
+        ...
+
+    async def deletion(self, place: Place) -> Deletion | None:
+        """Return the thread's mark, done or not, or None when it was never deleted."""
+        ...
+
+    async def erase(self, place: Place, deletion: Deletion) -> None:
+        """Remove every event of every run of the thread and store the mark with its digest, in one step.
+
+        Of each run an `Erased` remains, and its receipt. What was removed is in no file of the store afterwards.
+        """
         ...
 
     async def close(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from hosting.events import (
     Accepted,
+    CancelRequested,
     Claim,
     Event,
     Restarted,
@@ -24,6 +25,7 @@ class RunRecord:
     position: int = 1
     claim: Claim | None = None
     signalled_at: float = 0.0
+    cancel_requested: bool = False
     terminal: Terminal | None = None
 
     @property
@@ -47,6 +49,8 @@ class RunRecord:
             return replace(moved, claim=event)
         if isinstance(event, Signalled):
             return replace(moved, signalled_at=event.at)
+        if isinstance(event, CancelRequested):
+            return replace(moved, cancel_requested=True)
         if isinstance(event, Accepted):
             return moved
         return replace(moved, terminal=moved.terminal or event)

@@ -6,15 +6,16 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent_framework import AgentResponse, Message, SupportsAgentRun
 
-from hosting.errors import HostingError, RunFailedError, RunTimedOutError, UnstorableAnswerError
+from hosting.errors import HostingError, RunCancelledError, RunFailedError, RunTimedOutError, UnstorableAnswerError
 from hosting.events import RunRequest
 from hosting.history import SOURCE_ID, ThreadSession, attach_history
 from hosting.loop import AgentLoop
+from hosting.stop import Stop
 from hosting.tool_switch import without_tools
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class Attempt:
     request: RunRequest
     history: Sequence[Message]
     session: dict[str, Any] | None
+    stop: Stop = field(default_factory=Stop)
 
 
 class AgentRunner:
@@ -67,8 +69,12 @@ class AgentRunner:
 
     async def _within(self, attempt: Attempt, seconds: float) -> Outcome:
         task = asyncio.ensure_future(self._answer(attempt))
+        attempt.stop.bind(task)
         try:
             await asyncio.wait((task,), timeout=seconds)
+            if task.cancelled() and attempt.stop.is_requested:
+                logger.info("Run %s was cancelled; a synchronous tool in it ends for nobody.", attempt.run_id)
+                return Broke(RunCancelledError("The run was cancelled."))
             if task.done():
                 return _outcome(task)
             task.cancel()

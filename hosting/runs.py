@@ -11,9 +11,9 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from hosting.endings import failed
+from hosting.endings import cancelled, ended
 from hosting.errors import IdempotencyKeyReusedError, RunLogUnavailableError, RunLostError, UnknownRunError
-from hosting.events import Accepted, Failed, Signalled
+from hosting.events import Accepted, CancelRequested, Ending, Signalled
 from hosting.identity import new_id
 from hosting.names import entity_name
 from hosting.ports import Clock, EntityClient, Found
@@ -48,7 +48,8 @@ class Runs:
     async def start(self, agent: str, call: RunCall, client: EntityClient) -> Attached:
         """Open the run's log, then signal its entity; with a known idempotency key attach to the run of that key.
 
-        Raises `RunLogUnavailableError` when nothing was started. A signal that fails, or may have failed, leaves an
+        Raises `RunLogUnavailableError`, `TooManyRunsError`, `ThreadDeletingError` or, for a key whose run was deleted,
+        `ThreadDeletedError`: nothing was started. A signal that fails, or may have failed, leaves an
         accepted run: the caller gets 202, and whoever attaches to it signals again.
         """
         accepted = Accepted(
@@ -60,7 +61,7 @@ class Runs:
             request=call.request,
         )
         receipt = f"{agent.lower()}\n{call.idempotency_key}" if call.idempotency_key else None
-        opened = await self._log.open(accepted, receipt)
+        opened = await self._log.open(accepted, receipt, self._settings.queue_limit)
         if isinstance(opened, Found):
             if opened.record.accepted.fingerprint != accepted.fingerprint:
                 raise IdempotencyKeyReusedError(
@@ -74,6 +75,7 @@ class Runs:
         """Return the record once it is terminal, or as it stands after `seconds`.
 
         Ends within the same loop turn when this process appends the terminal record; else polls, from 25 ms up to 1 s.
+        Raises `ThreadDeletedError` once the run is deleted.
         """
         loop = asyncio.get_running_loop()
         end, pause = loop.time() + seconds, FIRST_POLL_SECONDS
@@ -95,6 +97,19 @@ class Runs:
             raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {thread_id[:80]!r} of agent {agent!r}.")
         return record if record.terminal is not None else await self._care(record, client)
 
+    async def cancel(self, agent: str, thread_id: str, run_id: str, client: EntityClient) -> RunRecord:
+        """Have a run end as cancelled, and return it as it then stands; cancelling again changes nothing.
+
+        A run that no attempt holds ends here, so it never starts. Else its log says that it is to end: the process that
+        executes it sees that within a second, and so does the next attempt if that process has died.
+        """
+        record = await self.find(agent, thread_id, run_id, client)
+        while record.terminal is None and not record.cancel_requested:
+            now = self._clock()
+            event = cancelled(run_id, now) if record.claim is None else CancelRequested(at=now)
+            record = (await self._log.append(record, event)) or (await self._log.read(run_id)) or record
+        return record
+
     async def _look(self, record: RunRecord, client: EntityClient) -> RunRecord:
         """Return the run as the store has it; with the store down, as it was: the next look may find more."""
         try:
@@ -108,7 +123,7 @@ class Runs:
         now = self._clock()
         if self._is_lost(record, now):
             error = RunLostError("The run was not ended within its time; its process or its signal was lost.")
-            return await self._append(record, failed(record.run_id, now, error))
+            return await self._append(record, ended(record.run_id, now, error))
         if self._log.executes(record.run_id):
             return record
         silence = now - record.signalled_at
@@ -126,7 +141,7 @@ class Runs:
             return now > record.accepted.at + self._settings.queue_timeout_seconds
         return now > record.claim.deadline + self._settings.redelivery_seconds
 
-    async def _append(self, record: RunRecord, event: Failed) -> RunRecord:
+    async def _append(self, record: RunRecord, event: Ending) -> RunRecord:
         appended = await self._log.append(record, event)
         return appended or (await self._log.read(record.run_id)) or record
 

@@ -44,6 +44,13 @@ class Settings(BaseModel):
         le=604_800,
         description="How long an accepted run may wait for its thread before it is given up as lost.",
     )
+    queue_limit: int = Field(
+        32,
+        alias="AGENT_QUEUE_LIMIT",
+        ge=1,
+        le=10_000,
+        description="How many runs of one thread may wait or run; the next is answered 429.",
+    )
     redelivery_seconds: float = Field(
         90.0,
         alias="AGENT_REDELIVERY_SECONDS",

@@ -13,8 +13,8 @@ import logging
 from collections.abc import Sequence
 
 from hosting.capacity import Capacity
-from hosting.endings import failed, recorded, timed_out
-from hosting.errors import RunCrashedError, RunLogUnavailableError, RunTimedOutError, UnstorableAnswerError
+from hosting.endings import cancelled, ended, recorded
+from hosting.errors import RunCrashedError, RunLogUnavailableError, ThreadDeletedError, UnstorableAnswerError
 from hosting.events import Claim, Completed, Restarted, Started, Terminal, encode
 from hosting.identity import new_id
 from hosting.ports import Clock
@@ -22,6 +22,7 @@ from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
 from hosting.settings import Settings
+from hosting.stop import Stop
 from hosting.times import iso
 from state.codec import entry_value
 from state.conversation import message_count, response_of, session_state
@@ -61,16 +62,20 @@ class Turns:
     async def finish(self, record: RunRecord, conversation: Conversation) -> RunRecord:
         """Return the record once it is terminal: adopted, given up after too many attempts, or by running the agent."""
         while record.terminal is None:
+            if record.cancel_requested:
+                return await self.end(record, cancelled(record.run_id, self._clock()))
             if record.attempts >= MOST_ATTEMPTS:
                 error = RunCrashedError(f"The run ended its process {record.attempts} times and is not tried again.")
-                return await self.end(record, failed(record.run_id, self._clock(), error))
+                return await self.end(record, ended(record.run_id, self._clock(), error))
             claim = self._claim(record)
             claimed = await self._log.append(record, claim)
             if claimed is None:
                 record = await self._reread(record)
                 continue
+            stop = Stop()
+            self._log.executing(record.run_id, stop.request)
             try:
-                outcome = await self._attempt(claimed, conversation)
+                outcome = await self._attempt(claimed, conversation, stop)
                 return await self.end(claimed, self._terminal(claimed, outcome, conversation), claim.token)
             finally:
                 self._log.release(record.run_id)
@@ -82,21 +87,21 @@ class Turns:
         deadline = now + self._settings.run_timeout_seconds
         return kind(at=now, attempt=record.attempts + 1, token=new_id(), deadline=deadline)
 
-    async def _attempt(self, record: RunRecord, conversation: Conversation) -> Outcome:
+    async def _attempt(self, record: RunRecord, conversation: Conversation, stop: Stop) -> Outcome:
         attempt = Attempt(
             run_id=record.run_id,
             thread_id=record.accepted.thread_id,
             request=record.accepted.request,
             history=history_messages(conversation),
             session=session_state(conversation),
+            stop=stop,
         )
         return await self._runner.run(attempt, self._settings.run_timeout_seconds)
 
     def _terminal(self, record: RunRecord, outcome: Outcome, conversation: Conversation) -> Terminal:
         now, run_id = self._clock(), record.run_id
         if isinstance(outcome, Broke):
-            ending = timed_out if isinstance(outcome.error, RunTimedOutError) else failed
-            return ending(run_id, now, outcome.error)
+            return ended(run_id, now, outcome.error)
         try:
             return self._completed(run_id, now, outcome, conversation)
         except Exception:
@@ -104,7 +109,7 @@ class Turns:
             error = UnstorableAnswerError(
                 f"The agent's answer cannot be kept; the cause is in the log under run {run_id}."
             )
-            return failed(run_id, now, error)
+            return ended(run_id, now, error)
 
     def _completed(self, run_id: str, at: float, answered: Answered, conversation: Conversation) -> Completed:
         """Return the record of an answer; raises whatever says that no store can hold it, before one is asked to."""
@@ -139,7 +144,10 @@ class Turns:
         return record
 
     async def _reread(self, record: RunRecord) -> RunRecord:
-        newest = await self._log.read(record.run_id)
+        try:
+            newest = await self._log.read(record.run_id)
+        except ThreadDeletedError:
+            newest = None
         if newest is None:
             raise StaleAttemptError(f"The log of run {record.run_id} is gone.")
         return newest

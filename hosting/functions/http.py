@@ -17,7 +17,7 @@ from hosting.names import http_function
 from hosting.negotiation import Form
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
-from hosting.replies import Reply, problem_reply, run_reply, status_reply
+from hosting.replies import RETRY_AFTER_SECONDS, Reply, problem_reply, run_reply, status_reply
 from hosting.requests import Call, parse_run
 from hosting.runs import Runs
 from hosting.settings import Settings
@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 RUN_ROUTE = "agents/{name}/run"
 STATUS_ROUTE = "agents/{name}/threads/{thread_id}/runs/{run_id}"
+_TRY_AGAIN = (409, 429, 503)
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
 
 
@@ -143,7 +144,9 @@ def _error_form(req: Request) -> Form:
 
 
 def _error_headers(error: HostingError) -> dict[str, str]:
-    return {"Allow": "POST"} if isinstance(error, MethodNotAllowedError) else {}
+    if isinstance(error, MethodNotAllowedError):
+        return {"allow": "POST"}
+    return {"retry-after": str(RETRY_AFTER_SECONDS)} if error.status in _TRY_AGAIN else {}
 
 
 def _unknown_agent(name: str, plan: Plan) -> UnknownAgentError:

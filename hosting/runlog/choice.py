@@ -8,7 +8,8 @@ from pathlib import Path
 from hosting.errors import ConfigurationError
 from hosting.ports import RunLogStore
 from hosting.runlog.memory import MemoryStore
-from hosting.runlog.sqlite import SqliteStore, refuse_newer
+from hosting.runlog.sqlite import SqliteStore
+from hosting.runlog.sqlite_file import refuse_newer
 from hosting.settings import Settings
 
 _ON_AZURE = "WEBSITE_INSTANCE_ID"

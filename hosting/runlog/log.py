@@ -3,33 +3,56 @@
 Theory. Only the store is true. But a run is mostly opened, executed and waited for in one process, which knows each
 event as it appends it; telling the waiter directly makes the wait end within the same loop turn and costs the store
 nothing. Knowledge is only ever used where a compare-and-append proves it, or where it is a terminal record, which can
-no longer change. Belongs to one event loop.
+no longer change. What another process may want of a run that is executed here, its end, is looked for once a second for
+all runs together. Belongs to one event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
+from collections.abc import Callable
 
-from hosting.events import Accepted, Event, Restarted, Started
-from hosting.ports import Found, Opened, RunLogStore
+from hosting.errors import HostingError, ThreadDeletedError, ThreadDeletingError, TooManyRunsError
+from hosting.events import Accepted, Event, Place
+from hosting.ports import Deleting, Deletion, Erased, Found, Opened, QueueFull, RunLogStore
 from hosting.run_record import RunRecord
 
+logger = logging.getLogger(__name__)
+
+CANCEL_LOOK_SECONDS = 0.9
 _KNOWN_RUNS = 1024
 
 
 class RunLog:
-    """A `RunLogStore` with in-process knowledge and waiting."""
+    """A `RunLogStore` with in-process knowledge, waiting and cancellation."""
 
     def __init__(self, store: RunLogStore) -> None:
         self._store = store
         self._known: OrderedDict[str, RunRecord] = OrderedDict()
-        self._executing: set[str] = set()
+        self._executing: dict[str, Callable[[], None]] = {}
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._next_look: asyncio.TimerHandle | None = None
+        self._look: asyncio.Task[None] | None = None
 
-    async def open(self, accepted: Accepted, receipt: str | None = None) -> Opened | Found:
-        """See `RunLogStore.open`."""
-        opened = await self._store.open(accepted, receipt)
+    async def open(
+        self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None
+    ) -> Opened | Found:
+        """See `RunLogStore.open`.
+
+        Raises `ThreadDeletedError` for a receipt whose run is erased, `ThreadDeletingError` and `TooManyRunsError`.
+        """
+        opened = await self._store.open(accepted, receipt, most_open)
+        if isinstance(opened, Erased):
+            raise _deleted(opened.run_id)
+        if isinstance(opened, Deleting):
+            raise ThreadDeletingError(f"Thread {accepted.thread_id!r} is being deleted. Try again in a moment.")
+        if isinstance(opened, QueueFull):
+            raise TooManyRunsError(
+                f"{opened.open_runs} runs of thread {accepted.thread_id!r} wait or run already. Send the next when one "
+                "has ended."
+            )
         self._learn(opened.record)
         return opened
 
@@ -38,34 +61,62 @@ class RunLog:
         if not await self._store.append(record.run_id, event, record.position):
             return None
         moved = record.with_event(event)
-        if isinstance(event, Started | Restarted):
-            self._executing.add(record.run_id)
         self._learn(moved)
         return moved
 
     async def read(self, run_id: str) -> RunRecord | None:
-        """Return the run as the store has it, or None when there is no such log."""
+        """Return the run as the store has it, or None when there never was such a log.
+
+        Raises `ThreadDeletedError` when the run was deleted with its thread.
+        """
         record = await self._store.read(run_id)
-        if record is not None:
+        if isinstance(record, RunRecord):
             self._learn(record)
-        else:
-            self._known.pop(run_id, None)
-        return record
+            return record
+        self._forget(run_id)
+        if isinstance(record, Erased):
+            raise _deleted(run_id)
+        return None
+
+    async def runs_of(self, place: Place, limit: int) -> list[RunRecord]:
+        """See `RunLogStore.runs_of`."""
+        return await self._store.runs_of(place, limit)
+
+    async def mark_deleting(self, place: Place, deletion_id: str) -> Deletion:
+        """See `RunLogStore.mark_deleting`."""
+        return await self._store.mark_deleting(place, deletion_id)
+
+    async def deletion(self, place: Place) -> Deletion | None:
+        """See `RunLogStore.deletion`."""
+        return await self._store.deletion(place)
+
+    async def erase(self, place: Place, deletion: Deletion) -> None:
+        """See `RunLogStore.erase`; whoever waits for one of the runs looks again."""
+        await self._store.erase(place, deletion)
+        for record in [record for record in self._known.values() if record.accepted.place == place]:
+            self._forget(record.run_id)
 
     def known(self, run_id: str) -> RunRecord | None:
         """Return what this process last saw of a run, for free; another process may have moved it on."""
         return self._known.get(run_id)
 
+    def executing(self, run_id: str, stop: Callable[[], None]) -> None:
+        """Say that this process executes the run from now on: `stop` is called once somebody asked to cancel it."""
+        self._executing[run_id] = stop
+        if self._next_look is None:
+            self._next_look = asyncio.get_running_loop().call_later(CANCEL_LOOK_SECONDS, self._begin_look)
+
     def executes(self, run_id: str) -> bool:
-        """Tell whether this process claimed the run and has not ended it: its events will be announced here."""
+        """Tell whether this process executes the run: its events will be announced here."""
         return run_id in self._executing
 
     def release(self, run_id: str) -> None:
         """Say that this process no longer executes the run, whether or not its end could be written."""
-        self._executing.discard(run_id)
+        self._executing.pop(run_id, None)
 
     async def changed(self, record: RunRecord, timeout_seconds: float) -> RunRecord | None:
-        """Return the run once this process knows more of it than `record`; None when the time is up."""
+        """Return the run once this process knows more of it than `record`; None when there is reason to look, or the
+        time is up."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.setdefault(record.run_id, set())
         waiting.add(future)
@@ -80,7 +131,24 @@ class RunLog:
 
     async def close(self) -> None:
         """Close the store."""
+        if self._next_look is not None:
+            self._next_look.cancel()
+            self._next_look = None
         await self._store.close()
+
+    def _begin_look(self) -> None:
+        self._next_look = None
+        if self._executing:
+            self._look = asyncio.ensure_future(self._look_for_cancels())
+
+    async def _look_for_cancels(self) -> None:
+        try:
+            for run_id in await self._store.cancel_requests(list(self._executing)):
+                await self.read(run_id)
+        except HostingError as error:
+            logger.warning("Requests to cancel runs cannot be looked for: %s", error.detail)
+        if self._executing and self._next_look is None:
+            self._next_look = asyncio.get_running_loop().call_later(CANCEL_LOOK_SECONDS, self._begin_look)
 
     def _newer(self, record: RunRecord) -> RunRecord | None:
         known = self._known.get(record.run_id)
@@ -90,12 +158,23 @@ class RunLog:
         known = self._known.get(record.run_id)
         if known is not None and known.position >= record.position:
             return
-        if record.terminal is not None:
-            self._executing.discard(record.run_id)
         self._known[record.run_id] = record
         self._known.move_to_end(record.run_id)
         while len(self._known) > _KNOWN_RUNS:
             self._known.popitem(last=False)
-        for future in self._waiting.get(record.run_id, ()):
+        if record.cancel_requested and record.run_id in self._executing:
+            self._executing[record.run_id]()
+        self._wake(record.run_id)
+
+    def _forget(self, run_id: str) -> None:
+        self._known.pop(run_id, None)
+        self._wake(run_id)
+
+    def _wake(self, run_id: str) -> None:
+        for future in self._waiting.get(run_id, ()):
             if not future.done():
                 future.set_result(None)
+
+
+def _deleted(run_id: str) -> ThreadDeletedError:
+    return ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")

@@ -27,6 +27,10 @@ BEHAVIOURS = {
     "turn.lost-runs-end": "A run past every deadline is ended as lost by whoever looks (turn.md, Records 7).",
     "turn.resignal": "A signal that may be lost is sent again, by one of those who look (turn.md, Records 8).",
     "turn.session-state": "What context providers keep survives the turns, and not a failed one (state.md rule 6).",
+    "turn.queue-limit": "A thread on which as many runs as may be wait or run takes no more: 429 (turn.md, Decisions).",
+    "turn.cancel": "A cancelled run that waits never starts; one that runs is stopped, in whichever process, and by "
+    "the next attempt if that process died (turn.md, Decisions; http-api.md 3).",
+    "turn.delete": "A deleted thread leaves no byte of its runs; its runs answer 410 (turn.md, Records 11).",
     "turn.log-unavailable": "A run log that cannot be reached is reported as such, whatever stands in the way, and is "
     "tried again by the next call (turn.md, Records 5 and 9).",
 }

@@ -1,14 +1,14 @@
 """Events as runs have them, for every test of a run log."""
 
-from hosting.events import Accepted, Completed, Failed, RunRequest, Signalled, Started
+from hosting.events import Accepted, CancelRequested, Completed, Failed, RunRequest, Signalled, Started
 
 ENTRY = {"$type": "response", "correlationId": "run", "messages": [], "kept": {"deep": [1, 2.5, None, "ü\u2028"]}}
 
 
-def accepted(run_id: str, fingerprint: str = "print") -> Accepted:
+def accepted(run_id: str, fingerprint: str = "print", thread_id: str = "thread", at: float = 1.25) -> Accepted:
     """Return the first event of a run."""
     request = RunRequest(message='line one\nline "two" ü 😀', enable_tool_calls=False, orchestration_id="o-1")
-    return Accepted(at=1.25, run_id=run_id, agent="Joker", thread_id="thread", fingerprint=fingerprint, request=request)
+    return Accepted(at=at, run_id=run_id, agent="Joker", thread_id=thread_id, fingerprint=fingerprint, request=request)
 
 
 def started(token: str = "token") -> Started:
@@ -24,6 +24,11 @@ def signalled(at: float) -> Signalled:
 def completed() -> Completed:
     """Return the terminal record of a run that answered."""
     return Completed(at=3.5, entry=ENTRY, session={"type": "session", "state": {"a": [1]}}, message_count=2)
+
+
+def cancel_requested() -> CancelRequested:
+    """Return somebody's wish that the run should end."""
+    return CancelRequested(at=3.0)
 
 
 def failed() -> Failed:

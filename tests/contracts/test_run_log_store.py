@@ -4,12 +4,14 @@ import asyncio
 
 import pytest
 
-from hosting.events import Event
-from hosting.ports import Found, Opened
+from hosting.events import Event, Place
+from hosting.ports import Deleting, Deletion, Erased, Found, Opened, QueueFull
 from hosting.run_record import RunRecord, fold
 from tests.contracts.appending_process import append_until_won
 from tests.contracts.conftest import OpenStore
-from tests.contracts.sample_events import accepted, completed, failed, signalled, started
+from tests.contracts.sample_events import accepted, cancel_requested, completed, failed, signalled, started
+
+PLACE = Place("joker", "thread")
 
 
 @pytest.mark.behaviour("turn.log-opens-with-the-request")
@@ -134,6 +136,87 @@ async def test_runs_do_not_see_each_other(open_store: OpenStore) -> None:
 
     assert await store.append("two", failed(), after=1)
     assert await store.read("one") == log(accepted("one"))
+
+
+@pytest.mark.behaviour("turn.queue-limit")
+async def test_a_thread_with_as_many_open_runs_as_may_be_takes_no_more(open_store: OpenStore) -> None:
+    """Ended runs do not count, nor do those of other threads; a refused run is not written."""
+    store = open_store()
+    for run_id in ("one", "two", "three"):
+        await store.open(accepted(run_id), most_open=3)
+    await store.append("three", completed(), after=1)
+
+    assert isinstance(await store.open(accepted("fourth"), most_open=3), Opened)
+    assert await open_store().open(accepted("fifth"), most_open=3) == QueueFull(3)
+    assert await store.read("fifth") is None
+    assert isinstance(await store.open(accepted("elsewhere", thread_id="other"), most_open=3), Opened)
+
+
+async def test_a_run_that_exists_is_found_however_full_its_thread_is(open_store: OpenStore) -> None:
+    """Attaching to a run adds none."""
+    store = open_store()
+    await store.open(accepted("one"), receipt="key", most_open=1)
+
+    assert await store.open(accepted("again"), receipt="key", most_open=1) == Found(log(accepted("one")))
+
+
+@pytest.mark.behaviour("turn.cancel")
+async def test_wishes_to_cancel_are_found_in_one_look(open_store: OpenStore) -> None:
+    """Of the runs asked for only, and from any process."""
+    store = open_store()
+    for run_id in ("one", "two", "three"):
+        await store.open(accepted(run_id))
+    for run_id in ("one", "three"):
+        await store.append(run_id, cancel_requested(), after=1)
+
+    assert await open_store().cancel_requests(["one", "two", "unknown"]) == {"one"}
+    assert await open_store().read("one") == log(accepted("one"), cancel_requested())
+
+
+async def test_the_runs_of_a_thread_come_newest_first(open_store: OpenStore) -> None:
+    """As many as are asked for, with the agent's name in any letter case."""
+    store = open_store()
+    for number in range(5):
+        await store.open(accepted(f"run-{number}", at=10.0 + number))
+    await store.open(accepted("elsewhere", thread_id="other"))
+
+    runs = await open_store().runs_of(PLACE, limit=3)
+
+    assert runs == [log(accepted(f"run-{number}", at=10.0 + number)) for number in (4, 3, 2)]
+
+
+@pytest.mark.behaviour("turn.delete")
+async def test_a_thread_that_is_marked_for_deletion_takes_no_runs(open_store: OpenStore) -> None:
+    """Whoever marks it again finds the first mark; the runs that are there stay readable until they are erased."""
+    store = open_store()
+    await store.open(accepted("one"))
+
+    assert await store.mark_deleting(PLACE, "first") == Deletion("first")
+    assert await open_store().mark_deleting(PLACE, "second") == Deletion("first")
+    assert await store.open(accepted("two")) == Deleting()
+    assert isinstance(await store.open(accepted("elsewhere", thread_id="other")), Opened)
+    assert await open_store().deletion(PLACE) == Deletion("first")
+    assert await store.read("one") == log(accepted("one"))
+
+
+@pytest.mark.behaviour("turn.delete")
+async def test_of_an_erased_run_only_its_id_and_its_receipt_remain(open_store: OpenStore) -> None:
+    """Both say that it was deleted; the thread takes new runs, and other threads are as they were."""
+    store = open_store()
+    await store.open(accepted("one"), receipt="key")
+    await store.open(accepted("elsewhere", thread_id="other"))
+    await store.mark_deleting(PLACE, "first")
+
+    await store.erase(PLACE, Deletion("first", "digest"))
+
+    assert await open_store().read("one") == Erased("one")
+    assert await open_store().open(accepted("two"), receipt="key") == Erased("one")
+    assert not await store.append("one", completed(), after=1)
+    assert await store.deletion(PLACE) == Deletion("first", "digest")
+    assert await store.runs_of(PLACE, limit=9) == []
+    assert await store.read("elsewhere") == log(accepted("elsewhere", thread_id="other"))
+    assert isinstance(await store.open(accepted("three"), most_open=1), Opened)
+    assert await store.mark_deleting(PLACE, "second") == Deletion("second")
 
 
 async def test_a_closed_store_may_be_used_again(open_store: OpenStore) -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import ConfigurationError, RunLogUnavailableError
-from hosting.runlog.sqlite import SCHEMA_VERSION, SqliteStore, connect
+from hosting.events import RunRequest
+from hosting.ports import Deletion
+from hosting.runlog.sqlite import SqliteStore
+from hosting.runlog.sqlite_file import SCHEMA_VERSION, connect
 from tests.contracts.sample_events import accepted, completed, started
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,6 +136,27 @@ async def test_a_burst_is_fewer_commits_than_steps(store: SqliteStore, run_log_p
     records = await asyncio.gather(*(store.read(f"run-{n}") for n in range(200)))
 
     assert [record.run_id for record in records if record] == [f"run-{n}" for n in range(200)]
+
+
+@pytest.mark.behaviour("turn.delete")
+async def test_what_was_erased_is_in_no_file_of_the_store(store: SqliteStore, run_log_path: Path) -> None:
+    """Neither in freed pages nor in the write-ahead log, also where the run's request filled many pages."""
+    canary = "canary-9f27"
+    request = RunRequest(message=canary * 5000)
+    await store.open(accepted("one").model_copy(update={"request": request}), receipt="key")
+    await store.append("one", completed().model_copy(update={"entry": {"text": canary}}), after=1)
+    assert b"canary" in whole_store(run_log_path)
+    place = accepted("one").place
+    await store.mark_deleting(place, "d")
+
+    await store.erase(place, Deletion("d", "digest"))
+
+    assert b"canary" not in whole_store(run_log_path)
+
+
+def whole_store(run_log_path: Path) -> bytes:
+    """Return the bytes of the store's every file."""
+    return b"".join(path.read_bytes() for path in sorted(run_log_path.parent.iterdir()))
 
 
 async def test_two_processes_share_one_file_from_its_first_moment(run_log_path: Path) -> None:

@@ -14,7 +14,7 @@ from hosting.errors import RunLogUnavailableError
 from hosting.events import Accepted, Event, RunRequest, Terminal
 from hosting.identity import new_id
 from hosting.loop import AgentLoop
-from hosting.ports import Found, Opened
+from hosting.ports import Erased, Opening
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.memory import MemoryStore
@@ -43,15 +43,15 @@ class ArmedStore(MemoryStore):
         super().__init__()
         self.is_down = False
 
-    async def open(self, accepted: Accepted, receipt: str | None = None) -> Opened | Found:
+    async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         self._refuse_when_down()
-        return await super().open(accepted, receipt)
+        return await super().open(accepted, receipt, most_open)
 
     async def append(self, run_id: str, event: Event, after: int) -> bool:
         self._refuse_when_down()
         return await super().append(run_id, event, after)
 
-    async def read(self, run_id: str) -> RunRecord | None:
+    async def read(self, run_id: str) -> RunRecord | Erased | None:
         self._refuse_when_down()
         return await super().read(run_id)
 

@@ -11,7 +11,8 @@ import pytest
 from hosting.errors import ConfigurationError
 from hosting.runlog.choice import DEFAULT_PATH, choose_store
 from hosting.runlog.memory import MemoryStore
-from hosting.runlog.sqlite import SCHEMA_VERSION, SqliteStore, connect
+from hosting.runlog.sqlite import SqliteStore
+from hosting.runlog.sqlite_file import SCHEMA_VERSION, connect
 from hosting.settings import read_settings
 
 AZURE = {"WEBSITE_INSTANCE_ID": "0123"}

@@ -134,6 +134,7 @@ async def test_a_run_that_this_process_executes_is_not_signalled_again(process: 
     claim = Started(at=clock.now, attempt=1, token="x", deadline=clock.now + 300)
     record = await process.log.append(await process.start(), claim)
     assert record is not None
+    process.log.executing(record.run_id, lambda: None)
     clock.now += RESIGNAL_SECONDS + 1
 
     await process.runs.find("Joker", "t", record.run_id, process.client)

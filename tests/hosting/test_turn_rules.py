@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from hosting.endings import failed
+from hosting.endings import ended
 from hosting.errors import RunLogUnavailableError, RunLostError
 from hosting.events import Completed, Failed, Restarted, Started
 from hosting.turn import StaleAttemptError
@@ -173,7 +173,7 @@ async def test_an_attempt_that_finds_the_run_ended_gives_its_delivery_back_and_a
 
     async def ended_meanwhile(text: str) -> AgentResponse[Any]:
         record = await bench.record(run_id)
-        await bench.store.append(run_id, failed(run_id, 1.0, RunLostError("Lost.")), record.position)
+        await bench.store.append(run_id, ended(run_id, 1.0, RunLostError("Lost.")), record.position)
         return AgentResponse(messages=[Message("assistant", ["too late"])])
 
     bench.agent.work = ended_meanwhile
