@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hosting.capacity import Capacity
-from hosting.endings import failed, has_place, kept_entry
+from hosting.endings import ended, has_place, kept_entry
 from hosting.entity_batch import Done, Operation, Refused, parse_batch, write_answer
 from hosting.errors import (
     HostingError,
@@ -106,7 +106,7 @@ class AgentEntity:
         if isinstance(thread.conversation, UnreadableDocumentError):
             error = UnreadableStateError(f"The stored conversation cannot be read: {thread.conversation}")
             return thread, _result(
-                operation, await self._turns.end(record, failed(record.run_id, self._clock(), error))
+                operation, await self._turns.end(record, ended(record.run_id, self._clock(), error))
             )
         if applied(thread.conversation, record.run_id):
             return thread, _result(operation, await self._turns.repair(record, thread.conversation))
@@ -121,7 +121,7 @@ class AgentEntity:
         text = request.once(entry_text)
         full = self._capacity.refusal(thread.key, thread.text, text) if record.terminal is None else None
         if full is not None:
-            return await self._turns.end(record, failed(record.run_id, self._clock(), full))
+            return await self._turns.end(record, ended(record.run_id, self._clock(), full))
         return await self._turns.finish(record, conversation)
 
     async def _ordered(self, thread: Thread, operation: Operation) -> RunRecord | None:
