@@ -16,10 +16,10 @@ from agent_framework import (
     ResponseStream,
     UsageDetails,
 )
-from agent_framework.exceptions import ChatClientInvalidRequestException
 from agent_framework.observability import ChatTelemetryLayer
 
 from agents.offline_answers import WEATHER_TOOL, Answer, Say, Turn, answer
+from agents.offline_values import in_format
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -28,6 +28,7 @@ class RuleChatClient(BaseChatClient[Any]):
     """One model call: the newest message in, words or function calls out; the layers around it run the functions."""
 
     OTEL_PROVIDER_NAME = "offline"
+    MODEL_INPUTS = ("text",)  # read by hosting: pictures and files are refused before they come here
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -70,12 +71,11 @@ async def stream_updates(messages: Sequence[Message], options: Mapping[str, Any]
 
 
 def answer_contents(messages: Sequence[Message], options: Mapping[str, Any]) -> list[Content]:
-    """The contents of the answer, never empty; raises ChatClientInvalidRequestException for structured output."""
-    if options.get("response_format") not in (None, {"type": "text"}):
-        raise ChatClientInvalidRequestException(
-            "The offline model answers in plain words only: for a format connect a real model (docs/models.md)."
-        )
-    return contents_of(answer(Turn(messages, offered_tools(options))), call_prefix=f"call_{len(messages)}")
+    """The contents of the answer, never empty; what it says is put into the wanted format, if there is one."""
+    given = answer(Turn(messages, offered_tools(options)))
+    if isinstance(given, Say):
+        given = Say(in_format(given.text, options.get("response_format")))
+    return contents_of(given, call_prefix=f"call_{len(messages)}")
 
 
 def offered_tools(options: Mapping[str, Any]) -> Collection[str]:

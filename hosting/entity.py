@@ -9,10 +9,10 @@ before the agent started or a newer attempt holds the run. Source: turn.md, Reco
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
+from hosting.asked_message import asked_message
 from hosting.capacity import Capacity
 from hosting.endings import ended, has_place, kept_entry
 from hosting.entity_batch import Done, Operation, Refused, parse_batch, write_answer
@@ -23,15 +23,16 @@ from hosting.errors import (
     UnreadableStateError,
     UnstorableAnswerError,
 )
-from hosting.events import Accepted, Completed, RunRequest
+from hosting.events import Accepted, Completed
 from hosting.identity import is_id, new_id
+from hosting.limits import Limits
 from hosting.ports import Clock
 from hosting.replies import completed_fields, ids, problem, run_error
-from hosting.requests import check_message, fingerprint
+from hosting.requests import fingerprint
 from hosting.run_record import RunRecord
+from hosting.run_request import carried_request
 from hosting.runlog.log import RunLog
-from hosting.strict_json import has_lone_surrogate
-from hosting.threads import ThreadCache
+from hosting.thread_cache import ThreadCache
 from hosting.times import iso
 from hosting.turn import Turns
 from state.codec import write
@@ -55,15 +56,20 @@ class Thread:
 class AgentEntity:
     """The operations of the entity `dafx-<agent>`."""
 
-    def __init__(self, agent: str, turns: Turns, log: RunLog, clock: Clock, capacity: Capacity) -> None:
+    def __init__(
+        self, agent: str, turns: Turns, log: RunLog, clock: Clock, capacity: Capacity, *, limits: Limits
+    ) -> None:
         self._agent = agent
+        self._limits = limits
         self._turns = turns
         self._log = log
         self._clock = clock
         self._capacity = capacity
         self._threads = ThreadCache()
         self._operations: dict[str, Callable[[Thread, Operation], Awaitable[tuple[Thread, Done | Refused]]]] = {
-            "run": self._run
+            "run": self._run,
+            "reset": self._reset,
+            "delete": self._delete,
         }
 
     async def handle(self, payload: str) -> str:
@@ -105,12 +111,10 @@ class AgentEntity:
             return thread, Done()
         if isinstance(thread.conversation, UnreadableDocumentError):
             error = UnreadableStateError(f"The stored conversation cannot be read: {thread.conversation}")
-            return thread, _result(
-                operation, await self._turns.end(record, ended(record.run_id, self._clock(), error))
-            )
+            return thread, _result(operation, await self._turns.end(record, ended(record.run_id, self._clock(), error)))
         if applied(thread.conversation, record.run_id):
             return thread, _result(operation, await self._turns.repair(record, thread.conversation))
-        request = _request_entry(record.accepted)
+        request = request_of(record.accepted)
         record = await self._finish(thread, thread.conversation, record, request)
         return self._apply(thread, thread.conversation, record, request), _result(operation, record)
 
@@ -134,7 +138,7 @@ class AgentEntity:
             raise UnstorableAnswerError(f"The run id {str(run_id)[:80]!r} is not valid.")
         if order.get("logged"):
             return self._log.known(run_id) or await self._log.read(run_id)
-        request = _carried_request(order)
+        request = carried_request(order, self._limits)
         accepted = Accepted(
             at=self._clock(),
             run_id=run_id,
@@ -149,37 +153,25 @@ class AgentEntity:
         return record
 
     def _apply(self, thread: Thread, conversation: Conversation, record: RunRecord, request: RequestEntry) -> Thread:
-        terminal = record.terminal
-        if terminal is None or not has_place(terminal):
+        grown = with_run(conversation, record, request)
+        if grown is None:
             return thread
-        response = kept_entry(record.run_id, terminal)
-        if not isinstance(response, ResponseEntry):
-            return thread
-        grown = append_turn(conversation, request, response)
-        if isinstance(terminal, Completed) and terminal.kept:
-            grown = with_session_state(grown, terminal.session)
         text = write(grown)
         self._capacity.tell(thread.key, text)
         self._threads.keep(thread.key, text, grown)
         return Thread(thread.key, text, grown)
 
+    async def _reset(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
+        if isinstance(thread.conversation, UnreadableDocumentError):
+            raise UnreadableStateError(f"The stored conversation cannot be read: {thread.conversation}")
+        emptied = reset(thread.conversation, operation.value)
+        return thread if emptied is None else Thread(thread.key, emptied.text, emptied.conversation), Done()
 
-def _carried_request(order: Mapping[str, Any]) -> RunRequest:
-    orchestration_id = order.get("orchestrationId")
-    if orchestration_id is not None and (not isinstance(orchestration_id, str) or has_lone_surrogate(orchestration_id)):
-        raise InvalidFieldError("The field 'orchestrationId' is not a text that can be stored. Send the instance's id.")
-    return RunRequest(message=check_message(order.get("message")), orchestration_id=orchestration_id)
-
-
-def _request_entry(accepted: Accepted) -> RequestEntry:
-    from agent_framework import Message
-
-    return request_entry(
-        run_id=accepted.run_id,
-        created_at=iso(accepted.at),
-        messages=[Message("user", [accepted.request.message])],
-        orchestration_id=accepted.request.orchestration_id,
-    )
+    async def _delete(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
+        if not await delete(Place(self._agent.lower(), thread.key), thread.text, operation.value, self._log):
+            return thread, Done()
+        self._threads.drop(thread.key)
+        return self._open(thread.key, None), Done()
 
 
 def _result(operation: Operation, record: RunRecord) -> Done | Refused:

@@ -55,10 +55,10 @@ class UnknownFieldError(HostingError):
     code, status = "unknown_field", 400
 
 
-class UnsupportedFieldError(HostingError):
-    """A field of the contract that this version does not serve yet."""
+class UnsupportedContentError(HostingError):
+    """A content that the agent's model does not take."""
 
-    code, status = "unsupported_field", 400
+    code, status = "unsupported_content", 400
 
 
 class MissingMessageError(HostingError):
@@ -101,6 +101,12 @@ class BodyTooLargeError(HostingError):
     """The body is larger than `AGENT_MAX_BODY_BYTES`."""
 
     code, status = "body_too_large", 413
+
+
+class ContentTooLargeError(HostingError):
+    """A picture or file in a request is larger than `AGENT_MAX_DATA_BYTES`."""
+
+    code, status = "content_too_large", 413
 
 
 class UnsupportedMediaTypeError(HostingError):
@@ -163,6 +169,12 @@ class RunLogUnavailableError(HostingError):
     code, status = "run_log_unavailable", 503
 
 
+class EngineUnavailableError(HostingError):
+    """The durable engine could not be reached; what was asked for may or may not happen."""
+
+    code, status = "engine_unavailable", 503
+
+
 class RunFailedError(HostingError):
     """The agent raised; the cause is in the log under the run id."""
 
@@ -191,6 +203,12 @@ class UnstorableAnswerError(HostingError):
     """The agent's answer, or its session state, cannot be kept as JSON."""
 
     code, status = "unstorable_answer", 500
+
+
+class InvalidOutputError(HostingError):
+    """The answer is not what `response_format` wanted."""
+
+    code, status = "invalid_output", 500
 
 
 class ThreadFullError(HostingError):
@@ -229,7 +247,7 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     InvalidBodyError,
     InvalidFieldError,
     UnknownFieldError,
-    UnsupportedFieldError,
+    UnsupportedContentError,
     MissingMessageError,
     InvalidThreadIdError,
     ConflictingThreadIdsError,
@@ -237,6 +255,7 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     InvalidIdempotencyKeyError,
     IdempotencyKeyReusedError,
     BodyTooLargeError,
+    ContentTooLargeError,
     UnsupportedMediaTypeError,
     NotAcceptableError,
     UnknownAgentError,
@@ -247,6 +266,7 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     ThreadDeletingError,
     TooManyRunsError,
     RunLogUnavailableError,
+    EngineUnavailableError,
     InternalError,
 )
 
@@ -256,6 +276,7 @@ RUN_ERRORS: tuple[type[HostingError], ...] = (
     RunLostError,
     UnreadableStateError,
     UnstorableAnswerError,
+    InvalidOutputError,
     ThreadFullError,
     AnswerTooLargeError,
     RunTimedOutError,

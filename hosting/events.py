@@ -34,10 +34,35 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class RunRequest(_Record):
-    """What a caller asked of an agent: parsed, checked, free of transport (no Accept, no wait)."""
+class ResponseFormat(_Record):
+    """What a caller wants the answer to be: a value of the JSON Schema, or without one any JSON object.
 
-    message: str
+    The rest is what OpenAI's form says to the model: a name, a description and whether it must be `strict`.
+    """
+
+    json_schema: dict[str, Any] | None = None
+    name: str = "response"
+    description: str | None = None
+    strict: bool | None = None
+
+    def envelope(self) -> dict[str, Any]:
+        """Return OpenAI's form, which every client of agent-framework takes."""
+        if self.json_schema is None:
+            return {"type": "json_object"}
+        said = self.model_dump(include={"name", "description", "strict"}, exclude_none=True)
+        return {"type": "json_schema", "json_schema": {**said, "schema": self.json_schema}}
+
+
+class RunRequest(_Record):
+    """What a caller asked of an agent: parsed, checked, free of transport (no Accept, no wait).
+
+    One message: its text, then its `contents` in stored form; one of them is not empty.
+    """
+
+    message: str = ""
+    contents: tuple[dict[str, Any], ...] = ()
+    role: str = "user"
+    response_format: ResponseFormat | None = None
     enable_tool_calls: bool = True
     orchestration_id: str | None = None
 

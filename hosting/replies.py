@@ -12,7 +12,7 @@ from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.events import Completed, Ending
 from hosting.negotiation import Form
 from hosting.run_record import RunRecord
-from state.conversation import response_text
+from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
 RETRY_AFTER_SECONDS = 1
@@ -97,6 +97,7 @@ def completed_fields(record: RunRecord, terminal: Completed) -> dict[str, Any]:
         **ids(record),
         "message_count": terminal.message_count,
         "usage": {name: usage[stored] for stored, name in _USAGE.items() if stored in usage},
+        **({} if record.accepted.request.response_format is None else {"value": completed_value(terminal)}),
         **({} if terminal.kept else {"kept": False}),
     }
 
@@ -104,6 +105,11 @@ def completed_fields(record: RunRecord, terminal: Completed) -> dict[str, Any]:
 def completed_text(terminal: Completed) -> str:
     """Return the answer's text, messages joined by a blank line."""
     return response_text(terminal.response) if isinstance(terminal.response, ResponseEntry) else ""
+
+
+def completed_value(terminal: Completed) -> Any:
+    """Return the answer's JSON value, for a run that was asked for one."""
+    return response_value(terminal.response) if isinstance(terminal.response, ResponseEntry) else None
 
 
 def ids(record: RunRecord) -> dict[str, str]:

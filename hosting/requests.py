@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,24 +14,23 @@ from hosting.errors import (
     BodyTooLargeError,
     ConflictingThreadIdsError,
     InvalidBodyError,
-    InvalidEncodingError,
     InvalidFieldError,
     InvalidIdempotencyKeyError,
     InvalidWaitError,
-    MissingMessageError,
     UnknownFieldError,
-    UnsupportedFieldError,
 )
 from hosting.events import RunRequest
 from hosting.identity import check_thread_id
+from hosting.limits import Limits
 from hosting.negotiation import Form, answer_form, body_form
-from hosting.strict_json import decode_utf8, has_lone_surrogate, parse_json
+from hosting.run_request import REQUEST_FIELDS, read_run_request
+from hosting.strict_json import decode_utf8, json_type, parse_json
 
 THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
 THREAD_ID_HEADERS = ("x-ms-thread-id", "x-ms-session-id")
 WAIT_FIELDS = ("wait_for_response", "waitForResponse")
 WAIT_HEADER = "x-ms-wait-for-response"
-UNSUPPORTED_FIELDS = ("contents", "response_format", "responseFormat")
+FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS})
 
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
@@ -72,21 +71,24 @@ class RunCall:
 
 
 def fingerprint(agent: str, thread_id: str | None, request: RunRequest) -> str:
-    """Return the digest of a request to an agent and the thread that it named."""
-    identity = [agent, thread_id, request.model_dump(mode="json")]
+    """Return the digest of a request to an agent and the thread that it named.
+
+    Members at their defaults are left out, so that a member added later changes no digest that a receipt keeps.
+    """
+    identity = [agent, thread_id, request.model_dump(mode="json", exclude_defaults=True)]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
-def parse_run(call: Call, agent: str, max_body_bytes: int) -> RunCall:
+def parse_run(call: Call, agent: str, limits: Limits) -> RunCall:
     """Return the run that a request asks of `agent`; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
-    if len(call.body) > max_body_bytes:
-        raise BodyTooLargeError(f"The body has {len(call.body)} bytes; the limit is {max_body_bytes}. Send less.")
+    if len(call.body) > limits.body_bytes:
+        raise BodyTooLargeError(f"The body has {len(call.body)} bytes; the limit is {limits.body_bytes}. Send less.")
     form = body_form(call.headers.get("content-type", ""))
     answer = answer_form(call.headers.get("accept", ""), form)
     fields = _json_fields(call.body) if form == "json" else {"message": decode_utf8(call.body)}
     thread_id = _thread_id(fields, call)
     return RunCall(
-        request=_run_request(fields),
+        request=read_run_request(fields, limits),
         thread_id=None if thread_id is None else check_thread_id(thread_id, agent),
         wait=_wait(fields, call),
         form=answer,
@@ -97,10 +99,8 @@ def parse_run(call: Call, agent: str, max_body_bytes: int) -> RunCall:
 def _json_fields(body: bytes) -> dict[str, Any]:
     fields = parse_json(body)
     if not isinstance(fields, dict):
-        raise InvalidBodyError(f'The body is a JSON {_json_type(fields)}. Send an object: {{"message": "..."}}.')
+        raise InvalidBodyError(f'The body is a JSON {json_type(fields)}. Send an object: {{"message": "..."}}.')
     for name in fields:
-        if name in UNSUPPORTED_FIELDS:
-            raise UnsupportedFieldError(f"The field {name!r} is not served by this version yet. Leave it out.")
         if name not in FIELDS:
             raise UnknownFieldError(f"The field {name[:80]!r} is not known. {_nearest(name)}")
     return fields
@@ -109,46 +109,6 @@ def _json_fields(body: bytes) -> dict[str, Any]:
 def _nearest(name: str) -> str:
     near = difflib.get_close_matches(name[:80], FIELDS, n=1)
     return f"Did you mean {near[0]!r}?" if near else f"Known fields: {', '.join(sorted(FIELDS))}."
-
-
-def _run_request(fields: Mapping[str, Any]) -> RunRequest:
-    values = {name: check(fields[name]) for name, check in _REQUEST_FIELDS.items() if fields.get(name) is not None}
-    if "message" not in values:
-        raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
-    return RunRequest(message=values["message"], enable_tool_calls=values.get("enable_tool_calls", True))
-
-
-def check_message(value: object) -> str:
-    """Return the message when it is a text with something in it, and one that can be stored."""
-    if not isinstance(value, str):
-        raise InvalidFieldError(f"The field 'message' is a JSON {_json_type(value)}. Send a string.")
-    if not value.strip():
-        raise MissingMessageError('The message is blank. Send {"message": "..."}, or the message itself as text/plain.')
-    if has_lone_surrogate(value):
-        raise InvalidEncodingError(
-            "The message has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
-        )
-    return value
-
-
-def _role(value: object) -> str:
-    if value != "user":
-        raise InvalidFieldError(f"The role {str(value)[:80]!r} is not allowed here. Send 'user', or leave it out.")
-    return "user"
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidFieldError(f"The field 'enable_tool_calls' is a JSON {_json_type(value)}. Send true or false.")
-    return value
-
-
-_REQUEST_FIELDS: dict[str, Callable[[object], Any]] = {
-    "message": check_message,
-    "role": _role,
-    "enable_tool_calls": _flag,
-}
-FIELDS = frozenset({*_REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS})
 
 
 def _thread_id(fields: Mapping[str, Any], call: Call) -> str | None:
@@ -171,7 +131,7 @@ def _text_id(name: str, value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidFieldError(f"The field {name!r} is a JSON {_json_type(value)}. Send a string.")
+        raise InvalidFieldError(f"The field {name!r} is a JSON {json_type(value)}. Send a string.")
     return value
 
 
@@ -224,8 +184,3 @@ def _idempotency_key(call: Call) -> str | None:
             "The Idempotency-Key must be 1 to 255 visible ASCII characters without blanks."
         )
     return key
-
-
-def _json_type(value: object) -> str:
-    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}
-    return names.get(type(value), "null")

@@ -11,11 +11,20 @@ from typing import Any
 
 from agent_framework import AgentResponse, Message, SupportsAgentRun
 
-from hosting.errors import HostingError, RunCancelledError, RunFailedError, RunTimedOutError, UnstorableAnswerError
-from hosting.events import RunRequest
+from hosting.asked_message import asked_message
+from hosting.errors import (
+    HostingError,
+    InvalidOutputError,
+    RunCancelledError,
+    RunFailedError,
+    RunTimedOutError,
+    UnstorableAnswerError,
+)
+from hosting.events import ResponseFormat, RunRequest
 from hosting.history import SOURCE_ID, ThreadSession, attach_history
 from hosting.loop import AgentLoop
 from hosting.stop import Stop
+from hosting.structured import structured_value
 from hosting.tool_switch import without_tools
 
 logger = logging.getLogger(__name__)
@@ -91,18 +100,28 @@ class AgentRunner:
 
     async def _answer(self, attempt: Attempt) -> Outcome:
         session = _restore(attempt.thread_id, attempt.session)
-        messages = [Message("user", [attempt.request.message])]
+        messages = [asked_message(attempt.request)]
         if self._takes_history:
             session.history = attempt.history
         else:
             messages = [*attempt.history, *messages]
         response = await self._agent.run(messages, session=session, **self._choices(attempt.request))
+        if attempt.request.response_format is not None:
+            try:
+                response = await _with_value(response, attempt.request.response_format)
+            except InvalidOutputError as error:
+                logger.warning("Run %s of agent %s: %s", attempt.run_id, self._name, error.detail)
+                return Broke(error)
         return Answered(response, _session_values(session))
 
     def _choices(self, request: RunRequest) -> dict[str, Any]:
+        options, more = dict(self._options), {}
+        if request.response_format is not None:
+            options["response_format"] = request.response_format.envelope()
         if not request.enable_tool_calls:
-            return {"options": {**self._options, "tool_choice": "none"}, **without_tools(self._agent)}
-        return {"options": self._options} if self._options else {}
+            options["tool_choice"] = "none"
+            more = without_tools(self._agent)
+        return {"options": options, **more} if options else {}
 
 
 def _outcome(task: asyncio.Task[Outcome]) -> Outcome:
@@ -110,6 +129,23 @@ def _outcome(task: asyncio.Task[Outcome]) -> Outcome:
         return task.result()
     except asyncio.CancelledError as error:  # nobody cancelled the attempt: the agent's own code did
         raise RuntimeError("The agent's code cancelled its own run.") from error
+
+
+async def _with_value(response: AgentResponse[Any], wanted: ResponseFormat) -> AgentResponse[Any]:
+    """Return the response with the value of its last text; raises `InvalidOutputError` when that is not as wanted."""
+    said = (message.text for message in reversed(response.messages) if message.role == "assistant")
+    value = await asyncio.to_thread(structured_value, wanted, next((text for text in said if text.strip()), ""))
+    return AgentResponse(
+        value=value,
+        messages=response.messages,
+        usage_details=response.usage_details,
+        additional_properties=response.additional_properties,
+        response_id=response.response_id,
+        agent_id=response.agent_id,
+        created_at=response.created_at,
+        finish_reason=response.finish_reason,
+        continuation_token=response.continuation_token,
+    )
 
 
 def _standing_options(agent: SupportsAgentRun) -> dict[str, Any]:

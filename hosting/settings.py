@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hosting.errors import ConfigurationError
 
+MODEL_INPUT = r"text|hostedFile|\*/\*|[a-z]+/(\*|[a-z0-9.+-]+)"
+
 
 class Settings(BaseModel):
     """What an operator may choose by app settings. Field aliases are the settings' names; durations are in seconds."""
@@ -60,6 +62,25 @@ class Settings(BaseModel):
     )
     max_body_bytes: int = Field(
         1_048_576, alias="AGENT_MAX_BODY_BYTES", ge=1024, le=100_000_000, description="The largest request body."
+    )
+    max_data_bytes: int = Field(
+        262_144,
+        alias="AGENT_MAX_DATA_BYTES",
+        ge=1024,
+        le=100_000_000,
+        description="The largest picture or file in a request, as the data URI that the conversation keeps.",
+    )
+    model_inputs: str = Field(
+        "image/*",
+        alias="AGENT_MODEL_INPUTS",
+        pattern=rf"^({MODEL_INPUT})(\s*,\s*({MODEL_INPUT}))*$",
+        description="What the models take besides text: media types or ranges of them, and hostedFile, with commas.",
+    )
+    caller_roles: str = Field(
+        "user",
+        alias="AGENT_CALLER_ROLES",
+        pattern=r"^(user|system|assistant)(\s*,\s*(user|system|assistant))*$",
+        description="The roles that a request may speak in: user, system, assistant, with commas.",
     )
     state_limit_bytes: int = Field(
         524_288,

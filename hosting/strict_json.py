@@ -1,8 +1,9 @@
-"""Strict JSON from callers: one value, no duplicate keys, no NaN, bounded depth, storable text."""
+"""Strict JSON from callers and models: one value, no duplicate keys, finite numbers, bounded depth, storable text."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any, NoReturn
 
@@ -19,7 +20,7 @@ def parse_json(body: bytes) -> Any:
     text = decode_utf8(body)
     _check_depth(body)
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise InvalidJsonError(
             f"The body is not JSON: {error.msg} at line {error.lineno} column {error.colno}."
@@ -27,7 +28,7 @@ def parse_json(body: bytes) -> Any:
     except ValueError:
         raise InvalidJsonError("The body has a number of too many digits. Send it as a string.") from None
     if "\\u" in text:
-        _check_surrogates(value)
+        refuse_lone_surrogates(value)
     return value
 
 
@@ -42,6 +43,27 @@ def decode_utf8(body: bytes) -> str:
 def has_lone_surrogate(text: str) -> bool:
     """Tell whether a text holds half of a surrogate pair: no UTF-8 can carry it, so nothing could store it."""
     return _LONE_SURROGATE.search(text) is not None
+
+
+def refuse_lone_surrogates(value: Any) -> None:
+    """Raise `InvalidEncodingError` when a text anywhere in a JSON value holds half of a surrogate pair."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str) and has_lone_surrogate(item):
+            raise InvalidEncodingError(
+                "The body has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
+            )
+        if isinstance(item, dict):
+            pending += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            pending += item
+
+
+def json_type(value: object) -> str:
+    """Return JSON's word for the type of a parsed value."""
+    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "null")
 
 
 def _check_depth(body: bytes) -> None:
@@ -65,15 +87,8 @@ def _refuse_constant(text: str) -> NoReturn:
     raise InvalidJsonError(f"The body has {text}, which is not JSON. Send a number or null.")
 
 
-def _check_surrogates(value: Any) -> None:
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str) and has_lone_surrogate(item):
-            raise InvalidEncodingError(
-                "The body has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
-            )
-        if isinstance(item, dict):
-            pending += [*item.keys(), *item.values()]
-        elif isinstance(item, list):
-            pending += item
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise InvalidJsonError(f"The body has the number {digits[:40]}, which is out of range. Send it as a string.")
+    return number

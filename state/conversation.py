@@ -27,9 +27,13 @@ def append_turn(conversation: Conversation, request: RequestEntry, response: Res
     return _changed(conversation, history, {_HOST: {**_host(conversation), "applied": run_ids}})
 
 
-def forget(conversation: Conversation) -> Conversation:
-    """Return the conversation after a reset: no entries, no session state, the next generation, the same ledger."""
-    host = {**_host(conversation), "generation": generation(conversation) + 1}
+def forget(conversation: Conversation, reset_id: str) -> Conversation:
+    """Return the conversation after a reset: no entries, no session state, the next generation, the reset in the ledger.
+
+    The ledger stays, so that a run which was applied before is not applied again.
+    """
+    ledger = [*_applied_ids(conversation), reset_id][-LEDGER_SIZE:]
+    host = {**_host(conversation), "generation": generation(conversation) + 1, "applied": ledger}
     return _changed(conversation, History(), {_HOST: host, _SESSION: None})
 
 
@@ -92,6 +96,12 @@ def response_text(entry: ResponseEntry) -> str:
         for message in entry.messages
     )
     return "\n\n".join(text for text in texts if text)
+
+
+def response_value(entry: ResponseEntry) -> Any:
+    """Return the JSON value of an answer that was asked for in a format, or None."""
+    ours = entry.unknown_properties().get("agentFramework")
+    return from_json_value(ours.get("value")) if isinstance(ours, dict) else None
 
 
 def session_state(conversation: Conversation) -> dict[str, Any] | None:

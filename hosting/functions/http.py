@@ -13,6 +13,7 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 from hosting.errors import HostingError, InternalError, MethodNotAllowedError, UnknownAgentError, UnknownRunError
 from hosting.functions.client import DurableEntityClient
 from hosting.identity import is_id
+from hosting.limits import limits_of
 from hosting.names import http_function
 from hosting.negotiation import Form
 from hosting.plan import AgentPlan, Plan
@@ -34,7 +35,7 @@ def register_agent(app: df.DFApp, plan: AgentPlan, runs: Runs, settings: Setting
     """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
 
     async def run(req: Request, client: Any) -> Response:
-        return await _answer(req, lambda: start_run(req, plan.name, runs, settings, DurableEntityClient(client)))
+        return await _answer(req, lambda: start_run(req, plan, runs, settings, DurableEntityClient(client)))
 
     app.function_name(http_function(plan.name))(
         app.route(route=f"agents/{plan.name}/run", methods=["POST"])(
@@ -58,11 +59,11 @@ def register_shared(app: df.DFApp, plan: Plan, runs: Runs) -> None:
     app.function_name("http_unknown_agent")(app.route(route=RUN_ROUTE)(no_such_run_route))
 
 
-async def start_run(req: Request, agent: str, runs: Runs, settings: Settings, client: EntityClient) -> Reply:
+async def start_run(req: Request, plan: AgentPlan, runs: Runs, settings: Settings, client: EntityClient) -> Reply:
     """Answer `POST agents/<agent>/run` (http-api.md section 2)."""
     call = await _call(req)
-    asked = parse_run(call, agent, settings.max_body_bytes)
-    attached = await runs.start(agent, asked, client)
+    asked = parse_run(call, plan.name, limits_of(plan.agent, settings))
+    attached = await runs.start(plan.name, asked, client)
     record = attached.record
     if asked.wait.answer:
         longest = settings.wait_seconds

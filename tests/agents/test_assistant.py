@@ -4,7 +4,6 @@ import time
 
 import pytest
 from agent_framework import AgentResponse, AgentSession, Content, Message
-from agent_framework.exceptions import ChatClientInvalidRequestException
 
 from agents.assistant import create_assistant
 from agents.offline import OfflineChatClient
@@ -115,10 +114,15 @@ async def test_an_answer_to_anything_else_names_the_offline_model_and_the_way_to
     assert "docs/models.md" in response.text
 
 
-async def test_a_response_format_is_refused() -> None:
-    """Plain words under a JSON schema would be silently wrong."""
-    with pytest.raises(ChatClientInvalidRequestException, match="plain words only"):
-        await create_assistant(OfflineChatClient()).run("hi", options={"response_format": {"type": "json_object"}})
+async def test_an_answer_in_a_format_has_the_words_in_it() -> None:
+    """Also after a tool was called, so that a laptop shows structured output."""
+    city = {"properties": {"city": {"enum": ["Paris", "Rome"]}, "told": {"type": "string"}}}
+    wanted = {"type": "json_schema", "json_schema": {"name": "weather", "schema": city}}
+    agent = create_assistant(OfflineChatClient())
+
+    response = await agent.run("What is the weather in Paris?", options={"response_format": wanted})
+
+    assert response.value == {"city": "Paris", "told": "The weather in Paris: partly cloudy, 18 °C."}
 
 
 async def ask(*questions: str) -> AgentResponse:

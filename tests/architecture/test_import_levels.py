@@ -17,12 +17,23 @@ FRAMEWORK_READERS = {
     "hosting.tool_switch",
     "hosting.history",
     "hosting.plan",
-    "hosting.entity",
+    "hosting.asked_message",
     "hosting.app",
     "state.convert",
 }
 OWN = {"agents", "hosting", "state", "function_app"}
-REQUIRED = {"agent_framework", "azure", "azurefunctions", "msgspec", "pydantic", "pydantic_core", "typing_extensions"}
+REQUIRED = {
+    "agent_framework",
+    "azure",
+    "azurefunctions",
+    "jsonschema",
+    "msgspec",
+    "pydantic",
+    "pydantic_core",
+    "re2",
+    "referencing",
+    "typing_extensions",
+}
 LOCAL = {"httptools", "uvicorn", "uvloop"}
 EXTENSION = {"fastapi", "starlette"}
 

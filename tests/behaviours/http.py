@@ -24,6 +24,23 @@ BEHAVIOURS = {
     "often and however concurrently it is sent (http-api.md 6).",
     "http.idempotency-key-reused": "Another request under a used Idempotency-Key is 409 and disturbs nothing "
     "(http-api.md 6).",
+    "http.value": "A run with a response_format is answered with the JSON value of its answer, however often it is "
+    "told; a run without one has none (http-api.md 2).",
+    "http.format-reaches-the-model": "The model is told the wanted format in OpenAI's form, whichever form was sent "
+    "(http-api.md 2).",
+    "http.format-is-recorded": "A format is part of what makes requests the same and is kept in the conversation, the "
+    "value with the answer (http-api.md 2 and 6, turn.md Decisions).",
+    "http.invalid-output": "An answer that does not fit its response_format is a failed run that names the place and "
+    "the rule and quotes nothing (http-api.md 2, turn.md Decisions).",
+    "http.patterns-take-linear-time": "A pattern in a caller's schema cannot hold the process (http-api.md 2).",
+    "http.contents": "Contents are one message with the text before them, reach the model in their order and are kept "
+    "(http-api.md 2).",
+    "http.contents-limits": "A picture or file is taken up to AGENT_MAX_DATA_BYTES (state.md rule 8).",
+    "http.references-are-not-fetched": "No address in a request makes this app connect to it (http-api.md 2).",
+    "http.model-inputs": "What the model of an agent does not take is refused before the run, as the agent, its client "
+    "or the setting declare it (http-api.md 2).",
+    "http.carried-fields": "A request that an orchestration or another package carries in its call of the entity has "
+    "the same fields; what is not served is refused (http-api.md 2, turn.md Records 1).",
     "http.concurrent-runs-kept": "Runs sent at once to one thread are all kept, none twice, one after another "
     "(turn.md, What is promised).",
 }

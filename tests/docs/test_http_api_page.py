@@ -9,7 +9,7 @@ import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.functions.http import RUN_ROUTE, STATUS_ROUTE
-from hosting.requests import FIELDS, THREAD_ID_HEADERS, UNSUPPORTED_FIELDS, WAIT_HEADER
+from hosting.requests import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", PAGE, flags=re.MULTILINE)
@@ -23,9 +23,7 @@ def test_the_page_lists_exactly_the_codes_and_statuses_of_the_errors() -> None:
 
 
 @pytest.mark.behaviour("docs.fields-and-routes")
-@pytest.mark.parametrize(
-    "name", sorted({*FIELDS, *THREAD_ID_HEADERS, *UNSUPPORTED_FIELDS} - {"responseFormat"} | {WAIT_HEADER})
-)
+@pytest.mark.parametrize("name", sorted({*FIELDS, *THREAD_ID_HEADERS, WAIT_HEADER}))
 def test_the_page_names_every_field_and_header(name: str) -> None:
     """In backquotes, as a reader searches for it."""
     assert f"`{name}`" in PAGE

@@ -13,6 +13,7 @@ from hosting.entity import AgentEntity
 from hosting.errors import RunLogUnavailableError
 from hosting.events import Accepted, Event, RunRequest, Terminal
 from hosting.identity import new_id
+from hosting.limits import limits_of
 from hosting.loop import AgentLoop
 from hosting.ports import Erased, Opening
 from hosting.run_record import RunRecord
@@ -105,8 +106,9 @@ class Bench:
         self.log = RunLog(self.store)
         runner = AgentRunner(self.agent, "Joker", self.loop)
         capacity = Capacity("Joker", self.settings.state_limit_bytes)
+        limits = limits_of(self.agent, self.settings)
         turns = Turns(runner, self.log, self.settings, self.clock, capacity, log_retry_seconds=())
-        self.entity = AgentEntity("Joker", turns, self.log, self.clock, capacity)
+        self.entity = AgentEntity("Joker", turns, self.log, self.clock, capacity, limits=limits)
 
     async def open(self, message: str = "hi", run_id: str | None = None) -> str:
         """Open the log of a run on this thread and return its id."""

@@ -2,12 +2,16 @@
 
 import pytest
 
+from tests.hosting.bad_contents import BAD_CONTENTS
+from tests.hosting.bad_formats import BAD_FORMATS
 from tests.hosting.bad_requests import BAD_REQUESTS, JSON, RUN, TEXT, Bad
 from tests.hosting.carriers import Api
 
+BAD = {**BAD_REQUESTS, **BAD_FORMATS, **BAD_CONTENTS}
+
 
 @pytest.mark.behaviour("http.bad-requests-store-nothing")
-@pytest.mark.parametrize("bad", BAD_REQUESTS.values(), ids=list(BAD_REQUESTS))
+@pytest.mark.parametrize("bad", BAD.values(), ids=list(BAD))
 async def test_a_bad_request_is_refused_in_our_words_and_stores_nothing(api: Api, bad: Bad) -> None:
     """The problem names what was wrong; there is no run log and no conversation more than before."""
     before = await api.stored()

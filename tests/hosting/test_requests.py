@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
+from hosting.limits import limits_of
 from hosting.requests import Call, RunCall, parse_run
+from hosting.settings import read_settings
 
 
 def call(headers: dict[str, str] | None = None, query: dict[str, str] | None = None, **fields: Any) -> RunCall:
     """Parse a JSON request of these fields."""
     body = json.dumps({"message": "hi", **fields}).encode()
     request = Call({"content-type": "application/json", **(headers or {})}, query or {}, body, "http://h/api")
-    return parse_run(request, "Joker", max_body_bytes=10_000)
+    return parse_run(request, "Joker", limits_of(object(), read_settings({})))
 
 
 @pytest.mark.parametrize(
@@ -58,9 +60,25 @@ def test_prefer_is_read_as_rfc_7240_says(prefer: str, seconds: float | None, ans
 
 
 def test_a_fingerprint_is_of_the_request_and_its_thread() -> None:
-    """Not of how the answer is wanted; another agent, thread, message or switch is another request."""
+    """Not of whether the answer is waited for; another agent, thread, message or switch is another request."""
     plain = call().fingerprint("Joker")
 
     assert call({"accept": "text/plain", "prefer": "wait=1"}, wait_for_response=False).fingerprint("Joker") == plain
-    others = [call(thread_id="t"), call(message="ho"), call(enable_tool_calls=False)]
-    assert len({plain, call().fingerprint("other"), *(other.fingerprint("Joker") for other in others)}) == 5
+    schemas = [{"minimum": 1}, {"minimum": True}, {"minimum": 1.0}]
+    others = [
+        call(thread_id="t"),
+        call(message="ho"),
+        call(enable_tool_calls=False),
+        call(contents=[{"$type": "text", "text": "ho"}]),
+        call(response_format={"type": "json_object"}),
+        *(call(response_format={"const": schema}) for schema in schemas),
+    ]
+    assert len({plain, call().fingerprint("other"), *(other.fingerprint("Joker") for other in others)}) == 10
+
+
+def test_a_format_of_plain_text_and_a_spelling_are_no_other_request() -> None:
+    """What is recorded is what was asked, whatever it was called."""
+    wanted = {"type": "json_object"}
+
+    assert call(response_format={"type": "text"}).request == call().request
+    assert call(responseFormat=wanted).request == call(response_format=wanted, responseFormat=wanted).request

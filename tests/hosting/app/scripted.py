@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from collections.abc import Awaitable, Mapping, Sequence
@@ -27,8 +28,9 @@ class ScriptedModel(BaseChatClient[Any]):
 
     fail: raises. sleep S: takes S seconds. block S: blocks the loop.
     exit S: ends the process after S seconds. count: says how many messages it saw. recall: says
-    all user texts. tool NAME: calls a tool, if it may; insist NAME: calls it all the same. Each call is written to the
-    file named by SCRIPT_LOG, for tests that count attempts from the outside.
+    all user texts. say TEXT: says just that. see: says the contents of the newest message. formatted: says the
+    response_format that it got. tool NAME: calls a tool, if it may; insist NAME: calls it all the same. Each call is
+    written to the file named by SCRIPT_LOG, for tests that count attempts from the outside.
     """
 
     def _inner_get_response(
@@ -56,6 +58,12 @@ class ScriptedModel(BaseChatClient[Any]):
             return _says(str(len(messages)))
         if word == "recall":
             return _says(" | ".join(message.text for message in messages if message.role == "user"))
+        if word == "say":
+            return _says(rest)
+        if word == "see":
+            return _says(" ".join(_seen(newest)))
+        if word == "formatted":
+            return _says(json.dumps({"format": options.get("response_format")}))
         if word == "insist" or (word == "tool" and options.get("tool_choice") != "none"):
             call = Content.from_function_call(call_id="call-1", name=rest, arguments={})
             return ChatResponse(messages=Message("assistant", [call]))
@@ -64,6 +72,13 @@ class ScriptedModel(BaseChatClient[Any]):
 
 class ScriptedClient(FunctionInvocationLayer[Any], ScriptedModel):
     """The scripted model with function invocation."""
+
+
+def _seen(message: Message) -> list[str]:
+    """Return role and contents, the latter as kind and what they hold."""
+    held = [content.text or content.uri or content.file_id or "" for content in message.contents]
+    kinds = [f"{content.type}:{text}" for content, text in zip(message.contents, held, strict=True)]
+    return [str(message.role), *kinds]
 
 
 def _says(text: str) -> ChatResponse[Any]:

@@ -1,0 +1,125 @@
+"""The offline model's answer in a wanted format: the plainest JSON value that the schema allows, words where it can.
+
+It reads what people mostly write: types, properties, items, enum, const, anyOf and references. A schema that wants more
+(a pattern, say) is not met, and whoever checks the answer finds out, as with any model.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+DEEPEST = 12
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What a value is made of: the words to say, the schema's own root, how deep it may still go."""
+
+    words: str
+    root: Mapping[str, Any]
+    levels: int = DEEPEST
+
+    def inner(self) -> "Filling":
+        return Filling(self.words, self.root, self.levels - 1)
+
+
+def in_format(words: str, wanted: Any) -> str:
+    """`words` as they are, or as JSON text in the wanted format: OpenAI's forms, a schema, or a pydantic class."""
+    schema = wanted_schema(wanted)
+    if schema is None:
+        return words
+    return json.dumps(value_of(schema, Filling(words, schema)), ensure_ascii=False)
+
+
+def wanted_schema(wanted: Any) -> Mapping[str, Any] | None:
+    if isinstance(wanted, type) and issubclass(wanted, BaseModel):
+        return wanted.model_json_schema()
+    if not isinstance(wanted, Mapping) or wanted.get("type") == "text":
+        return None
+    if wanted.get("type") == "json_object":
+        return {"properties": {"answer": {"type": "string"}}}
+    return wanted["json_schema"]["schema"] if wanted.get("type") == "json_schema" else wanted
+
+
+def value_of(schema: Any, filling: Filling) -> Any:
+    """The plainest value: a given one, else the first that is allowed, else one of the type."""
+    if not isinstance(schema, Mapping) or filling.levels == 0:
+        return None
+    for keyword, read in CHOICES.items():
+        if keyword in schema:
+            return read(schema[keyword], filling.inner())
+    return TYPES[type_of(schema)](schema, filling.inner())
+
+
+def type_of(schema: Mapping[str, Any]) -> str:
+    named = schema.get("type")
+    if isinstance(named, Sequence) and not isinstance(named, str):
+        named = next(iter(named), None)
+    return str(named) if named in TYPES else "object" if "properties" in schema or "required" in schema else "string"
+
+
+def referred(reference: Any, filling: Filling) -> Any:
+    place: Any = filling.root
+    for name in str(reference).split("/")[1:]:
+        place = place[name] if isinstance(place, Mapping) and name in place else None
+    return value_of(place, filling)
+
+
+def merged(parts: Sequence[Any], filling: Filling) -> Any:
+    values = [value_of(part, filling) for part in parts]
+    objects = [value for value in values if isinstance(value, dict)]
+    return {name: item for value in objects for name, item in value.items()} if objects else values[0]
+
+
+def an_object(schema: Mapping[str, Any], filling: Filling) -> dict[str, Any]:
+    """Every property while there is room, near the end only those that must be: a schema may hold itself."""
+    must = schema.get("required", ())
+    named = schema.get("properties", {})
+    chosen = [*named, *(name for name in must if name not in named)] if filling.levels > DEEPEST // 2 else must
+    return {name: value_of(named.get(name, {}), filling) for name in chosen}
+
+
+def an_array(schema: Mapping[str, Any], filling: Filling) -> list[Any]:
+    wanted = schema.get("minItems", 1 if filling.levels > DEEPEST // 2 else 0)
+    return [value_of(schema.get("items", {}), filling) for _ in range(min(wanted, 100))]
+
+
+def a_string(schema: Mapping[str, Any], filling: Filling) -> str:
+    written = FORMATS.get(str(schema.get("format")), filling.words)
+    return written.ljust(schema.get("minLength", 0), ".")[: schema.get("maxLength")]
+
+
+def a_number(schema: Mapping[str, Any], filling: Filling) -> Any:
+    lowest = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1)
+    return min(lowest, schema.get("maximum", lowest))
+
+
+FORMATS = {
+    "date": "2000-01-01",
+    "date-time": "2000-01-01T00:00:00Z",
+    "time": "00:00:00Z",
+    "email": "offline@example.com",
+    "uri": "https://example.com/",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+}
+CHOICES: dict[str, Callable[[Any, Filling], Any]] = {
+    "const": lambda given, filling: given,
+    "enum": lambda given, filling: given[0],
+    "default": lambda given, filling: given,
+    "$ref": referred,
+    "anyOf": lambda given, filling: value_of(given[0], filling),
+    "oneOf": lambda given, filling: value_of(given[0], filling),
+    "allOf": merged,
+}
+TYPES: dict[str, Callable[[Mapping[str, Any], Filling], Any]] = {
+    "object": an_object,
+    "array": an_array,
+    "string": a_string,
+    "number": a_number,
+    "integer": a_number,
+    "boolean": lambda schema, filling: True,
+    "null": lambda schema, filling: None,
+}

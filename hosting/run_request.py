@@ -1,0 +1,87 @@
+"""The request itself, whatever door it came through: its fields, each read and checked (http-api.md section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hosting.contents import read_contents
+from hosting.errors import InvalidEncodingError, InvalidFieldError, MissingMessageError
+from hosting.events import RunRequest
+from hosting.limits import Limits
+from hosting.response_format import read_response_format
+from hosting.strict_json import has_lone_surrogate, json_type
+
+
+def read_run_request(fields: Mapping[str, Any], limits: Limits) -> RunRequest:
+    """Return the request that the fields make; null counts as absent. Raises `HostingError`s of the request."""
+    values: dict[str, Any] = {}
+    for name, (member, read) in _READERS.items():
+        if fields.get(name) is None:
+            continue
+        value = read(fields[name], limits)
+        if values.setdefault(member, value) != value:
+            raise InvalidFieldError(f"The field {member!r} is given twice, as {name!r} too. Send one.")
+    if not values.get("message") and not values.get("contents"):
+        raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
+    return RunRequest(**values)
+
+
+def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
+    """Return the request that an orchestration, or another package, carries in its call of the entity.
+
+    How and when that caller wants the answer shown is its own matter (`request_response_format`, `wait_for_response`).
+    """
+    if order.get("options"):
+        raise InvalidFieldError("The field 'options' is not served. Send response_format and enable_tool_calls.")
+    carried = order.get("response_format")
+    if isinstance(carried, dict) and "__response_schema_type__" in carried:
+        raise InvalidFieldError(
+            "The field 'response_format' names a Python class, and none is imported because a message names it. "
+            "Send its JSON Schema (model_json_schema())."
+        )
+    request = read_run_request(order, limits)
+    return request.model_copy(update={"orchestration_id": _orchestration_id(order.get("orchestrationId"))})
+
+
+def check_message(value: object) -> str:
+    """Return the message when it is a text with something in it, and one that can be stored."""
+    if not isinstance(value, str):
+        raise InvalidFieldError(f"The field 'message' is a JSON {json_type(value)}. Send a string.")
+    if not value.strip():
+        raise MissingMessageError('The message is blank. Send {"message": "..."}, or the message itself as text/plain.')
+    if has_lone_surrogate(value):
+        raise InvalidEncodingError(
+            "The message has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
+        )
+    return value
+
+
+def _role(value: object, limits: Limits) -> str:
+    if not isinstance(value, str) or value not in limits.roles:
+        allowed = " or ".join(repr(role) for role in limits.roles)
+        raise InvalidFieldError(f"The role {str(value)[:80]!r} is not allowed here. Send {allowed}, or leave it out.")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidFieldError(f"The field 'enable_tool_calls' is a JSON {json_type(value)}. Send true or false.")
+    return value
+
+
+def _orchestration_id(value: object) -> str | None:
+    if value is not None and (not isinstance(value, str) or has_lone_surrogate(value)):
+        raise InvalidFieldError("The field 'orchestrationId' is not a text that can be stored. Send the instance's id.")
+    return value
+
+
+_READERS: dict[str, tuple[str, Callable[[object, Limits], Any]]] = {
+    "message": ("message", lambda value, _: check_message(value)),
+    "contents": ("contents", read_contents),
+    "role": ("role", _role),
+    "enable_tool_calls": ("enable_tool_calls", lambda value, _: _flag(value)),
+    "response_format": ("response_format", lambda value, _: read_response_format(value)),
+    "responseFormat": ("response_format", lambda value, _: read_response_format(value)),
+}
+REQUEST_FIELDS = frozenset(_READERS)

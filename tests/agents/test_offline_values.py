@@ -1,0 +1,66 @@
+"""The offline model's answer in a wanted format."""
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel
+
+from agents.offline_values import in_format
+
+NODE = {"$ref": "#/$defs/node", "$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}, "name": {}}}}}
+FITTING: dict[str, Any] = {
+    "any": {},
+    "a text": {"type": "string"},
+    "a long text": {"type": "string", "minLength": 40},
+    "a short text": {"type": "string", "maxLength": 2},
+    "a date": {"type": "string", "format": "date"},
+    "a whole number": {"type": "integer", "minimum": 3},
+    "a number above": {"type": "number", "exclusiveMinimum": 2},
+    "a number below": {"type": "number", "maximum": -2},
+    "yes or no": {"type": "boolean"},
+    "null": {"type": ["null", "string"]},
+    "a list": {"type": "array", "items": {"type": "integer"}, "minItems": 2},
+    "an object": {"type": "object", "required": ["b"], "properties": {"a": {"const": 1}}, "additionalProperties": True},
+    "one of": {"oneOf": [{"type": "null"}, {"type": "string"}]},
+    "all of": {"allOf": [{"required": ["a"]}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]},
+    "a tree": NODE,
+    "itself, which must be": {"type": "object", "properties": {"a": {"type": "array", "items": {"$ref": "#"}}}},
+}
+
+
+@pytest.mark.parametrize("schema", FITTING.values(), ids=list(FITTING))
+def test_what_people_mostly_write_is_met(schema: dict[str, Any]) -> None:
+    """As a bare schema and in OpenAI's form, always the same."""
+    answer = in_format("hi", schema)
+
+    assert answer == in_format("hi", {"type": "json_schema", "json_schema": {"schema": schema}})
+    Draft202012Validator(schema).validate(json.loads(answer))
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#"}, {"$ref": "#/nowhere"}, {"enum": [None]}, {"items": [True]}, True])
+def test_what_leads_nowhere_ends(schema: Any) -> None:
+    """With a value, whether or not it fits: the host checks it."""
+    assert json.loads(in_format("hi", {"type": "json_schema", "json_schema": {"schema": schema}})) in (None, "hi")
+
+
+def test_any_object_holds_the_words() -> None:
+    """There is no schema to go by."""
+    assert in_format("hi", {"type": "json_object"}) == '{"answer": "hi"}'
+
+
+@pytest.mark.parametrize("wanted", [None, {"type": "text"}])
+def test_without_a_format_the_words_stand_alone(wanted: Any) -> None:
+    """Text is a format that needs none."""
+    assert in_format("hi", wanted) == "hi"
+
+
+def test_a_class_of_pydantic_is_a_format_too() -> None:
+    """As agent-framework takes one."""
+
+    class City(BaseModel):
+        name: str
+        degrees: float | None
+
+    assert City.model_validate_json(in_format("hi", City)) == City(name="hi", degrees=0.0)
