@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class DurableError(Exception):
     """Base of the errors that the durable engine raises on purpose."""
@@ -13,6 +15,16 @@ class SettingError(DurableError):
 
 class StoreInUseError(DurableError):
     """Another process has the engine's folder open."""
+
+
+class StoreUnwritableError(DurableError):
+    """The engine's folder or file cannot be made or written."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        super().__init__(
+            f"{path} cannot be written ({reason}). The local host keeps its durable state there: make room, give this "
+            "user the right to write, or close the program that holds it."
+        )
 
 
 class StoreVersionError(DurableError):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import heapq
+import logging
 from collections.abc import Callable
 from datetime import datetime
 
 from devhost.durable.clock import Alarm, Clock
 from devhost.durable.records import Message, Target
 
+logger = logging.getLogger(__name__)
+
 # A laptop that slept has its wall clock ahead of its loop's: look again at least this often.
 _LONGEST_WAIT_SECONDS = 30.0
+# Clocks are set right by fractions of a second all the time.
+_NOTED_SECONDS = 1.0
 
 
 class Timers:
@@ -23,6 +28,7 @@ class Timers:
         self._waiting: dict[int, Message] = {}
         self._by_target: dict[Target, set[int]] = {}
         self._alarm: Alarm | None = None
+        self._latest = clock.now()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -52,11 +58,11 @@ class Timers:
     def _set_alarm(self) -> None:
         self.stop()
         if self._queue:
-            seconds = (self._queue[0][0] - self._clock.now()).total_seconds()
+            seconds = (self._queue[0][0] - self._now()).total_seconds()
             self._alarm = self._clock.call_later(min(seconds, _LONGEST_WAIT_SECONDS), self._ring)
 
     def _ring(self) -> None:
-        now = self._clock.now()
+        now = self._now()
         while self._queue and self._queue[0][0] <= now:
             _, seq = heapq.heappop(self._queue)
             message = self._waiting.pop(seq, None)
@@ -64,6 +70,14 @@ class Timers:
                 self._forget(message)
                 self._deliver(message)
         self._set_alarm()
+
+    def _now(self) -> datetime:
+        now = self._clock.now()
+        back = (self._latest - now).total_seconds()
+        if back > _NOTED_SECONDS:
+            logger.warning("The clock went back by at least %.0f s; timers wait until it shows their time.", back)
+        self._latest = now
+        return now
 
     def _forget(self, message: Message) -> None:
         seqs = self._by_target[message.target]

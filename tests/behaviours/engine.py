@@ -14,6 +14,9 @@ BEHAVIOURS = {
     "engine.versioned-file": "A newer or damaged file is refused by a sentence and left as it is (local-host.md, "
     "storage).",
     "engine.stalls-not-loses": "A busy file stalls work and loses none (local-host.md, storage).",
+    "engine.full-disk": "A full disk stalls work with a word in the log, and loses none (local-host.md, storage).",
+    "engine.unwritable-folder": "A folder or file that cannot be written at the start is refused by a sentence "
+    "(local-host.md, storage).",
     "engine.one-batch-at-a-time": "One invocation at a time per entity; what arrives meanwhile is the next batch, in "
     "the order of sending (host contract 3.15).",
     "engine.failed-batch-again": "A batch whose invocation failed is delivered again, after 3 s, then after twice as "
@@ -31,6 +34,19 @@ BEHAVIOURS = {
     "fires at once (host contract 3.10).",
     "engine.timers-on-time": "A timer never fires early, and fires after a restart too (local-host.md, durable "
     "engine).",
+    "engine.long-timers": "A timer of months is one timer, and fires on the second, over restarts (local-host.md, "
+    "durable engine).",
+    "engine.delayed-signals": "A signal with a time arrives then, over restarts, whatever became of its sender "
+    "(local-host.md, durable engine).",
+    "engine.clock-back": "A clock that jumps back is told; timers wait for their time by it, and nothing else does "
+    "(local-host.md, storage).",
+    "engine.id-reuse": "A live instance's id refuses a second start; an ended one's is taken anew, with an empty "
+    "history (host contract 4.3.1).",
+    "engine.restart": "A restart runs the same input again, under a new id, or its own once it has ended (host "
+    "contract 4.3.4).",
+    "engine.purge": "A purge forgets what has ended, and nothing that lives (host contract 4.3.4).",
+    "engine.children": "A failed or terminated sub-orchestration fails its call; children of an ended parent run on; "
+    "an id that is taken is refused by name (host contract 3.7).",
     "engine.wire-shapes": "Events, triggers and request messages have the recorded keys in the recorded order (host "
     "contract 3.2, 3.4, 3.9).",
     "engine.rewind": "A rewound instance repeats what failed, its failed sub-orchestrations' failures included, and "

@@ -40,7 +40,8 @@ class Store(Protocol):
     def open(self) -> None:
         """Make the store ready, and its alone to this process.
 
-        Raises `StoreInUseError`, `StoreVersionError` or `StoreUnreadableError`; then nothing was changed.
+        Raises `StoreInUseError`, `StoreUnwritableError`, `StoreVersionError` or `StoreUnreadableError`; then nothing
+        was changed.
         """
         ...
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from devhost.durable.errors import StoreInUseError
+from devhost.durable.errors import StoreInUseError, StoreUnwritableError
 
 if sys.platform == "win32":
     import msvcrt
@@ -29,9 +29,15 @@ class FolderLock:
         self._file: IO[bytes] | None = None
 
     def take(self) -> None:
-        """Take the folder; raises `StoreInUseError` when a living process has it."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        file = self._path.open("a+b")
+        """Take the folder, which is made if it is not there.
+
+        Raises `StoreInUseError` when a living process has it, `StoreUnwritableError` when it cannot be written.
+        """
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            file = self._path.open("a+b")
+        except OSError as error:
+            raise StoreUnwritableError(self._path.parent, error.strerror or error) from error
         try:
             file.seek(0)
             _take(file)

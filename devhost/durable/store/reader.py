@@ -100,6 +100,9 @@ def _connect_beside(path: Path) -> sqlite3.Connection:
     )
     try:
         schema.check(connection, str(path))
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise StoreUnreadableError(f"{path} cannot be read now ({error}). Try again.") from error
     except BaseException:
         connection.close()
         raise

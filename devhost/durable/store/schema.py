@@ -57,6 +57,9 @@ def check(connection: sqlite3.Connection, file_name: str) -> None:
 def _version(connection: sqlite3.Connection, file_name: str) -> int:
     try:
         (found,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.OperationalError:
+        # Busy or not to be opened: that says nothing about what the file is.
+        raise
     except sqlite3.DatabaseError as error:
         raise StoreUnreadableError(
             f"{file_name} is not the local host's file or is damaged ({error}). "

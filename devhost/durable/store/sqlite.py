@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from devhost.durable.crash import crash_points
+from devhost.durable.errors import StoreUnwritableError
 from devhost.durable.records import Orchestration, Step, Target, TargetKind
 from devhost.durable.store import rows, schema
 from devhost.durable.store.lock import FolderLock
@@ -36,6 +37,9 @@ class SqliteStore(SqliteReader):
         self._lock.take()
         try:
             super().open()
+        except sqlite3.OperationalError as error:
+            self._lock.release()
+            raise StoreUnwritableError(self._path, error) from error
         except BaseException:
             self._lock.release()
             raise
@@ -59,6 +63,7 @@ class SqliteStore(SqliteReader):
 
     def _connect_checked(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None)
+        connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
         try:
             schema.upgrade(connection, str(self._path))
         finally:

@@ -60,6 +60,12 @@ class ManualClock:
         pending = [due for due, _, alarm, _ in self._queue if not alarm.is_cancelled]
         return sorted((due - self._now).total_seconds() for due in pending)
 
+    def set_back(self, seconds: float) -> None:
+        """Show an earlier time from now on; pending calls come as soon as they would have, as on a real loop."""
+        jump = timedelta(seconds=seconds)
+        self._queue = [(due - jump, number, alarm, callback) for due, number, alarm, callback in self._queue]
+        self._now -= jump
+
     def advance(self, seconds: float) -> None:
         """Move on, and make the calls that are due on the way, in their order."""
         end = self._now + timedelta(seconds=seconds)

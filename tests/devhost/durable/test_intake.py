@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from devhost.durable import events
 from devhost.durable.intake import take_in
 from devhost.durable.records import EventMessage, Status
@@ -45,6 +47,7 @@ def test_carried_events_come_right_behind_the_start_and_before_what_arrived_mean
     assert take_in(continued, messages).events == (started(), second, third)
 
 
+@pytest.mark.behaviour("engine.children")
 def test_a_child_whose_id_is_taken_fails_at_its_parent() -> None:
     """By name, where the real host would leave the parent waiting."""
     parent = events.Parent("main", "p", "pe", 7)

@@ -84,6 +84,7 @@ async def test_a_start_with_broken_json_is_400(engine: RunningEngine) -> None:
     assert (await engine.client.get("/instances/bad")).status_code == 404
 
 
+@pytest.mark.behaviour("engine.id-reuse")
 async def test_a_running_id_refuses_a_second_start_and_an_ended_one_takes_it(engine: RunningEngine) -> None:
     """409 with both keys that clients read; later a new generation, with a new creation time."""
     await _waiting(engine)
@@ -262,6 +263,7 @@ async def _has_events(engine: RunningEngine, instance_id: str, count: int) -> bo
     return stored is not None and sum(type(event).__name__ == "EventRaised" for event in stored.history) == count
 
 
+@pytest.mark.behaviour("engine.restart")
 async def test_a_restart_runs_the_same_input_under_a_new_id_or_its_own(engine: RunningEngine) -> None:
     """New id by default; its own only once it has ended."""
     await _start(engine, "child", "c", "5")
@@ -291,6 +293,7 @@ async def test_a_rewind_is_202_for_a_failed_instance_alone(engine: RunningEngine
     assert ended.status.value == "Failed"
 
 
+@pytest.mark.behaviour("engine.purge")
 async def test_a_purge_forgets_what_has_ended_and_refuses_what_has_not(engine: RunningEngine) -> None:
     """The count, or 412 with the status."""
     await _start(engine, "chain", "c")
@@ -303,6 +306,7 @@ async def test_a_purge_forgets_what_has_ended_and_refuses_what_has_not(engine: R
     assert refused.json().endswith("but the orchestration with instance ID w has status Running")
 
 
+@pytest.mark.behaviour("engine.purge")
 async def test_a_bulk_purge_never_takes_running_instances_or_entities(engine: RunningEngine) -> None:
     """The real host deletes everything when asked for Running; here only what has ended goes."""
     await _start(engine, "chain", "c")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from devhost.durable.cache import RecentlyUsed
+from devhost.durable.events import Event
 from devhost.durable.gates import Gates
-from devhost.durable.records import EntityId, Message, Operation, entity_target
+from devhost.durable.records import EntityId, Message, Operation, Orchestration, entity_target
+from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.timers import Timers
 from tests.devhost.durable.clocks import START, ManualClock
+from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.devhost.durable.scenario_app import build_app
+from tests.devhost.durable.sdk_functions import SdkFunctions
 
 pytestmark = pytest.mark.behaviour("engine.memory")
 
@@ -49,6 +56,32 @@ async def test_a_gate_lets_one_in_at_a_time_and_is_gone_afterwards() -> None:
 
     await asyncio.gather(*(visit() for _ in range(5)))
     assert (most, len(gates)) == (1, 0)
+
+
+async def test_a_hundred_more_ended_orchestrations_leave_not_one_event_more_in_memory(tmp_path: Path) -> None:
+    """Records and histories are in the file alone; waiting ones are held up to the cache's weight."""
+    async with running(SdkFunctions(build_app()), inner=SqliteStore(tmp_path)) as engine:
+        counts = []
+        for batch in range(3):
+            for number in range(50):
+                await engine.hub.start("parent", f"p{batch}-{number}", None)
+            for number in range(50):
+                await engine.store.until_ended(f"p{batch}-{number}")
+            await engine.store.until(lambda: _is_idle(engine))
+            counts.append(_held(engine))
+    assert counts[0] == counts[1] == counts[2]
+    assert counts[0][1:] == (0, 0)
+
+
+async def _is_idle(engine: RunningEngine) -> bool:
+    return not await engine.store.messages(None, 1)
+
+
+def _held(engine: RunningEngine) -> tuple[int, int, int]:
+    gc.collect()
+    held = [thing for thing in gc.get_objects() if isinstance(thing, Event | Message | Orchestration)]
+    ledger = engine.engine._ledger
+    return len(held), len(ledger._orchestrations), len(engine.hub._gates)
 
 
 def _message(seq: int, key: str = "k") -> Message:

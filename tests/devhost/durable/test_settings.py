@@ -21,7 +21,14 @@ def test_limits_and_hub_name_are_taken_from_host_json() -> None:
         "defaultVersion": "1.0",
         "storageProvider": {"type": "AzureStorage"},
     }
-    assert DurableSettings.from_host_json(section, {"PREFIX": "my"}) == DurableSettings("myhub", 1, 2, 3, 4, "1.0")
+    assert DurableSettings.from_host_json(section, {"PREFIX": "my"}) == DurableSettings(
+        hub_name="myhub",
+        max_concurrent_activities=1,
+        max_concurrent_orchestrators=2,
+        max_concurrent_entities=3,
+        max_entity_operation_batch_size=4,
+        default_version="1.0",
+    )
 
 
 def test_without_settings_the_real_hosts_defaults_hold() -> None:

@@ -1,0 +1,88 @@
+"""Sub-orchestrations when one of the two ends before its time (host contract 3.7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from typing import Any
+
+import azure.durable_functions as df
+import pytest
+
+from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.devhost.durable.sdk_functions import SdkFunctions
+
+pytestmark = pytest.mark.behaviour("engine.children")
+Steps = Generator[Any, Any, Any]
+
+
+def _functions() -> SdkFunctions:
+    app = df.DFApp()
+
+    @app.orchestration_trigger(context_name="c")
+    def child(c: df.DurableOrchestrationContext) -> Steps:
+        return (yield c.wait_for_external_event("go"))
+
+    @app.orchestration_trigger(context_name="c")
+    def parent(c: df.DurableOrchestrationContext) -> Steps:
+        try:
+            return (yield c.call_sub_orchestrator("child", None, "kid"))
+        except Exception as error:
+            return str(error).partition(" \n ")[0]
+
+    @app.orchestration_trigger(context_name="c")
+    def hasty(c: df.DurableOrchestrationContext) -> Steps:
+        started = c.call_sub_orchestrator("child", None, "kid")
+        yield c.task_any([started, c.wait_for_external_event("leave")])
+        raise ValueError("left")
+
+    return SdkFunctions(app)
+
+
+async def _runs(engine: RunningEngine, instance_id: str) -> None:
+    async def has_run() -> bool:
+        stored = await engine.store.orchestration(instance_id)
+        return stored is not None and bool(stored.history)
+
+    await engine.store.until(has_run)
+
+
+async def test_a_terminated_child_fails_the_call_with_the_reason() -> None:
+    """The parent may catch it, as any failure."""
+    async with running(_functions()) as engine:
+        await engine.hub.start("parent", "p", None)
+        await _runs(engine, "kid")
+        await engine.hub.terminate("kid", "no more")
+        assert json.loads((await engine.store.until_ended("p")).output or "") == "no more"
+
+
+async def test_children_of_a_terminated_parent_run_on() -> None:
+    """Nobody waits for their result, which is theirs all the same."""
+    async with running(_functions()) as engine:
+        await engine.hub.start("parent", "p", None)
+        await _runs(engine, "kid")
+        await engine.hub.terminate("p", "enough")
+        await engine.store.until_ended("p")
+        await engine.hub.raise_event("kid", "go", "5")
+        assert (await engine.store.until_ended("kid")).output == "5"
+        assert (await engine.hub.orchestration("p")).instance.status.value == "Terminated"  # type: ignore[union-attr]
+
+
+async def test_a_parent_that_failed_ends_when_its_child_does() -> None:
+    """Its code is over, its work is not."""
+    async with running(_functions()) as engine:
+        await engine.hub.start("hasty", "h", None)
+        await _runs(engine, "kid")
+        await engine.hub.raise_event("h", "leave", "1")
+        await engine.store.until(lambda: _has_left(engine))
+        stored = await engine.hub.orchestration("h")
+        assert stored is not None
+        assert stored.instance.status.value == "Running"
+        await engine.hub.raise_event("kid", "go", "5")
+        ended = await engine.store.until_ended("h")
+    assert (ended.status.value, ended.output) == ("Failed", "\"Orchestrator function 'hasty' failed: left\"")
+
+
+async def _has_left(engine: RunningEngine) -> bool:
+    stored = await engine.store.orchestration("h")
+    return stored is not None and any(getattr(event, "name", "") == "leave" for event in stored.history)

@@ -1,0 +1,121 @@
+"""Time: months of waiting, delayed signals, and a clock that jumps back."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Generator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import azure.durable_functions as df
+import pytest
+
+from devhost.durable.records import EntityId
+from devhost.durable.store.memory import MemoryStore
+from devhost.durable.timestamps import format_utc
+from devhost.ports import DurableKind
+from tests.devhost.durable.clocks import START, ManualClock
+from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.devhost.durable.scripted_functions import Journal
+from tests.devhost.durable.sdk_functions import SdkFunctions
+
+DAY = 86_400.0
+KEY = EntityId("counter", "k")
+
+
+def _sleeper(days: float) -> SdkFunctions:
+    app = df.DFApp()
+
+    @app.orchestration_trigger(context_name="c")
+    def sleep(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+        began = c.current_utc_datetime
+        yield c.create_timer(began + timedelta(days=days))
+        return (c.current_utc_datetime - began).total_seconds()
+
+    return SdkFunctions(app)
+
+
+async def _status(engine: RunningEngine, instance_id: str) -> str:
+    stored = await engine.hub.orchestration(instance_id)
+    assert stored is not None
+    return stored.instance.status.value
+
+
+@pytest.mark.behaviour("engine.long-timers")
+async def test_a_timer_of_months_fires_on_the_second_over_restarts() -> None:
+    """One timer, not pieces of days; each engine lives for a month."""
+    clock, inner, functions = ManualClock(), MemoryStore(), _sleeper(days=100)
+    async with running(functions, clock=clock, inner=inner) as engine:
+        await engine.hub.start("sleep", "s", None)
+        await clock.next_alarm()
+        clock.advance(30 * DAY)
+    clock.advance(30 * DAY)
+    async with running(functions, clock=clock, inner=inner) as engine:
+        await clock.next_alarm()
+        clock.advance(40 * DAY - 1)
+        assert await _status(engine, "s") == "Running"
+        clock.advance(1)
+        assert (await engine.store.until_ended("s")).output == str(100 * DAY)
+    assert len(functions.calls) == 2
+
+
+@pytest.mark.behaviour("engine.timers-on-time")
+async def test_a_timer_that_ran_out_while_nobody_ran_fires_at_the_start() -> None:
+    """The laptop was shut for a year."""
+    clock, inner = ManualClock(), MemoryStore()
+    async with running(_sleeper(days=1), clock=clock, inner=inner) as engine:
+        await engine.hub.start("sleep", "s", None)
+        await clock.next_alarm()
+    clock.advance(365 * DAY)
+    async with running(_sleeper(days=1), clock=clock, inner=inner) as engine:
+        assert (await engine.store.until_ended("s")).output == str(365 * DAY)
+
+
+@pytest.mark.behaviour("engine.clock-back")
+async def test_a_clock_that_jumps_back_is_told_and_delays_timers_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """The timer fires at its time by the clock, once; other work goes on meanwhile."""
+    clock = ManualClock()
+    with caplog.at_level(logging.WARNING, "devhost.durable"):
+        async with running(_sleeper(days=1), clock=clock) as engine:
+            await engine.hub.start("sleep", "s", None)
+            await clock.next_alarm()
+            clock.advance(DAY - 10)
+            clock.set_back(3600)
+            clock.advance(60)
+            assert await _status(engine, "s") == "Running"
+            clock.advance(3600)
+            assert (await engine.store.until_ended("s")).status.value == "Completed"
+    assert "The clock went back by at least 3570 s; timers wait until it shows their time." in caplog.text
+
+
+class _DelayedSignal:
+    """An orchestrator that signals the entity with a time, which Python's SDK cannot ask for, and that entity."""
+
+    def __init__(self, delay: timedelta) -> None:
+        self.journal = Journal()
+        self._due = format_utc(START + delay)
+
+    def names(self, kind: DurableKind) -> Mapping[str, str]:
+        return {"orchestrator": {"later": "later"}, "entity": {"counter": "counter"}}.get(kind, {})
+
+    async def call(self, kind: DurableKind, name: str, payload: str) -> str:
+        if kind == "entity":
+            return await self.journal.answer(json.loads(payload))
+        signal = {"actionType": 10, "instanceId": "@counter@k", "operation": "late", "input": "1", "fireAt": self._due}
+        return json.dumps({"isDone": True, "schemaVersion": 2, "actions": [[signal]]})
+
+
+@pytest.mark.behaviour("engine.delayed-signals")
+async def test_a_delayed_signal_arrives_at_its_time_and_behind_what_came_before_it() -> None:
+    """Its sender may have ended; a restart on the way changes nothing."""
+    clock, inner, functions = ManualClock(), MemoryStore(), _DelayedSignal(timedelta(days=2))
+    async with running(functions, clock=clock, inner=inner) as engine:
+        await engine.hub.start("later", "l", None)
+        await engine.store.until_ended("l")
+        clock.advance(DAY)
+    async with running(functions, clock=clock, inner=inner) as engine:
+        await engine.hub.signal(KEY, "early", None)
+        await engine.state_is(KEY, '["early"]')
+        clock.advance(DAY)
+        await engine.state_is(KEY, '["early", "late"]')
