@@ -20,7 +20,6 @@ from hosting.functions.entity import register_entity
 from hosting.functions.health import register_health
 from hosting.functions.http import register_agent, register_shared
 from hosting.functions.mcp import register_tool
-from hosting.limits import limits_of
 from hosting.loop import AgentLoop
 from hosting.plan import Plan
 from hosting.runlog.choice import choose_store
@@ -94,24 +93,26 @@ class AgentFunctionApp(df.DFApp):
         *,
         enable_http_endpoint: bool | None = None,
         enable_mcp_tool_trigger: bool | None = None,
+        mcp_tool_name: str | None = None,
+        mcp_tool_description: str | None = None,
         **unknown: Any,
     ) -> None:
-        """Register one more agent; None means as the app's constructor said."""
+        """Register one more agent; None means as the app's constructor said, and the tool as the agent is called."""
         _refuse("add_agent", unknown)
         planned = self._plan.add(
             agent,
             http=self._http_by_default if enable_http_endpoint is None else enable_http_endpoint,
             mcp=self._mcp_by_default if enable_mcp_tool_trigger is None else enable_mcp_tool_trigger,
+            tool_name=mcp_tool_name,
+            tool_description=mcp_tool_description,
         )
         capacity = Capacity(planned.name, self._settings.state_limit_bytes)
         turns = Turns(AgentRunner(agent, planned.name, self._loop), self._log, self._settings, time.time, capacity)
-        limits = limits_of(agent, self._settings)
-        entity = AgentEntity(planned.name, turns, self._log, time.time, capacity, limits=limits)
-        register_entity(self, planned.name, entity)
+        register_entity(self, planned.name, AgentEntity(planned.name, turns, self._log, time.time, capacity))
         if planned.http:
             register_agent(self, planned, self._runs, self._settings)
-        if planned.mcp:
-            register_tool(self, planned, self._runs, self._settings)
+        if planned.tool is not None:
+            register_tool(self, planned.name, planned.tool, self._runs, self._settings)
 
 
 def _refuse(where: str, unknown: Mapping[str, Any]) -> None:

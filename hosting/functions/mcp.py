@@ -13,12 +13,11 @@ from hosting.events import Completed, RunRequest
 from hosting.functions.client import DurableEntityClient
 from hosting.identity import check_thread_id
 from hosting.names import mcp_function
-from hosting.plan import AgentPlan
+from hosting.plan import ToolPlan
 from hosting.ports import EntityClient
 from hosting.replies import completed_text, ids, run_error
-from hosting.requests import RunCall, Wait, one_thread_id
+from hosting.requests import RunCall, Wait, check_message, one_thread_id
 from hosting.run_record import RunRecord
-from hosting.run_request import check_message
 from hosting.runs import Runs
 from hosting.settings import Settings
 
@@ -50,11 +49,11 @@ _PROPERTIES = json.dumps(
 )
 
 
-def register_tool(app: df.DFApp, plan: AgentPlan, runs: Runs, settings: Settings) -> None:
-    """Register one agent as an MCP tool of its own name."""
+def register_tool(app: df.DFApp, agent: str, plan: ToolPlan, runs: Runs, settings: Settings) -> None:
+    """Register one agent as the MCP tool that was planned for it."""
 
     async def tool(context: str, client: Any) -> str:
-        return await call_tool(context, plan.name, runs, settings, DurableEntityClient(client))
+        return await call_tool(context, agent, runs, settings, DurableEntityClient(client))
 
     trigger = app.mcp_tool_trigger(
         arg_name="context",
@@ -63,7 +62,7 @@ def register_tool(app: df.DFApp, plan: AgentPlan, runs: Runs, settings: Settings
         tool_properties=_PROPERTIES,
         use_result_schema=True,
     )
-    app.function_name(mcp_function(plan.name))(trigger(app.durable_client_input(client_name="client")(tool)))
+    app.function_name(mcp_function(agent))(trigger(app.durable_client_input(client_name="client")(tool)))
 
 
 async def call_tool(context: str, agent: str, runs: Runs, settings: Settings, client: EntityClient) -> str:

@@ -6,6 +6,13 @@ BEHAVIOURS = {
     "(http-api.md 7).",
     "mcp.failed-run": "A run that failed, or outlives the wait, is a tool error in our words (http-api.md 7).",
     "mcp.bad-arguments": "An ill-typed argument or bad thread id is a tool error that names it (http-api.md 7).",
+    "mcp.options": "An agent has its own switch, name and description as a tool; two tools of one name are refused at "
+    "start-up (http-api.md 7).",
+    "mcp.page": "The page about MCP shows the arguments, options and results that there are (docs/mcp.md).",
+    "mcp.conformance": "The template's app passes the protocol's conformance suite, but for a list with reasons "
+    "(docs/mcp.md).",
+    "mcp.inspector": "The MCP Inspector's command line works with the template's app, but for a list with reasons "
+    "(docs/mcp.md).",
     "mcp.resources": "The local host lists and reads an app's MCP resources as the extension does (host contract 5.7).",
     "mcp.prompts": "The local host lists and gives an app's MCP prompts as the extension does (host contract 5.7).",
 }

@@ -1,5 +1,6 @@
 """The agent as an MCP tool: the function called directly, and the official client on the local host (http-api.md 7)."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,10 +11,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
 from hosting.app import AgentFunctionApp
+from hosting.errors import ConfigurationError
 from tests.devhost.running_host import RunningHost
 from tests.hosting.app.scripted import scripted_agent
 from tests.hosting.carriers import Api
 from tests.hosting.direct import DirectHost
+
+IN_MEMORY = {"AGENT_RUN_LOG": "memory"}
 
 
 @pytest.mark.behaviour("mcp.answers")
@@ -73,7 +77,7 @@ async def test_a_failed_run_is_a_tool_error_in_our_words(direct_host: DirectHost
 @pytest.mark.behaviour("mcp.failed-run")
 async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_on() -> None:
     """MCP has no 202: the ids lead to the answer, which comes all the same."""
-    environ = {"AGENT_RUN_LOG": "memory", "AGENT_WAIT_SECONDS": "0.05"}
+    environ = {**IN_MEMORY, "AGENT_WAIT_SECONDS": "0.05"}
     host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
 
     result = await host.call_tool("Joker", {"query": "sleep 0.2"})
@@ -121,6 +125,75 @@ async def test_a_blank_thread_id_is_a_new_thread(direct_host: DirectHost) -> Non
     result = await direct_host.call_tool("Joker", {"query": "recall", "threadId": " "})
 
     assert result["structuredContent"]["response"] == "recall"
+
+
+def tools_of(app: AgentFunctionApp) -> dict[str, tuple[str, str]]:
+    """Return name and description of each function's MCP tool."""
+    return {
+        name: (binding["toolName"], binding["description"])
+        for name, bindings in DirectHost(app).bindings.items()
+        for binding in bindings
+        if binding["type"] == "mcpToolTrigger"
+    }
+
+
+@pytest.mark.behaviour("mcp.options")
+def test_an_agent_is_a_tool_by_its_own_switch_name_and_description() -> None:
+    """What is not given is as the agent says; the function keeps the agent's name."""
+    app = AgentFunctionApp(environ=IN_MEMORY)
+    app.add_agent(scripted_agent("plain"), enable_mcp_tool_trigger=True)
+    app.add_agent(scripted_agent("silent"))
+    app.add_agent(
+        scripted_agent("Joker"),
+        enable_mcp_tool_trigger=True,
+        mcp_tool_name="tell_joke",
+        mcp_tool_description="Tells a joke.",
+    )
+
+    assert tools_of(app) == {
+        "mcptool-plain": ("plain", "The scripted plain."),
+        "mcptool-Joker": ("tell_joke", "Tells a joke."),
+    }
+
+
+@pytest.mark.behaviour("mcp.options")
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            {"mcp_tool_name": "FIRST"},
+            "The agents 'first' and 'second' would both be the MCP tool 'FIRST'; names are compared without case. "
+            "Give one of them another mcp_tool_name.",
+        ),
+        (
+            {"mcp_tool_name": "tell joke"},
+            "mcp_tool_name 'tell joke' of agent 'second' cannot be a tool's name. "
+            "Begin with a letter and use 1 to 64 letters, digits, '_' and '-'.",
+        ),
+        ({"mcp_tool_name": ""}, "mcp_tool_name '' of agent 'second' cannot be a tool's name. "),
+        ({"mcp_tool_name": "a" * 65}, "cannot be a tool's name. "),
+        (
+            {"mcp_tool_description": " "},
+            "mcp_tool_description of agent 'second' is blank. Say what the tool is for, or leave it out.",
+        ),
+        (
+            {"mcp_tool_name": "other", "enable_mcp_tool_trigger": False},
+            "mcp_tool_name is given for agent 'second', which is no MCP tool. Add enable_mcp_tool_trigger=True.",
+        ),
+        (
+            {"mcp_tool_description": "Other.", "enable_mcp_tool_trigger": False},
+            "mcp_tool_description is given for agent 'second', which is no MCP tool. Add enable_mcp_tool_trigger=True.",
+        ),
+    ],
+)
+def test_a_tool_that_cannot_be_is_refused_at_start(options: dict[str, Any], says: str) -> None:
+    """By a sentence that names the agents; and the app does not get half of the agent."""
+    app = AgentFunctionApp(agents=[scripted_agent("first")], enable_mcp_tool_trigger=True, environ=IN_MEMORY)
+
+    with pytest.raises(ConfigurationError, match=re.escape(says)):
+        app.add_agent(scripted_agent("second"), **options)
+
+    assert list(app.agents) == ["first"]
 
 
 @asynccontextmanager

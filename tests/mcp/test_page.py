@@ -1,0 +1,56 @@
+"""docs/mcp.md shows the tool as it is."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+
+import pytest
+
+from hosting.app import AgentFunctionApp
+from tests.hosting.app.scripted import scripted_agent
+from tests.hosting.direct import DirectHost
+from tests.mcp.listed import PAGE
+
+TEXT = PAGE.read_text(encoding="utf-8")
+pytestmark = pytest.mark.behaviour("mcp.page")
+
+
+@pytest.fixture
+def host() -> DirectHost:
+    """One agent as a tool, called directly."""
+    environ = {"AGENT_RUN_LOG": "memory"}
+    return DirectHost(AgentFunctionApp(agents=[scripted_agent("Ada")], enable_mcp_tool_trigger=True, environ=environ))
+
+
+def test_the_page_lists_exactly_the_arguments_of_the_tool(host: DirectHost) -> None:
+    """Those of its trigger."""
+    trigger = next(binding for binding in host.bindings["mcptool-Ada"] if binding["type"] == "mcpToolTrigger")
+
+    assert rows_below("| argument | |") == [
+        declared["propertyName"] for declared in json.loads(trigger["toolProperties"])
+    ]
+
+
+def test_the_page_lists_exactly_the_options_about_tools() -> None:
+    """Those of `add_agent` with `mcp` in their name."""
+    options = [name for name in inspect.signature(AgentFunctionApp.add_agent).parameters if "mcp" in name]
+
+    assert rows_below("| option of `add_agent` | default | meaning |") == options
+
+
+async def test_the_pages_result_has_the_shape_of_a_real_one(host: DirectHost) -> None:
+    """The same members, and the text twice."""
+    shown = json.loads(TEXT.partition("```json\n")[2].partition("```")[0])
+
+    real = await host.call_tool("Ada", {"query": "hello"})
+
+    assert (shown.keys(), shown["structuredContent"].keys()) == (real.keys(), real["structuredContent"].keys())
+    assert shown["content"][0]["text"] == shown["structuredContent"]["response"]
+
+
+def rows_below(head: str) -> list[str]:
+    """Return the first cell of each row of the table with that head, without its backquotes."""
+    table = TEXT.partition(head)[2].partition("\n\n")[0]
+    return re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)
