@@ -12,6 +12,8 @@ from devhost.errors import FunctionLoadError
 from devhost.ports import DurableKind
 
 Direction = Literal["IN", "OUT"]
+AuthLevel = Literal["anonymous", "function", "admin"]
+_AUTH_LEVELS: Mapping[str, AuthLevel] = {"anonymous": "anonymous", "function": "function", "admin": "admin"}
 _SETTING = re.compile(r"%([^%\s]+)%")
 _RESOLVED_ANYWHERE = frozenset({"route", "schedule"})
 
@@ -32,6 +34,7 @@ class HttpTrigger:
 
     route: str
     methods: frozenset[str] | None
+    auth_level: AuthLevel = "function"
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,15 @@ def _http(function_name: str, properties: Mapping[str, object]) -> Trigger:
     return HttpTrigger(
         route=route if isinstance(route, str) else function_name,
         methods=frozenset(str(method).upper() for method in methods) if isinstance(methods, list) and methods else None,
+        auth_level=_auth_level(function_name, str(properties.get("authLevel") or "function")),
     )
+
+
+def _auth_level(function_name: str, text: str) -> AuthLevel:
+    level = _AUTH_LEVELS.get(text.lower())
+    if level is None:
+        raise FunctionLoadError(function_name, f"its authLevel is '{text}'; give anonymous, function or admin.")
+    return level
 
 
 def _durable(kind: DurableKind, name_key: str) -> Callable[[str, Mapping[str, object]], Trigger]:

@@ -1,4 +1,4 @@
-"""The command line: `python -m devhost start | functions | reset`."""
+"""The command line: `python -m devhost start | functions | inspect | keys | reset`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from devhost.bindings import HttpTrigger
 from devhost.durable.errors import DurableError
 from devhost.errors import HostError
 from devhost.host import Address, Host, address_of
 from devhost.hosted_app import HostedApp, load_hosted_app
+from devhost.http.keys import Keys
 from devhost.http.server import bind_sockets
+from devhost.key_file import describe_keys, load_keys
 from devhost.listing import describe_doors, describe_functions
-from devhost.local_settings import apply_to_environment, read_local_settings
+from devhost.local_settings import LocalSettings, apply_to_environment, read_local_settings
 from devhost.settings import HostSettings, read_host_settings
 from devhost.stopping import end_process_soon
 
@@ -45,7 +49,11 @@ def command_line() -> argparse.ArgumentParser:
     start.add_argument("--port", type=_port, help=f"0 for a free one (default: local.settings.json, {DEFAULT_PORT})")
     start.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback)")
     start.add_argument("--verbose", action="store_true", help="log each request, and more")
+    start.add_argument("--auth", action="store_true", help="ask for keys, as on Azure; `devhost keys` prints them")
     commands.add_parser("functions", help="list the app's functions without running them")
+    inspect = commands.add_parser("inspect", help="show what the durable engine holds, also while a host runs")
+    inspect.add_argument("instance", nargs="?", help="an instance's id or an entity's, @name@key (default: all)")
+    commands.add_parser("keys", help="print the keys that --auth asks for")
     commands.add_parser("reset", help="delete the durable state of the app, .devhost/")
     return parser
 
@@ -66,7 +74,8 @@ def _start(options: argparse.Namespace) -> int:
     address = address_of(options.host, sockets)
     _describe_host_to_app(address)
     app = load_hosted_app(settings, os.environ)
-    host = Host(app, address, verbose=options.verbose)
+    keys = _keys_of(app) if options.auth else None
+    host = Host(app, address, verbose=options.verbose, keys=keys, cors=local.cors)
     _run(host.run(sockets, lambda: _announce(app, address)))
     print("Stopped.", flush=True)
     end_process_soon(0)
@@ -113,13 +122,37 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         uvloop.run(work)
 
 
-def _functions(options: argparse.Namespace) -> int:
+def _load_here() -> tuple[HostedApp, LocalSettings]:
     folder = Path.cwd()
     local = read_local_settings(folder)
     apply_to_environment(local, os.environ)
-    app = load_hosted_app(read_host_settings(folder, os.environ), os.environ)
+    return load_hosted_app(read_host_settings(folder, os.environ), os.environ), local
+
+
+def _functions(options: argparse.Namespace) -> int:
+    app, local = _load_here()
     origin = Address("localhost", _first(local.port, DEFAULT_PORT)).origin
     print("\n".join(describe_functions(app, origin)))
+    return 0
+
+
+def _keys(options: argparse.Namespace) -> int:
+    app, _ = _load_here()
+    print("\n".join(describe_keys(_keys_of(app))))
+    return 0
+
+
+def _keys_of(app: HostedApp) -> Keys:
+    names = [function.name for function in app.index.functions if isinstance(function.trigger, HttpTrigger)]
+    return load_keys(app.settings.engine_folder, names)
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from devhost.durable.inspection import describe_folder
+
+    folder = read_host_settings(Path.cwd(), os.environ).engine_folder
+    lines = asyncio.run(describe_folder(folder, options.instance, datetime.now(timezone.utc)))
+    print("\n".join(lines))
     return 0
 
 
@@ -135,5 +168,7 @@ def _reset(options: argparse.Namespace) -> int:
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "start": _start,
     "functions": _functions,
+    "inspect": _inspect,
+    "keys": _keys,
     "reset": _reset,
 }

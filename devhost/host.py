@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from devhost.app_functions import AppFunctions
@@ -21,7 +21,9 @@ from devhost.hosted_app import HostedApp
 from devhost.http.admin import AdminEndpoint
 from devhost.http.app import HostApp
 from devhost.http.asgi import ASGIApp
+from devhost.http.cors import CorsPolicy, with_cors
 from devhost.http.functions import FunctionsEndpoint
+from devhost.http.keys import Keys, asking_for_master, only_for_own_process
 from devhost.http.loopback import is_loopback_name, only_from_loopback
 from devhost.http.server import WebServer, port_of, rpc_host, url_host
 from devhost.invoke import Invoker
@@ -64,22 +66,31 @@ def address_of(host: str, sockets: Sequence[socket.socket]) -> Address:
 class Host:
     """The assembled host."""
 
-    def __init__(self, app: HostedApp, address: Address, *, verbose: bool) -> None:
+    def __init__(
+        self, app: HostedApp, address: Address, *, verbose: bool, keys: Keys | None, cors: CorsPolicy | None
+    ) -> None:
+        """Assemble; nothing runs yet. `keys` None asks for no key, `cors` None adds no CORS header."""
         self._started_at = time.monotonic()
         self._app = app
         self._address = address
+        self._keys = keys
         self._client_text = ""
         settings = app.settings
         self._invoker = Invoker(settings.threads, settings.function_timeout_seconds, lambda: self._client_text)
         self._engine = self._make_engine() if app.index.uses_durable() else None
         self._timers = TimerRunner(app.timers, self._invoker, Monitor(settings.engine_folder / "timers"), SystemClock())
-        self._server = WebServer(self._make_app(), verbose=verbose, grace_seconds=GRACE_SECONDS)
+        served = self._make_app()
+        self._server = WebServer(
+            with_cors(served, cors) if cors else served, verbose=verbose, grace_seconds=GRACE_SECONDS
+        )
 
     def _make_engine(self) -> DurableTask:
         from devhost.durable.engine import DurableTask
         from devhost.durable.settings import DurableSettings
 
         settings = DurableSettings.from_host_json(self._app.settings.durable_task, os.environ)
+        if self._keys is not None:
+            settings = replace(settings, webhook_key=self._keys.system["durabletask_extension"])
         engine = DurableTask(AppFunctions(self._app.index, self._invoker), self._app.settings.engine_folder, settings)
         self._client_text = engine.client_binding(self._address.origin, self._address.rpc_base_url)
         return engine
@@ -91,11 +102,14 @@ class Host:
         rpc = self._guarded(self._engine.management) if self._engine else None
         if rpc is not None:
             webhooks["durabletask"] = rpc
+        describe = self._engine.describe if self._engine else None
+        admin = self._guarded(AdminEndpoint(app.index, settings, self._started_at, self._timers.run_now, describe))
         return HostApp(
-            functions=FunctionsEndpoint(app.routes, self._invoker, settings),
-            admin=self._guarded(AdminEndpoint(app.index, settings, self._started_at)),
+            functions=FunctionsEndpoint(app.routes, self._invoker, settings, self._keys),
+            admin=asking_for_master(admin, self._keys) if self._keys else admin,
             webhooks=webhooks,
-            rpc=rpc,
+            rpc=only_for_own_process(rpc) if rpc and self._keys else rpc,
+            keys=self._keys,
         )
 
     def _guarded(self, endpoint: ASGIApp) -> ASGIApp:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.errors import SettingsError
+from devhost.http.cors import CorsPolicy
 from devhost.json_file import read_json_object, section
 
 FILE = "local.settings.json"
@@ -20,6 +21,7 @@ class LocalSettings:
 
     values: Mapping[str, str]
     port: int | None
+    cors: CorsPolicy | None = None
 
 
 def read_local_settings(folder: Path) -> LocalSettings:
@@ -35,7 +37,21 @@ def read_local_settings(folder: Path) -> LocalSettings:
     return LocalSettings(
         values={name: _text(name, value) for name, value in values.items() if value is not None},
         port=_port(host.get("LocalHttpPort")),
+        cors=_cors(host.get("CORS"), host.get("CORSCredentials", False)),
     )
+
+
+def _cors(origins: object, with_credentials: object) -> CorsPolicy | None:
+    if not origins:
+        return None
+    if not isinstance(origins, str):
+        raise SettingsError(f"{FILE}: Host.CORS must be a text of origins, comma between them, but is {origins!r}.")
+    if not isinstance(with_credentials, bool):
+        raise SettingsError(f"{FILE}: Host.CORSCredentials must be true or false, but is {with_credentials!r}.")
+    allowed = frozenset(origin.strip().rstrip("/").lower() for origin in origins.split(",") if origin.strip())
+    if with_credentials and "*" in allowed:
+        raise SettingsError(f"{FILE}: Host.CORSCredentials cannot go with the CORS origin '*'. Name the origins.")
+    return CorsPolicy(allowed, with_credentials)
 
 
 def _text(name: str, value: object) -> str:

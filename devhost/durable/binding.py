@@ -20,21 +20,25 @@ _MANAGEMENT = (
 )
 
 
-def client_binding(base_url: str, rpc_base_url: str, hub_name: str) -> str:
-    """Return the binding's text; `base_url` is an origin, `rpc_base_url` ends with the path of the private mount."""
+def client_binding(base_url: str, rpc_base_url: str, hub_name: str, key: str | None) -> str:
+    """Return the binding's text; `base_url` is an origin, `rpc_base_url` ends with the path of the private mount.
+
+    With a key, each address for clients carries it as `code`.
+    """
+    code = f"code={key}" if key else ""
     webhooks = base_url.rstrip("/") + WEBHOOK_PATH
     start = f"{webhooks}/orchestrators/{{functionName}}[/{{instanceId}}]"
     binding: dict[str, object] = {
         "taskHubName": hub_name,
         "connectionName": None,
         "creationUrls": {
-            "createNewInstancePostUri": start,
+            "createNewInstancePostUri": f"{start}?{code}" if code else start,
             "createAndWaitOnNewInstancePostUri": f"{start}?timeout={{timeoutInSeconds}}"
-            "&pollingInterval={intervalInSeconds}",
+            "&pollingInterval={intervalInSeconds}" + _also(code),
         },
-        "managementUrls": {"id": _ID} | _urls(webhooks, _ID, hub_name),
+        "managementUrls": {"id": _ID} | _urls(webhooks, _ID, hub_name, code),
         "baseUrl": webhooks,
-        "requiredQueryStringParameters": "",
+        "requiredQueryStringParameters": code,
         # The SDK appends paths to it without a slash of its own.
         "rpcBaseUrl": rpc_base_url.rstrip("/") + "/",
         "httpBaseUrl": None,
@@ -44,14 +48,20 @@ def client_binding(base_url: str, rpc_base_url: str, hub_name: str) -> str:
     return compact(binding)
 
 
-def check_status_payload(origin: str, instance_id: str, escaped_id: str, hub_name: str) -> dict[str, str]:
+def check_status_payload(
+    origin: str, instance_id: str, escaped_id: str, hub_name: str, key: str | None
+) -> dict[str, str]:
     """Return the body that answers a start; `escaped_id` is the id as it stands in a URL."""
-    urls = _urls(origin + WEBHOOK_PATH, escaped_id, hub_name)
+    urls = _urls(origin + WEBHOOK_PATH, escaped_id, hub_name, f"code={key}" if key else "")
     del urls["rewindPostUri"]
     return {"id": instance_id} | urls
 
 
-def _urls(webhooks: str, instance_id: str, hub_name: str) -> dict[str, str]:
+def _also(parameter: str) -> str:
+    return f"&{parameter}" if parameter else ""
+
+
+def _urls(webhooks: str, instance_id: str, hub_name: str, code: str) -> dict[str, str]:
     instance = f"{webhooks}/instances/{instance_id}"
-    hub = f"taskHub={hub_name}&connection=Storage"
+    hub = f"taskHub={hub_name}&connection=Storage{_also(code)}"
     return {key: f"{instance}{path}?{query}{hub}" for key, path, query in _MANAGEMENT}

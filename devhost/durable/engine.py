@@ -72,7 +72,9 @@ class DurableTask:
         )
         self.hub = TaskHub(self._ledger, clock, settings.default_version)
         self.management = ManagementApp(
-            InstanceRoutes(self.hub, settings.hub_name, clock), EntityRoutes(self.hub, names), settings.hub_name
+            InstanceRoutes(self.hub, settings.hub_name, clock, settings.webhook_key),
+            EntityRoutes(self.hub, names),
+            settings.hub_name,
         )
 
     async def start(self) -> None:
@@ -93,7 +95,7 @@ class DurableTask:
 
     def client_binding(self, base_url: str, rpc_base_url: str) -> str:
         """Return the text for a durable client input binding; `base_url` like `http://localhost:7071`."""
-        return binding.client_binding(base_url, rpc_base_url, self._settings.hub_name)
+        return binding.client_binding(base_url, rpc_base_url, self._settings.hub_name, self._settings.webhook_key)
 
 
 def reset(folder: Path) -> None:

@@ -15,9 +15,10 @@ _HUB_NAME_LETTERS = 45
 
 @dataclass(frozen=True)
 class DurableSettings:
-    """How much runs at once, and the task hub's name."""
+    """How much runs at once, the task hub's name, and the key that its addresses carry (None: no key is asked for)."""
 
     hub_name: str = "TestHubName"
+    webhook_key: str | None = None
     max_concurrent_activities: int = _DEFAULT_CONCURRENCY
     max_concurrent_orchestrators: int = _DEFAULT_CONCURRENCY
     max_concurrent_entities: int = _DEFAULT_CONCURRENCY

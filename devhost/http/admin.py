@@ -15,16 +15,32 @@ from devhost.index import Function, FunctionIndex
 from devhost.settings import HostSettings
 
 _NO_CACHE = (("cache-control", "no-store,no-cache"), ("pragma", "no-cache"))
+_DURABLE = "/admin/durable"
 _VERSION = "4.0.0.0"
+RunNow = Callable[[str], bool]
+DescribeEngine = Callable[[str | None], Awaitable[list[str]]]
 
 
 class AdminEndpoint:
     """Answers `/` and `/admin/*`; what tools do not need is a 404 that says so."""
 
-    def __init__(self, index: FunctionIndex, settings: HostSettings, started_at: float) -> None:
-        """`started_at` is the reading of `time.monotonic` from which `processUptime` counts."""
+    def __init__(
+        self,
+        index: FunctionIndex,
+        settings: HostSettings,
+        started_at: float,
+        run_now: RunNow,
+        describe_engine: DescribeEngine | None,
+    ) -> None:
+        """Answer for one app.
+
+        `started_at` is the reading of `time.monotonic` from which `processUptime` counts, `run_now` runs a function by
+        hand and returns whether it can, `describe_engine` gives readable lines about one durable instance or all.
+        """
         self._index = index
         self._settings = settings
+        self._run_now = run_now
+        self._describe_engine = describe_engine
         self._started_at = started_at
         self._pages: Mapping[tuple[str, str], Callable[[Send], Awaitable[None]]] = {
             ("GET", "/"): self._home,
@@ -42,6 +58,11 @@ class AdminEndpoint:
             await page(send)
         elif scope["method"] == "GET" and path.startswith("/admin/functions/"):
             await self._function(path.rpartition("/")[2], send)
+        elif scope["method"] == "POST" and path.startswith("/admin/functions/"):
+            await self._run_by_hand(path.rpartition("/")[2], send)
+        elif scope["method"] == "GET" and self._describe_engine and _is_below(path, _DURABLE):
+            lines = await self._describe_engine(scope["path"][len(_DURABLE) + 1 :] or None)
+            await answer(send, 200, "\n".join([*lines, ""]).encode(), TEXT)
         else:
             text = f"The local host has no {scope['method']} {path}."
             await answer(send, 404, text.encode(), TEXT)
@@ -83,6 +104,19 @@ class AdminEndpoint:
         else:
             await _answer_json(send, self._describe(found))
 
+    async def _run_by_hand(self, name: str, send: Send) -> None:
+        """Begin to run a timer now; others have their own door, which the refusal names."""
+        found = next((function for function in self._index.running() if function.name.lower() == name), None)
+        if found is None:
+            await answer(send, 404)
+        elif self._run_now(found.name):
+            await answer(send, 202)
+        else:
+            text = (
+                f"Only timers are run by hand here; '{found.name}' is a {found.trigger_type}. Call it by its own door."
+            )
+            await answer(send, 400, text.encode(), TEXT)
+
     def _describe(self, function: Function) -> Mapping[str, object]:
         origin = f"https://{os.environ.get('WEBSITE_HOSTNAME', 'localhost')}"
         return {
@@ -113,6 +147,10 @@ class AdminEndpoint:
         if not isinstance(function.trigger, HttpTrigger):
             return None
         return f"{origin}/{displayed_route(function.trigger, self._settings.route_prefix)}"
+
+
+def _is_below(path: str, top: str) -> bool:
+    return path == top or path.startswith(f"{top}/")
 
 
 async def _answer_json(send: Send, content: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from devhost.http.asgi import ASGIApp, Receive, Scope, Send, answer
+from devhost.http.keys import Keys, given_key
 
 WEBHOOKS = "/runtime/webhooks"
 _WEBHOOK_VERBS = frozenset({"GET", "PUT", "POST", "DELETE", "OPTIONS"})
@@ -14,16 +15,22 @@ class HostApp:
     """The whole host as one ASGI app.
 
     `webhooks` are the extensions under `/runtime/webhooks/<name>`; `rpc` is the durable client's own door, which the
-    real host opens on a second port.
+    real host opens on a second port. With `keys`, a webhook asks for its key before it is looked up.
     """
 
     def __init__(
-        self, functions: ASGIApp, admin: ASGIApp, webhooks: Mapping[str, ASGIApp], rpc: ASGIApp | None
+        self,
+        functions: ASGIApp,
+        admin: ASGIApp,
+        webhooks: Mapping[str, ASGIApp],
+        rpc: ASGIApp | None,
+        keys: Keys | None,
     ) -> None:
         self._functions = functions
         self._admin = admin
         self._webhooks = webhooks
         self._rpc = rpc
+        self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; connections that are not HTTP are left alone."""
@@ -48,6 +55,10 @@ class HostApp:
 
     async def _answer_webhook(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = scope["path"][len(WEBHOOKS) + 1 :].partition("/")[0]
+        refusal = self._keys.refusal_of_webhook(given_key(scope), name) if self._keys else None
+        if refusal is not None:
+            await answer(send, refusal)
+            return
         webhook = self._webhooks.get(name.lower())
         if webhook is None or (scope["method"] not in _WEBHOOK_VERBS):
             await answer(send, 404)

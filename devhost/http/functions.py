@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
+from devhost.bindings import HttpTrigger
 from devhost.http.asgi import Message, Receive, Scope, Send, answer
 from devhost.http.body import BodyTooLargeError, ClientLeftError, limited
+from devhost.http.keys import Keys, given_key
 from devhost.http.paths import BadPathError, clean_path
 from devhost.http.routes import Match, RouteTable
 from devhost.invoke import Invoker
@@ -18,8 +20,10 @@ Answer = Callable[[Match, Invoker, Scope, Receive, Send], Awaitable[None]]
 class FunctionsEndpoint:
     """Finds the function for a request and has it answered in the style of its annotation; 404 when there is none."""
 
-    def __init__(self, routes: RouteTable, invoker: Invoker, settings: HostSettings) -> None:
+    def __init__(self, routes: RouteTable, invoker: Invoker, settings: HostSettings, keys: Keys | None) -> None:
+        """`keys` None asks for none."""
         self._routes = routes
+        self._keys = keys
         self._invoker = invoker
         self._body_limit_bytes = settings.body_limit_bytes
         self._custom_headers = [(name.encode(), value.encode()) for name, value in settings.custom_headers]
@@ -37,7 +41,16 @@ class FunctionsEndpoint:
         if match is None or match.function.http_style is None:
             await answer(send, 404)
             return
+        if not self._is_allowed(match, scope):
+            await answer(send, 401)
+            return
         await self._run(match, scope, receive, send)
+
+    def _is_allowed(self, match: Match, scope: Scope) -> bool:
+        trigger = match.function.trigger
+        if self._keys is None or not isinstance(trigger, HttpTrigger):
+            return True
+        return self._keys.opens_function(given_key(scope), match.function.name, trigger.auth_level)
 
     async def _run(self, match: Match, scope: Scope, receive: Receive, send: Send) -> None:
         assert match.function.http_style is not None

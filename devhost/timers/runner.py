@@ -8,6 +8,7 @@ is made up for once, as past due.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import uuid
 from collections.abc import Iterable
@@ -63,16 +64,27 @@ class TimerRunner:
         self._clock = clock
         self._is_stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._by_hand: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Begin to wait."""
         self._tasks = [asyncio.create_task(self._keep(timer)) for timer in self._timers]
 
+    def run_now(self, name: str) -> bool:
+        """Begin to run a timer beside its schedule; False when there is none of that name."""
+        timer = next((timer for timer in self._timers if timer.function.name == name), None)
+        if timer is not None:
+            status = self._first_status(timer)
+            self._by_hand.add(task := asyncio.create_task(self._invoke(timer, status, is_past_due=False)))
+            task.add_done_callback(self._by_hand.discard)
+        return timer is not None
+
     async def stop(self, grace_seconds: float) -> None:
         """Begin no run any more; give running ones so long to end."""
         self._is_stopping.set()
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=grace_seconds)
+        running = {*self._tasks, *self._by_hand}
+        if running:
+            _, late = await asyncio.wait(running, timeout=grace_seconds)
             for task in late:
                 task.cancel()
 
@@ -113,18 +125,20 @@ class TimerRunner:
         return self._is_stopping.is_set()
 
     async def _run(self, timer: Timer, status: ScheduleStatus, *, is_past_due: bool) -> ScheduleStatus:
-        """Run the function once and return the status after it; what it raises is logged by the invoker."""
+        """Run the function once and return the status after it."""
         began = self._clock.now()
-        try:
-            text = _trigger_text(status if timer.is_monitored else None, is_past_due)
-            request = decode_text(timer.function.trigger_type, text, "json")
-            await self._invoker.call(timer.function, request, str(uuid.uuid4()))
-        except FunctionFailedError:
-            pass
+        await self._invoke(timer, status, is_past_due=is_past_due)
         after = ScheduleStatus(began, timer.schedule.next_after(self._clock.now()), self._clock.now())
         if timer.is_monitored:
             self._monitor.write(timer.function.name, after)
         return after
+
+    async def _invoke(self, timer: Timer, status: ScheduleStatus, *, is_past_due: bool) -> None:
+        """Call the function; what it raises is logged by the invoker."""
+        text = _trigger_text(status if timer.is_monitored else None, is_past_due)
+        with contextlib.suppress(FunctionFailedError):
+            request = decode_text(timer.function.trigger_type, text, "json")
+            await self._invoker.call(timer.function, request, str(uuid.uuid4()))
 
 
 def _trigger_text(status: ScheduleStatus | None, is_past_due: bool) -> str:

@@ -71,6 +71,14 @@ BEHAVIOURS = {
     "is due more than once a minute, or its schedule changed (local-host.md, Triggers).",
     "devhost.settings-in-bindings": "%NAME% in a binding becomes the app setting; a name that no setting has is "
     "refused (local-host.md, Triggers).",
+    "devhost.keys": "With --auth, functions, the host's pages and webhooks ask for the keys that open them (host "
+    "contract 2.2).",
+    "devhost.keys-command": "`keys` prints the keys, which are made once (local-host.md, Commands).",
+    "devhost.run-by-hand": "POST /admin/functions/{name} runs a timer now (host contract 2.5).",
+    "devhost.inspect": "The durable engine is shown as text by a route and a command, also beside a running host "
+    "(local-host.md, Durable engine).",
+    "devhost.cors": "Pages of the origins that local.settings.json names may call; preflights are answered 204 (host "
+    "contract 2.6).",
     "devhost.recordings": "What the real host was recorded to answer comes out the same, or stands with its reason on "
     "the list in docs/local-host.md (local-host.md, How it is proved).",
     "devhost.documented": "Every command and option of the local host stands in docs/local-host.md (style.md, "

@@ -21,9 +21,10 @@ _POLL_SECONDS = 1.0
 class Instances:
     """The handlers of `orchestrators/` and `instances/`."""
 
-    def __init__(self, hub: TaskHub, hub_name: str, clock: Clock) -> None:
+    def __init__(self, hub: TaskHub, hub_name: str, clock: Clock, key: str | None = None) -> None:
         self._hub = hub
         self._hub_name = hub_name
+        self._key = key
         self._clock = clock
 
     async def start(self, request: Request, name: str, instance_id: str | None) -> Reply:
@@ -158,7 +159,9 @@ class Instances:
             await sleep(self._clock, min(poll, left))
 
     def _accepted(self, request: Request, instance_id: str) -> Reply:
-        payload = check_status_payload(request.origin, instance_id, quote(instance_id, safe=""), self._hub_name)
+        payload = check_status_payload(
+            request.origin, instance_id, quote(instance_id, safe=""), self._hub_name, self._key
+        )
         return json_reply(202, payload, {"Location": payload["statusQueryGetUri"], "Retry-After": "10"})
 
     def _status_reply(self, request: Request, instance: Orchestration, body: dict[str, object]) -> Reply:

@@ -77,7 +77,7 @@ def test_the_client_binding_is_the_recorded_text_without_the_key() -> None:
     recorded = re.sub(r"[?&]code=<key>", "", recorded).replace('"code=<key>"', '""')
     rpc = json.loads(recorded)["rpcBaseUrl"]
     # Without its key, the creating address that has a query lost nothing but the last of its parameters.
-    assert client_binding("http://localhost:7071", rpc, "probehub") == recorded
+    assert client_binding("http://localhost:7071", rpc, "probehub", None) == recorded
 
 
 def test_only_received_events_of_the_past_are_marked_as_played() -> None:

@@ -1,0 +1,159 @@
+"""Keys: who may call what when the host is started with `--auth`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.devhost.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+
+KEYS = {
+    "master": "m",
+    "host": "h",
+    "functions": {"closed": "c", "other": "o"},
+    "system": {"durabletask_extension": "d", "mcp_extension": "t"},
+}
+INSTANCES = "/runtime/webhooks/durabletask/instances"
+
+
+@pytest.fixture(scope="module")
+def keyed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("keyed") / "app"
+    shutil.copytree(APPS / "keyed", folder, ignore=shutil.ignore_patterns(".devhost"))
+    (folder / ".devhost").mkdir()
+    (folder / ".devhost" / "keys.json").write_text(json.dumps(KEYS))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def keyed_host(keyed_folder: Path) -> Iterator[RunningHost]:
+    with RunningHost(keyed_folder, "--port", "0", "--auth") as host:
+        yield host
+
+
+@pytest.fixture
+def client(keyed_host: RunningHost) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=keyed_host.origin, timeout=GUARD_SECONDS) as client:
+        yield client
+
+
+@pytest.mark.behaviour("devhost.keys")
+@pytest.mark.parametrize(
+    ("path", "key", "status"),
+    [
+        ("/api/open", "", 200),
+        ("/api/closed", "", 401),
+        ("/api/closed", "wrong", 401),
+        ("/api/closed", "c", 200),
+        ("/api/closed", "o", 401),
+        ("/api/closed", "h", 200),
+        ("/api/closed", "m", 200),
+        ("/api/closed", "d", 401),
+        ("/api/masters", "h", 401),
+        ("/api/masters", "m", 200),
+        ("/api/nowhere", "", 404),
+        ("/", "", 200),
+        ("/admin/host/ping", "", 200),
+        ("/admin/host/status", "", 401),
+        ("/admin/functions", "h", 401),
+        ("/admin/functions", "m", 200),
+        (INSTANCES, "", 401),
+        (INSTANCES, "wrong", 401),
+        (INSTANCES, "h", 403),
+        (INSTANCES, "t", 403),
+        (INSTANCES, "d", 200),
+        (INSTANCES, "m", 200),
+        ("/runtime/webhooks/nowhere", "", 401),
+        ("/runtime/webhooks/nowhere", "m", 404),
+    ],
+)
+@pytest.mark.parametrize("place", ["header", "query"])
+def test_a_key_opens_what_it_is_for(client: httpx.Client, path: str, key: str, status: int, place: str) -> None:
+    """In the header or as `code` in the query; a refusal is empty."""
+    given = {"headers": {"x-functions-key": key}} if place == "header" else {"params": {"code": key}}
+
+    answer = client.get(path, **given)
+
+    assert (answer.status_code, answer.content == b"" or status == 200) == (status, True)
+
+
+@pytest.mark.behaviour("devhost.keys")
+def test_the_header_wins_over_the_query(client: httpx.Client) -> None:
+    """A function's key there makes a webhook's own address useless."""
+    answer = client.get(INSTANCES, params={"code": "d"}, headers={"x-functions-key": "h"})
+
+    assert answer.status_code == 403
+
+
+@pytest.mark.behaviour("devhost.keys")
+def test_the_durable_clients_addresses_carry_the_key(client: httpx.Client) -> None:
+    """Whoever started an instance can look at it."""
+    started = client.get("/api/start")
+
+    assert client.get(started.json()["statusQueryGetUri"]).status_code in (200, 202)
+    assert "&code=d" in started.headers["location"]
+
+
+@pytest.mark.behaviour("devhost.keys-command")
+def test_keys_are_made_once_and_printed(tmp_path: Path) -> None:
+    """The second time they are the same."""
+    folder = tmp_path / "app"
+    shutil.copytree(APPS / "keyed", folder, ignore=shutil.ignore_patterns(".devhost"))
+
+    first, second = run_command(folder, "keys"), run_command(folder, "keys")
+
+    names, values = zip(*(line.split(": ") for line in first.stdout.splitlines()), strict=True)
+    assert names[:3] == ("master", "host", "function anonymous")
+    assert names[-2:] == ("system durabletask_extension", "system mcp_extension")
+    assert len(set(values)) == len(values)
+    assert first.stdout == second.stdout
+
+
+@pytest.mark.behaviour("devhost.run-by-hand")
+def test_a_timer_is_run_by_hand(keyed_host: RunningHost, client: httpx.Client) -> None:
+    """Whatever its schedule says; a function with a door of its own is not."""
+    headers = {"x-functions-key": "m"}
+    ran = client.post("/admin/functions/Yearly", json={"input": ""}, headers=headers)
+    keyed_host.wait_for("a year is over")
+    refused = client.post("/admin/functions/hello", json={}, headers=headers)
+    unknown = client.post("/admin/functions/nowhere", json={}, headers=headers)
+
+    assert (ran.status_code, refused.status_code, unknown.status_code) == (202, 400, 404)
+    assert refused.text.startswith("Only timers are run by hand here; 'hello' is a orchestrationTrigger")
+
+
+@pytest.mark.behaviour("devhost.inspect")
+def test_the_engine_is_looked_at_by_route_and_by_command(
+    keyed_folder: Path, keyed_host: RunningHost, client: httpx.Client
+) -> None:
+    """The same lines, also about one instance, while the host runs."""
+    client.get("/api/start")
+    headers = {"x-functions-key": "m"}
+    one = client.get("/admin/durable/one", headers=headers).text
+    everything = client.get("/admin/durable", headers=headers).text
+
+    assert "Orchestrations" in everything
+    assert run_command(keyed_folder, "inspect", "one").stdout.split()[:2] == one.split()[:2] == ["one", "hello"]
+    assert "There is no instance" in run_command(keyed_folder, "inspect", "nobody").stdout
+
+
+@pytest.mark.behaviour("devhost.cors")
+@pytest.mark.parametrize(
+    ("origin", "allowed"), [("https://page.test", "https://page.test"), ("https://evil.test", None)]
+)
+def test_pages_of_the_named_origins_may_call(client: httpx.Client, origin: str, allowed: str | None) -> None:
+    """Local settings name them; a preflight is answered before any function and any key."""
+    asked = {"origin": origin, "access-control-request-method": "POST", "access-control-request-headers": "x-a"}
+    preflight = client.options("/api/closed", headers=asked)
+    answer = client.get("/api/open", headers={"origin": origin})
+
+    assert (preflight.status_code, answer.status_code) == (204, 200)
+    for found in (preflight, answer):
+        assert found.headers.get("access-control-allow-origin") == allowed
+        assert found.headers.get("access-control-allow-credentials") == (allowed and "true")
+    assert preflight.headers.get("access-control-allow-headers") == (allowed and "x-a")
