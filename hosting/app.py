@@ -20,6 +20,7 @@ from hosting.functions.entity import register_entity
 from hosting.functions.health import register_health
 from hosting.functions.http import register_agent, register_shared
 from hosting.functions.mcp import register_tool
+from hosting.limits import limits_of
 from hosting.loop import AgentLoop
 from hosting.plan import Plan
 from hosting.runlog.choice import choose_store
@@ -108,7 +109,9 @@ class AgentFunctionApp(df.DFApp):
         )
         capacity = Capacity(planned.name, self._settings.state_limit_bytes)
         turns = Turns(AgentRunner(agent, planned.name, self._loop), self._log, self._settings, time.time, capacity)
-        register_entity(self, planned.name, AgentEntity(planned.name, turns, self._log, time.time, capacity))
+        limits = limits_of(agent, self._settings)
+        entity = AgentEntity(planned.name, turns, self._log, time.time, capacity, limits=limits)
+        register_entity(self, planned.name, entity)
         if planned.http:
             register_agent(self, planned, self._runs, self._settings)
         if planned.tool is not None:

@@ -16,8 +16,9 @@ from hosting.names import mcp_function
 from hosting.plan import ToolPlan
 from hosting.ports import EntityClient
 from hosting.replies import completed_text, ids, run_error
-from hosting.requests import RunCall, Wait, check_message, one_thread_id
+from hosting.requests import RunCall, Wait, one_thread_id
 from hosting.run_record import RunRecord
+from hosting.run_request import check_message
 from hosting.runs import Runs
 from hosting.settings import Settings
 
