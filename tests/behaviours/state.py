@@ -37,6 +37,8 @@ BEHAVIOURS = {
     "state.golden": "Every document in tests/state/golden reads as it always has (state.md rule 9).",
     "state.interoperates": "agent-framework-durabletask reads what we write, and we read what it writes "
     "(state.md, first paragraph).",
+    "state.take-over": "A thread of agent-framework-azurefunctions goes on under our app in mid-conversation, and back "
+    "under theirs, both seeing what was said (state.md, first paragraph).",
     "state.given-contents-checked": "A content given by a caller is refused by its index, its field and what to do "
     "(http-api.md 2).",
     "state.warns-from-half": "From half of the limit on, each turn writes ids and bytes, and no text, into the log "
