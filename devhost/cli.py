@@ -6,7 +6,9 @@ import argparse
 import asyncio
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -24,6 +26,7 @@ from devhost.listing import describe_doors, describe_functions
 from devhost.local_settings import LocalSettings, apply_to_environment, read_local_settings
 from devhost.settings import HostSettings, read_host_settings
 from devhost.stopping import end_process_soon
+from devhost.watching import keep_running
 
 DEFAULT_PORT = 7071
 
@@ -49,6 +52,7 @@ def command_line() -> argparse.ArgumentParser:
     start.add_argument("--port", type=_port, help=f"0 for a free one (default: local.settings.json, {DEFAULT_PORT})")
     start.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback)")
     start.add_argument("--verbose", action="store_true", help="log each request, and more")
+    start.add_argument("--watch", action="store_true", help="start again when the app's files change")
     start.add_argument("--auth", action="store_true", help="ask for keys, as on Azure; `devhost keys` prints them")
     commands.add_parser("functions", help="list the app's functions without running them")
     inspect = commands.add_parser("inspect", help="show what the durable engine holds, also while a host runs")
@@ -65,6 +69,8 @@ def _port(text: str) -> int:
 
 
 def _start(options: argparse.Namespace) -> int:
+    if options.watch:
+        return _start_watching(options)
     folder = Path.cwd()
     local = read_local_settings(folder)
     apply_to_environment(local, os.environ)
@@ -79,6 +85,21 @@ def _start(options: argparse.Namespace) -> int:
     _run(host.run(sockets, lambda: _announce(app, address)))
     print("Stopped.", flush=True)
     end_process_soon(0)
+    return 0
+
+
+def _start_watching(options: argparse.Namespace) -> int:
+    """Run `start` as a child on one port, whatever was asked for, so that its address stays."""
+    folder = Path.cwd()
+    sockets = bind_sockets(options.host, _first(options.port, read_local_settings(folder).port, DEFAULT_PORT))
+    port = address_of(options.host, sockets).port
+    for bound in sockets:
+        bound.close()
+    flags = [f"--{name}" for name in ("auth", "verbose") if getattr(options, name)]
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    keep_running(["-m", "devhost", "start", "--host", options.host, "--port", str(port), *flags], folder, stop)
     return 0
 
 

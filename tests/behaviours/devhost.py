@@ -75,6 +75,8 @@ BEHAVIOURS = {
     "contract 2.2).",
     "devhost.keys-command": "`keys` prints the keys, which are made once (local-host.md, Commands).",
     "devhost.run-by-hand": "POST /admin/functions/{name} runs a timer now (host contract 2.5).",
+    "devhost.watch": "With --watch an edit starts the app again and loses no durable work; an app that cannot be "
+    "imported is explained and started again at the next edit (local-host.md, Commands).",
     "devhost.inspect": "The durable engine is shown as text by a route and a command, also beside a running host "
     "(local-host.md, Durable engine).",
     "devhost.cors": "Pages of the origins that local.settings.json names may call; preflights are answered 204 (host "

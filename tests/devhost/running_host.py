@@ -75,6 +75,11 @@ class RunningHost:
             if self.process.poll() is not None and self._lines.empty():
                 raise AssertionError(f"the host ended ({self.process.returncode}): {self.printed}")
 
+    def stop(self) -> None:
+        """Ask the host to stop and wait until it has drained; the children of `--watch` end with it."""
+        self.process.terminate()
+        self.process.wait(START_GUARD_SECONDS)
+
     def __enter__(self) -> RunningHost:
         return self
 

@@ -1,0 +1,83 @@
+"""`start --watch`: runs the host as a child process and starts it anew when the app's files change.
+
+A process of its own is the only clean way to forget an imported app. The child is asked to drain; what does not end in
+time runs again, as after any stop, because the durable engine commits each step. A child that ends by itself, say at an
+app that cannot be imported, is waited for: the next edit starts it again.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+_POLL_SECONDS = 0.3
+_DRAIN_SECONDS = 15.0
+_SUFFIXES = frozenset({".py", ".json", ".toml", ".txt", ".md", ".yaml", ".yml"})
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
+
+Snapshot = Mapping[Path, tuple[int, int]]
+
+
+def snapshot(folder: Path) -> Snapshot:
+    """Return time and size of each file that an edit may change; hidden folders and installed packages are left out."""
+    found: dict[Path, tuple[int, int]] = {}
+    for path in _files(folder):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        found[path] = (status.st_mtime_ns, status.st_size)
+    return found
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name in _SKIPPED or (entry / "pyvenv.cfg").exists():
+            continue
+        if entry.is_dir():
+            yield from _files(entry)
+        elif entry.suffix in _SUFFIXES:
+            yield entry
+
+
+def keep_running(command: Sequence[str], folder: Path, stop: threading.Event) -> None:
+    """Run the command in the folder, again after each change of a file, until `stop` is set; then let it drain."""
+    seen = snapshot(folder)
+    child = _start(command, folder)
+    try:
+        while not stop.wait(_POLL_SECONDS):
+            now = snapshot(folder)
+            if now != seen:
+                seen = now
+                print(f"Changed: {_name_of_change(now, folder)}. Starting again.", flush=True)
+                _end(child)
+                child = _start(command, folder)
+    finally:
+        _end(child)
+
+
+def _name_of_change(files: Snapshot, folder: Path) -> str:
+    newest = max(files, key=lambda path: files[path][0], default=folder)
+    return newest.relative_to(folder).as_posix()
+
+
+def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, *command], cwd=folder)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Ask the child to drain, and stop it when it takes too long. On Windows it is stopped at once: nothing is lost."""
+    if child.poll() is None:
+        child.terminate()
+    try:
+        child.wait(_DRAIN_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()

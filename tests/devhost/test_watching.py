@@ -1,0 +1,85 @@
+"""`start --watch`: an edit is picked up, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from devhost.watching import snapshot
+from tests.devhost.app_folder import make_app
+from tests.devhost.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost
+
+ANSWERS = """
+import azure.functions as func
+app = func.FunctionApp()
+
+@app.route(route="version", auth_level="anonymous")
+def version(req: func.HttpRequest) -> str:
+    return "{version}"
+"""
+WAITS = """
+import azure.durable_functions as df
+import azure.functions as func
+app = df.DFApp()
+
+@app.orchestration_trigger(context_name="context")
+def waits(context):
+    told = yield context.wait_for_external_event("go")
+    return told + " {version}"
+"""
+
+
+def edit(folder: Path, source: str) -> None:
+    (folder / "function_app.py").write_text(source, encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("devhost.watch")
+def test_an_edit_is_picked_up_also_after_one_that_cannot_be_imported(tmp_path: Path) -> None:
+    """The host stays; its address too."""
+    folder = make_app(tmp_path, ANSWERS.format(version="first"))
+    with RunningHost(folder, "--port", "0", "--watch") as host:
+        edit(folder, "def broken(:\n")
+        told = host.wait_for("Correct the syntax", START_GUARD_SECONDS)
+        edit(folder, ANSWERS.format(version="second"))
+        host.wait_for("development only", START_GUARD_SECONDS)
+        answer = httpx.get(f"{host.origin}/api/version", timeout=GUARD_SECONDS)
+        host.stop()
+
+    assert (answer.text, "function_app.py, line 1" in told) == ("second", True)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("devhost.watch")
+def test_a_waiting_orchestration_goes_on_in_the_edited_app(tmp_path: Path) -> None:
+    """It was started in the first version and ends in the second."""
+    folder = make_app(tmp_path, WAITS.format(version="first"))
+    with RunningHost(folder, "--port", "0", "--watch") as host:
+        durable = f"{host.origin}/runtime/webhooks/durabletask"
+        httpx.post(f"{durable}/orchestrators/waits/one", timeout=GUARD_SECONDS).raise_for_status()
+        edit(folder, WAITS.format(version="second"))
+        host.wait_for("development only", START_GUARD_SECONDS)
+        httpx.post(f"{durable}/instances/one/raiseEvent/go", json="ended in the", timeout=GUARD_SECONDS)
+        status = {"runtimeStatus": "Running"}
+        while status["runtimeStatus"] in ("Pending", "Running"):
+            status = httpx.get(f"{durable}/instances/one", timeout=GUARD_SECONDS).json()
+        host.stop()
+
+    assert status["output"] == "ended in the second"
+
+
+def test_what_the_host_and_tools_write_themselves_is_no_edit(tmp_path: Path) -> None:
+    """Hidden folders, caches, virtual environments and data files."""
+    folder = make_app(tmp_path, "")
+    before = snapshot(folder)
+    for name in (".devhost/keys.json", "__pycache__/function_app.pyc", "venv/lib/module.py", "notes.log"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x")
+    (folder / "venv" / "pyvenv.cfg").write_text("")
+
+    assert snapshot(folder) == before
+    (folder / "host.json").write_text(json.dumps({"version": "2.0", "x": 1}))
+    assert snapshot(folder) != before
