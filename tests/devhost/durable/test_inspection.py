@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from devhost.durable import events
 from devhost.durable.errors import StoreUnreadableError, StoreVersionError
 from devhost.durable.inspection import MOST_LINES, describe_folder
+from devhost.durable.openwork import open_work
 from devhost.durable.records import EntityId
 from devhost.durable.store import schema
+from devhost.durable.store.reader import reader_beside
 from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.clocks import START, ManualClock
 from tests.devhost.durable.running_engine import running
@@ -132,3 +136,41 @@ async def test_a_long_list_is_cut_and_says_so() -> None:
         lines = await engine.engine.describe()
     assert len(lines) == len(("Orchestrations", "Entities", "Messages", "Timers")) + MOST_LINES + 1
     assert lines[-2] == "  ... and more"
+
+
+async def test_a_reader_beside_a_host_cannot_change_the_file(tmp_path: Path) -> None:
+    """Whatever it is asked."""
+    async with running(SdkFunctions(build_app()), inner=SqliteStore(tmp_path)):
+        reader = reader_beside(tmp_path)
+        reader.open()
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            reader._connection().execute("DELETE FROM messages")
+        await reader.close()
+
+
+def test_open_work_is_what_was_asked_for_and_has_not_ended() -> None:
+    """Each kind of request, open and ended; a signal and an external event are neither."""
+    asked = [
+        events.TaskScheduled(timestamp=START, event_id=0, name="pack"),
+        events.ChildCreated(timestamp=START, event_id=1, name="leg", instance_id="l"),
+        events.TimerCreated(timestamp=START, event_id=2, fire_at=START),
+        events.EventSent(timestamp=START, event_id=3, instance_id="@a@b", name="op", input='{"op": "get", "id": "r"}'),
+        events.EventSent(
+            timestamp=START, event_id=4, instance_id="@a@b", name="op", input='{"op": "x", "signal": true}'
+        ),
+    ]
+    ended = [
+        events.TaskCompleted(timestamp=START, task_id=0, result=None),
+        events.ChildFailed(timestamp=START, task_id=1, reason="bad", details=None),
+        events.TimerFired(timestamp=START, timer_id=2, fire_at=START),
+        events.EventRaised(timestamp=START, name="r", input=None),
+        events.EventRaised(timestamp=START, name="go", input=None),
+    ]
+    assert open_work(asked) == [
+        "activity pack (id 0)",
+        "sub-orchestration leg l (id 1)",
+        f"timer until {NOW} (id 2)",
+        "operation get of @a@b (id 3)",
+    ]
+    assert open_work([*asked, *ended]) == []
+    assert [len(open_work([*asked, one])) for one in ended] == [3, 3, 3, 3, 4]

@@ -14,7 +14,7 @@ import pytest
 from devhost.durable import events
 from devhost.durable.hub import Accepted
 from devhost.durable.intake import new_orchestration
-from devhost.durable.records import Orchestration, Status
+from devhost.durable.records import Orchestration, Outgoing, Rewind, Status, orchestration_target
 from devhost.durable.rewind import rewind
 from tests.devhost.durable.clocks import START
 from tests.devhost.durable.running_engine import RunningEngine, running
@@ -126,3 +126,13 @@ def test_the_failure_becomes_an_event_without_meaning_as_recorded() -> None:
 
 def _instance() -> Orchestration:
     return replace(new_orchestration(started()), status=Status.FAILED, output='"bad"')
+
+
+def test_a_failed_child_keeps_its_request_and_is_told_instead_of_its_parent() -> None:
+    """The parent goes on when the child ends; a child that cannot be rewound is asked for anew."""
+    made = [events.ChildCreated(timestamp=START, event_id=at, name="leg", instance_id=f"leg-{at}") for at in range(2)]
+    failed = [events.ChildFailed(timestamp=START, task_id=at, reason="bad", details=None) for at in range(2)]
+    turn = rewind(_instance(), [started(), *made, *failed], "why", START, {"leg-0": Status.FAILED})
+    empty = events.GenericEvent(timestamp=START, text=None)
+    assert turn.history.events == (started(), made[0], replace(empty, event_id=1), empty, empty)
+    assert turn.outgoing == (Outgoing(orchestration_target("leg-0"), Rewind("why")),)
