@@ -28,9 +28,9 @@ def append_turn(conversation: Conversation, request: RequestEntry, response: Res
 
 
 def forget(conversation: Conversation, reset_id: str) -> Conversation:
-    """Return the conversation after a reset: no entries, no session state, the next generation, the reset in the ledger.
+    """Return the conversation after a reset: no entries, no session state, the next generation.
 
-    The ledger stays, so that a run which was applied before is not applied again.
+    The ledger stays, with the reset in it, so that neither a run nor the reset is applied again.
     """
     ledger = [*_applied_ids(conversation), reset_id][-LEDGER_SIZE:]
     host = {**_host(conversation), "generation": generation(conversation) + 1, "applied": ledger}

@@ -69,11 +69,11 @@ def test_a_turn_keeps_what_others_stored() -> None:
 
 @pytest.mark.behaviour("state.applied-once")
 def test_the_ledger_outlives_a_reset() -> None:
-    """A run that is delivered again after a reset is known."""
-    conversation = forget(conversation_of((asked("r1"), answered("r1", "hi"))))
+    """A run or a reset that is delivered again is known."""
+    conversation = forget(conversation_of((asked("r1"), answered("r1", "hi"))), "reset-1")
 
-    assert (applied(conversation, "r1"), applied(conversation, "r2")) == (True, False)
-    assert (generation(conversation), generation(forget(conversation))) == (1, 2)
+    assert [applied(conversation, id_) for id_ in ("r1", "reset-1", "r2")] == [True, True, False]
+    assert (generation(conversation), generation(forget(conversation, "reset-2"))) == (1, 2)
     assert (list(conversation.data.conversation_history), message_count(conversation)) == ([], 0)
     Draft202012Validator(OWN_SCHEMA).validate(json.loads(write(conversation)))
 
@@ -86,8 +86,8 @@ def test_the_ledger_is_bounded() -> None:
         conversation = append_turn(conversation, asked(f"r{number}"), answered(f"r{number}", "hi"))
 
     assert applied(conversation, "r0")
-    assert not applied(forget(conversation), "r0")
-    assert applied(forget(conversation), "r1")
+    assert not applied(forget(conversation, "reset-1"), "r1")
+    assert applied(forget(conversation, "reset-1"), "r2")
 
 
 @pytest.mark.parametrize("odd", ["[]", "7", '{"generation":"x","applied":7}', '{"generation":true}', "null"])
@@ -107,7 +107,7 @@ def test_session_state_is_kept_between_turns_and_goes_with_a_reset() -> None:
 
     assert session_state(append_turn(conversation, asked("r1"), answered("r1", "hi"))) == value
     assert session_state(with_session_state(conversation, None)) is None
-    assert session_state(forget(conversation)) is None
+    assert session_state(forget(conversation, "reset-1")) is None
     assert session_state(stored('{"agentSession":[1]}')) is None
 
 
