@@ -112,7 +112,7 @@ class Invoker:
         except FunctionFailedError as error:
             logger.error("Function '%s' failed (invocation %s): %s", function.name, invocation_id, error.message)
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             logger.exception("Function '%s' failed (invocation %s)", function.name, invocation_id)
             raise failure_of(error) from error
         if result is not None and function.output is None:

@@ -113,3 +113,14 @@ async def test_an_unknown_name_is_a_key_error():
     """The engine looks into the names first."""
     with pytest.raises(KeyError):
         await functions_of(df.DFApp()).call("activity", "nope", "1")
+
+
+@pytest.mark.behaviour("devhost.exiting-functions")
+async def test_a_durable_function_that_ends_the_program_has_failed():
+    """On the event loop, where it would end the host."""
+
+    async def leaves(value):
+        raise SystemExit(3)
+
+    with pytest.raises(FunctionFailedError, match="SystemExit: 3"):
+        await activity(leaves).call("activity", "leaves", "1")
