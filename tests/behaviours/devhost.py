@@ -81,6 +81,8 @@ BEHAVIOURS = {
     "(local-host.md, HTTP).",
     "devhost.exiting-functions": "A function that ends the program ends its own call only (local-host.md, HTTP).",
     "devhost.read-only-folder": "A folder that cannot be written is refused by one sentence (local-host.md, Storage).",
+    "devhost.worker-library": "Microsoft's worker library agrees on the index of an app and on what its functions' "
+    "calls return (local-host.md, How it is proved).",
     "devhost.inspect": "The durable engine is shown as text by a route and a command, also beside a running host "
     "(local-host.md, Durable engine).",
     "devhost.cors": "Pages of the origins that local.settings.json names may call; preflights are answered 204 (host "
