@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
-from devhost.durable.binding import check_status_payload
+from devhost.durable.binding import WEBHOOK_PATH, check_status_payload
 from devhost.durable.clock import Clock, sleep
 from devhost.durable.compact import recompact
 from devhost.durable.history import StatusView, entity_status, orchestration_status
@@ -166,8 +166,7 @@ class Instances:
 
     def _status_reply(self, request: Request, instance: Orchestration, body: dict[str, object]) -> Reply:
         if not instance.status.is_terminal:
-            location = self._accepted(request, instance.instance_id).headers["Location"]
-            return json_reply(202, body, {"Location": location, "Retry-After": "5"})
+            return json_reply(202, body, {"Location": _own_address(request), "Retry-After": "5"})
         is_failure = instance.status is Status.FAILED and request.flag("returninternalservererroronfailure")
         return json_reply(500 if is_failure else 200, body)
 
@@ -179,6 +178,12 @@ class Instances:
                 return Reply(404)
             case WrongStatus():
                 return errors.wrong_state(verb, instance_id, outcome)
+
+
+def _own_address(request: Request) -> str:
+    """Return the request's own address at the clients' door: whoever polls goes on as it began."""
+    query = request.query_string.decode("latin-1")
+    return f"{request.origin}{WEBHOOK_PATH}{quote(request.path, safe='/@:')}{f'?{query}' if query else ''}"
 
 
 def _view(request: Request) -> StatusView:

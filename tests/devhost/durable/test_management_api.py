@@ -119,11 +119,11 @@ async def test_an_ended_instance_is_200_with_its_body_in_the_recorded_order(engi
 
 
 async def test_a_running_instance_is_202_and_says_where_to_look_again(engine: RunningEngine) -> None:
-    """Location with the caller's origin, in five seconds."""
+    """At the address that was asked, as recorded, in five seconds."""
     await _waiting(engine)
     reply = await engine.client.get("/instances/w?showInput=false")
     assert (reply.status_code, reply.json()["runtimeStatus"]) == (202, "Running")
-    assert reply.headers["Location"] == f"{ORIGIN}/instances/w?{HUB}"
+    assert reply.headers["Location"] == f"{ORIGIN}/instances/w?showInput=false"
     assert reply.headers["Retry-After"] == "5"
 
 
