@@ -49,7 +49,7 @@ def _declared(names: Sequence[str], where: str) -> ModelInputs:
     wrong = [names] if isinstance(names, str) else [name for name in names if not _INPUT.fullmatch(name)]
     if wrong:
         raise ConfigurationError(
-            f"{ATTRIBUTE} of {where} has {wrong[0]!r:.80}. List media types such as image/* or application/pdf, {FILE}, "
-            "or text for nothing else."
+            f"{ATTRIBUTE} of {where} has {wrong[0]!r:.80}. List media types such as image/* or application/pdf, "
+            f"{FILE}, or text for nothing else."
         )
     return ModelInputs(tuple(names))

@@ -54,7 +54,8 @@ def _enveloped(value: dict[str, Any]) -> ResponseFormat:
 
 
 def _of_schema(schema: dict[str, Any], **members: Any) -> ResponseFormat:
-    from hosting.json_schema import BadSchemaError, check_schema
+    from hosting.accepted_schema import check_schema
+    from hosting.schema_parts import BadSchemaError
 
     refuse_lone_surrogates([schema, members])
     try:

@@ -30,6 +30,9 @@ def structured_value(wanted: ResponseFormat, text: str) -> Any:
 def _fault(wanted: ResponseFormat, value: Any) -> str | None:
     if wanted.json_schema is None:
         return None if isinstance(value, dict) else f"it is a JSON {json_type(value)} and not an object"
-    from hosting.json_schema import value_fault
+    from hosting.schema_values import UncheckableError, value_fault
 
-    return value_fault(wanted.json_schema, value, CHECK_SECONDS)
+    try:
+        return value_fault(wanted.json_schema, value, CHECK_SECONDS)
+    except UncheckableError as error:
+        return str(error)
