@@ -18,8 +18,9 @@ from hosting.errors import ConfigurationError
 from hosting.functions.classic import adapt_classic_handler
 from hosting.functions.entity import register_entity
 from hosting.functions.health import register_health
-from hosting.functions.http import register_agent, register_shared
+from hosting.functions.http import register_agent, register_runs
 from hosting.functions.mcp import register_tool
+from hosting.functions.threads import register_threads
 from hosting.limits import limits_of
 from hosting.loop import AgentLoop
 from hosting.plan import Plan
@@ -28,6 +29,7 @@ from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner
 from hosting.runs import Runs
 from hosting.settings import Settings, read_settings
+from hosting.threads import Threads
 from hosting.turn import Turns
 
 _NOT_YET = {
@@ -70,9 +72,10 @@ class AgentFunctionApp(df.DFApp):
         self._loop = AgentLoop(self._settings.tool_threads)
         self._log = RunLog(choose_store(self._settings, Path.cwd(), environ))
         self._runs = Runs(self._log, self._settings, time.time)
-        register_shared(self, self._plan, self._runs)
+        register_runs(self, self._plan, self._runs)
+        register_threads(self, self._plan, Threads(self._log, self._runs), self._settings)
         if enable_health_check:
-            register_health(self)
+            register_health(self, self._plan, self._log)
         for agent in agents or ():
             self.add_agent(agent)
 

@@ -12,9 +12,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from hosting.asked_message import asked_message
+from hosting.applying import request_of, with_run
 from hosting.capacity import Capacity
-from hosting.endings import ended, has_place, kept_entry
+from hosting.endings import ended
 from hosting.entity_batch import Done, Operation, Refused, parse_batch, write_answer
 from hosting.errors import (
     HostingError,
@@ -23,7 +23,8 @@ from hosting.errors import (
     UnreadableStateError,
     UnstorableAnswerError,
 )
-from hosting.events import Accepted, Completed
+from hosting.events import Accepted, Completed, Place
+from hosting.forgetting import delete, reset
 from hosting.identity import is_id, new_id
 from hosting.limits import Limits
 from hosting.ports import Clock
@@ -33,13 +34,11 @@ from hosting.run_record import RunRecord
 from hosting.run_request import carried_request
 from hosting.runlog.log import RunLog
 from hosting.thread_cache import ThreadCache
-from hosting.times import iso
 from hosting.turn import Turns
 from state.codec import write
-from state.conversation import append_turn, applied, with_session_state
-from state.convert import request_entry
+from state.conversation import applied
 from state.errors import UnreadableStateError as UnreadableDocumentError
-from state.models import Conversation, RequestEntry, ResponseEntry, entry_text
+from state.models import Conversation, RequestEntry, entry_text
 
 logger = logging.getLogger(__name__)
 

@@ -113,9 +113,31 @@ class RunLogStore(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class EntityPage:
+    """Keys of entities with the time of their last change (RFC 3339), and where the next page begins, if there is one.
+
+    A page may be shorter than was asked for, or empty, although there is a next one.
+    """
+
+    keys: tuple[tuple[str, str], ...]
+    cursor: str | None
+
+
 class EntityClient(Protocol):
-    """Sends signals to entities: the durable client of one invocation."""
+    """Reaches entities: the durable client of one invocation.
+
+    Reading and listing raise `errors.EngineUnavailableError` when the engine cannot be reached.
+    """
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
         """Send a one-way operation whose input is the JSON of `value`. Raises whatever the carrier raises."""
+        ...
+
+    async def read(self, entity: str, key: str) -> str | None:
+        """Return the stored state as JSON text, or None when there is none."""
+        ...
+
+    async def list(self, entity: str, limit: int, cursor: str | None) -> EntityPage:
+        """Return a page of the entities that have a state, in the store's order."""
         ...

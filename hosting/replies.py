@@ -16,7 +16,7 @@ from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
 RETRY_AFTER_SECONDS = 1
-_USAGE = {
+USAGE_NAMES = {
     "inputTokenCount": "input_token_count",
     "outputTokenCount": "output_token_count",
     "totalTokenCount": "total_token_count",
@@ -40,7 +40,7 @@ def run_reply(record: RunRecord, form: Form, base_url: str, extra: Mapping[str, 
     if isinstance(terminal, Completed):
         if form == "text":
             return Reply(200, completed_text(terminal), "text/plain", headers)
-        return _json(200, completed_fields(record, terminal), headers)
+        return json_reply(200, completed_fields(record, terminal), headers)
     if terminal is not None:
         return problem_reply(run_error(terminal), form, headers, ids(record))
     return _pending(record, form, {**headers, "location": run_url(record, base_url)})
@@ -53,9 +53,14 @@ def status_reply(record: RunRecord, base_url: str) -> Reply:
     if terminal is None:
         return _pending(record, "json", {**headers, "location": run_url(record, base_url)})
     if isinstance(terminal, Completed):
-        return _json(200, completed_fields(record, terminal), headers)
+        return json_reply(200, completed_fields(record, terminal), headers)
     error = run_error(terminal)
-    return _json(200, {"status": terminal.kind, "error": problem(error, ids(record)), **ids(record)}, headers)
+    return json_reply(200, {"status": terminal.kind, "error": problem(error, ids(record)), **ids(record)}, headers)
+
+
+def cancel_reply(record: RunRecord) -> Reply:
+    """Return how the run stands after somebody asked to cancel it."""
+    return json_reply(202, {"status": status_of(record), **ids(record)}, run_headers(record))
 
 
 def problem_reply(
@@ -96,7 +101,7 @@ def completed_fields(record: RunRecord, terminal: Completed) -> dict[str, Any]:
         "message": record.accepted.request.message,
         **ids(record),
         "message_count": terminal.message_count,
-        "usage": {name: usage[stored] for stored, name in _USAGE.items() if stored in usage},
+        "usage": {name: usage[stored] for stored, name in USAGE_NAMES.items() if stored in usage},
         **({} if record.accepted.request.response_format is None else {"value": completed_value(terminal)}),
         **({} if terminal.kept else {"kept": False}),
     }
@@ -110,6 +115,15 @@ def completed_text(terminal: Completed) -> str:
 def completed_value(terminal: Completed) -> Any:
     """Return the answer's JSON value, for a run that was asked for one."""
     return response_value(terminal.response) if isinstance(terminal.response, ResponseEntry) else None
+
+
+def status_of(record: RunRecord) -> str:
+    """Return the run's status in one word."""
+    if record.terminal is not None:
+        return "success" if isinstance(record.terminal, Completed) else record.terminal.kind
+    if record.cancel_requested:
+        return "cancelling"
+    return "running" if record.claim else "accepted"
 
 
 def ids(record: RunRecord) -> dict[str, str]:
@@ -135,9 +149,9 @@ def _pending(record: RunRecord, form: Form, headers: Mapping[str, str]) -> Reply
     said = "Agent request accepted"
     if form == "text":
         return Reply(202, said, "text/plain", later)
-    status = "running" if record.claim else "accepted"
-    return _json(202, {"status": status, "response": said, **ids(record)}, later)
+    return json_reply(202, {"status": status_of(record), "response": said, **ids(record)}, later)
 
 
-def _json(status: int, fields: Mapping[str, Any], headers: Mapping[str, str]) -> Reply:
-    return Reply(status, json.dumps(fields, ensure_ascii=False), "application/json", headers)
+def json_reply(status: int, fields: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Reply:
+    """Return an answer in JSON."""
+    return Reply(status, json.dumps(fields, ensure_ascii=False), "application/json", headers or {})

@@ -103,11 +103,14 @@ class Runs:
         A run that no attempt holds ends here, so it never starts. Else its log says that it is to end: the process that
         executes it sees that within a second, and so does the next attempt if that process has died.
         """
-        record = await self.find(agent, thread_id, run_id, client)
+        return await self.end_early(await self.find(agent, thread_id, run_id, client))
+
+    async def end_early(self, record: RunRecord) -> RunRecord:
+        """See `cancel`."""
         while record.terminal is None and not record.cancel_requested:
             now = self._clock()
-            event = cancelled(run_id, now) if record.claim is None else CancelRequested(at=now)
-            record = (await self._log.append(record, event)) or (await self._log.read(run_id)) or record
+            event = cancelled(record.run_id, now) if record.claim is None else CancelRequested(at=now)
+            record = (await self._log.append(record, event)) or (await self._log.read(record.run_id)) or record
         return record
 
     async def _look(self, record: RunRecord, client: EntityClient) -> RunRecord:

@@ -39,6 +39,10 @@ class ThreadCache:
         while self._held > self._most_characters or len(self._threads) > self._most_threads:
             self._forget(next(iter(self._threads)))
 
+    def drop(self, key: str) -> None:
+        """Forget a conversation that is no more."""
+        self._forget(key)
+
     def _forget(self, key: str) -> None:
         text, _ = self._threads.pop(key, ("", None))
         self._held -= len(text)

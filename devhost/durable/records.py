@@ -197,6 +197,11 @@ class Step:
     forgotten: tuple[Target, ...] = ()
     produced: tuple[Message, ...] = ()
 
+    @property
+    def deletes(self) -> bool:
+        """Whether something is gone after this step, so that no file may hold it any more."""
+        return bool(self.forgotten) or (self.entity is not None and not self.entity.exists)
+
 
 def orchestration_target(instance_id: str) -> Target:
     return Target(TargetKind.ORCHESTRATION, instance_id)

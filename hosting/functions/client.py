@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import aiohttp
 from azure.durable_functions import DurableOrchestrationClient, EntityId
+
+from hosting.errors import EngineUnavailableError
+from hosting.ports import EntityPage
+
+_CURSOR_HEADER = "x-ms-continuation-token"
+_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
 class DurableEntityClient:
@@ -14,3 +25,35 @@ class DurableEntityClient:
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
         """See `EntityClient.signal`. The SDK sends no body for falsy values, so `value` must be truthy."""
         await self._client.signal_entity(EntityId(entity, key), operation, value)
+
+    async def read(self, entity: str, key: str) -> str | None:
+        """See `EntityClient.read`. The engine answers with the state as a value, not as the text that was stored."""
+        try:
+            found = await self._client.read_entity_state(EntityId(entity, key))
+        except Exception as error:
+            raise _unavailable() from error
+        if not found.entity_exists or found.entity_state in (None, ""):
+            return None
+        return json.dumps(found.entity_state, ensure_ascii=False)
+
+    async def list(self, entity: str, limit: int, cursor: str | None) -> EntityPage:
+        """See `EntityClient.list`: the documented HTTP API, because the SDK has no method for it (host contract 4.3.5).
+
+        Without `fetchState` the engine leaves deleted entities out by itself.
+        """
+        # The SDK tells its address to nobody; each of its own methods reads this attribute.
+        base = self._client._orchestration_bindings.rpc_base_url
+        url = f"{base}entities/{quote(entity)}?{urlencode({'top': limit})}"
+        headers = {_CURSOR_HEADER: cursor} if cursor else {}
+        try:
+            async with aiohttp.ClientSession(timeout=_TIMEOUT) as session, session.get(url, headers=headers) as answer:
+                answer.raise_for_status()
+                items: list[dict[str, Any]] = await answer.json(content_type=None)
+                following = answer.headers.get(_CURSOR_HEADER)
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            raise _unavailable() from error
+        return EntityPage(tuple((item["entityId"]["key"], item["lastOperationTime"]) for item in items), following)
+
+
+def _unavailable() -> EngineUnavailableError:
+    return EngineUnavailableError("The durable engine cannot be reached. Try again.")

@@ -1,18 +1,29 @@
-"""`GET health`: anonymous, names nothing."""
+"""`GET health` and `GET health/ready`: anonymous, name nothing."""
 
 from __future__ import annotations
 
 import azure.durable_functions as df
-import azure.functions as func
-from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response
+
+from hosting.functions.answering import Asked, register_route
+from hosting.identity import new_id
+from hosting.names import entity_name
+from hosting.plan import Plan
+from hosting.replies import Reply, json_reply
+from hosting.routes import HEALTH, READY
+from hosting.runlog.log import RunLog
 
 
-def register_health(app: df.DFApp) -> None:
-    """Register the function `health_check` on the route `health`."""
+def register_health(app: df.DFApp, plan: Plan, log: RunLog) -> None:
+    """Register both: the one says that the app runs, the other that it reaches its stores."""
 
-    async def health(req: Request) -> Response:
-        return JSONResponse({"status": "healthy"})
+    async def health(asked: Asked) -> Reply:
+        return json_reply(200, {"status": "healthy"})
 
-    app.function_name("health_check")(
-        app.route(route="health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)(health)
-    )
+    async def ready(asked: Asked) -> Reply:
+        await log.read(new_id())
+        for agent in list(plan.agents.values())[:1]:
+            await asked.client.read(entity_name(agent.name), new_id())
+        return json_reply(200, {"status": "ready"})
+
+    register_route(app, HEALTH, health, is_anonymous=True)
+    register_route(app, READY, ready, is_anonymous=True)

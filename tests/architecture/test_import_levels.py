@@ -24,6 +24,7 @@ FRAMEWORK_READERS = {
 OWN = {"agents", "hosting", "state", "function_app"}
 REQUIRED = {
     "agent_framework",
+    "aiohttp",
     "azure",
     "azurefunctions",
     "jsonschema",
@@ -58,10 +59,11 @@ def test_a_module_of_hosting_imports_only_what_stands_before_it(module: str) -> 
 
 @pytest.mark.behaviour("hosting.import-levels")
 def test_the_triggers_do_not_know_each_other() -> None:
-    """Siblings of functions/ share the durable client and nothing else."""
+    """Siblings of functions/ share the durable client, and the HTTP ones how a request is taken and answered."""
     graph = import_graph()
 
-    assert {name for module in SURFACE for name in graph[module] & SURFACE} == {"hosting.functions.client"}
+    shared = {"hosting.functions.client", "hosting.functions.answering"}
+    assert {name for module in SURFACE for name in graph[module] & SURFACE} == shared
 
 
 @pytest.mark.behaviour("hosting.azure-at-the-edge")

@@ -9,6 +9,21 @@ BEHAVIOURS = {
     "http.peer-requests": "The requests of clients of other hosts are answered as they expect (http-api.md 8).",
     "http.failed-run": "A failed run is a problem in our words with its ids, is shown by its status route, and is left "
     "out of what the model sees (http-api.md 2, state.md rule 5).",
+    "http.reads-threads": "A thread tells its times, its size, its messages' number and its use (http-api.md 3).",
+    "http.pages-messages": "A conversation is read page by page, by entries, from either end (http-api.md 3).",
+    "http.reads-what-ended": "A run that has ended is read although its entity has not committed "
+    "(turn.md, Records 10).",
+    "http.exports-threads": "An export holds everything that is kept about a thread (http-api.md 3).",
+    "http.lists-runs": "A thread's runs are listed with their status (http-api.md 3).",
+    "http.lists-threads": "An agent's threads are listed page by page, in the store's order (http-api.md 3).",
+    "http.lists-agents": "The agents are listed with their endpoints (http-api.md 3).",
+    "http.cancels-runs": "Cancelling is answered 202 and idempotent; a queued run never starts, a running one stops, "
+    "neighbours are untouched (http-api.md 3).",
+    "http.resets-threads": "A reset is answered 204 once it is applied; runs before it finish and are forgotten "
+    "(turn.md, Records 11).",
+    "http.deletes-threads": "A deleted thread leaves nothing behind; deleting twice is 204 (http-api.md 3).",
+    "http.readiness": "Readiness says whether the stores are reached (http-api.md 3).",
+    "http.unknown-places": "What is not there is 404, what cannot be asked for 400, by a problem (http-api.md 3).",
     "http.negotiates": "The answer is JSON or text as Accept prefers, else as the request was (http-api.md 2).",
     "http.thread-id-spellings": "A thread is named by any of its names in body, query or header; blank is absent "
     "(http-api.md 1).",

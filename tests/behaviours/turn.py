@@ -30,6 +30,8 @@ BEHAVIOURS = {
     "turn.queue-limit": "A thread on which as many runs as may be wait or run takes no more: 429 (turn.md, Decisions).",
     "turn.cancel": "A cancelled run that waits never starts; one that runs is stopped, in whichever process, and by "
     "the next attempt if that process died (turn.md, Decisions; http-api.md 3).",
+    "turn.reset": "A reset is applied once, and a run that it made forgotten is not applied again "
+    "(turn.md, Records 6 and 11).",
     "turn.delete": "A deleted thread leaves no byte of its runs; its runs answer 410 (turn.md, Records 11).",
     "turn.log-unavailable": "A run log that cannot be reached is reported as such, whatever stands in the way, and is "
     "tried again by the next call (turn.md, Records 5 and 9).",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
-from hosting.functions.http import RUN_ROUTE, STATUS_ROUTE
 from hosting.requests import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
+from hosting.routes import ROUTES, Route
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", PAGE, flags=re.MULTILINE)
@@ -30,7 +30,7 @@ def test_the_page_names_every_field_and_header(name: str) -> None:
 
 
 @pytest.mark.behaviour("docs.fields-and-routes")
-@pytest.mark.parametrize("route", [f"POST {RUN_ROUTE}", f"GET {STATUS_ROUTE}", "GET health"])
-def test_the_page_names_every_route(route: str) -> None:
+@pytest.mark.parametrize("route", ROUTES, ids=str)
+def test_the_page_names_every_route(route: Route) -> None:
     """With its verb."""
     assert f"`{route}`" in PAGE

@@ -29,6 +29,7 @@ class Api:
     http: httpx.AsyncClient
     run_log: Path
     states: Callable[[], Awaitable[dict[str, str]]]
+    forget_state: Callable[[str], object] = str
 
     async def ask(self, message: str, **fields: Any) -> httpx.Response:
         """Send one message to Joker as JSON."""
@@ -96,7 +97,7 @@ def direct_api(host: DirectHost, run_log: Path) -> Api:
         prefix = f"@{ENTITY}@"
         return {place.removeprefix(prefix): text for place, text in host.entities.states.items() if prefix in place}
 
-    return Api(http, run_log, states)
+    return Api(http, run_log, states, lambda thread_id: host.entities.states.pop(f"@{ENTITY}@{thread_id}"))
 
 
 def socket_api(origin: str, run_log: Path) -> Api:
@@ -105,6 +106,6 @@ def socket_api(origin: str, run_log: Path) -> Api:
 
     async def states() -> dict[str, str]:
         found = (await http.get(f"/runtime/webhooks/durabletask/entities/{ENTITY}?fetchState=true")).json()
-        return {item["entityId"]["key"]: json.dumps(item["state"]) for item in found}
+        return {item["entityId"]["key"]: json.dumps(item["state"]) for item in found if item["state"] is not None}
 
     return Api(http, run_log, states)

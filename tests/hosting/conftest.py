@@ -48,6 +48,14 @@ async def direct(direct_host: DirectHost, direct_folder: Path) -> AsyncIterator[
         yield opened
 
 
+@pytest.fixture
+async def socket(socket_host: RunningHost, socket_folder: Path) -> AsyncIterator[Api]:
+    """The app under test, on the local host."""
+    opened = socket_api(socket_host.origin, socket_folder / ".agents" / "runs.sqlite")
+    async with opened.http:
+        yield opened
+
+
 @pytest.fixture(params=CARRIERS)
 async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
     """The app under test, over each carrier in turn."""

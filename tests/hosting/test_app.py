@@ -12,11 +12,14 @@ from agent_framework import Agent
 
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
+from hosting.routes import ROUTES, RUN
 from hosting.settings import Settings, read_settings
 from tests.hosting.app.scripted import ScriptedClient, scripted_agent
 from tests.hosting.direct import DirectHost
 
 MEMORY = {"AGENT_RUN_LOG": "memory"}
+
+SHARED = [route.function for route in ROUTES if route is not RUN]
 
 
 def app_of(*agents: Any, **options: Any) -> AgentFunctionApp:
@@ -41,9 +44,8 @@ def test_each_agent_gets_an_entity_and_the_doors_that_were_asked_for() -> None:
     app.add_agent(scripted_agent("two"), enable_http_endpoint=False, enable_mcp_tool_trigger=False)
 
     assert {name: trigger["type"] for name, trigger in triggers(app).items()} == {
-        "http_run_status": "httpTrigger",
+        **dict.fromkeys(SHARED, "httpTrigger"),
         "http_unknown_agent": "httpTrigger",
-        "health_check": "httpTrigger",
         "dafx-one": "entityTrigger",
         "http-one": "httpTrigger",
         "mcptool-one": "mcpToolTrigger",
@@ -59,10 +61,11 @@ def test_routes_ask_for_the_level_that_the_app_was_given_and_health_for_none() -
     levels = {name: trigger["authLevel"] for name, trigger in triggers(app).items() if "authLevel" in trigger}
 
     assert levels == {
-        "http_run_status": "ADMIN",
+        **dict.fromkeys(SHARED, "ADMIN"),
         "http_unknown_agent": "ADMIN",
         "http-one": "ADMIN",
         "health_check": "ANONYMOUS",
+        "health_ready": "ANONYMOUS",
     }
 
 

@@ -38,11 +38,12 @@ def test_a_failure_of_a_newer_version_is_read_as_a_failure() -> None:
 
 
 def test_codes_are_unique_and_their_statuses_fit() -> None:
-    """One code, one class; requests are refused by 4xx, or by the two that are ours to bear."""
+    """One code, one class; requests are refused by 4xx, or by those that are ours to bear."""
     codes = [error.code for error in (*REQUEST_ERRORS, *RUN_ERRORS)]
 
     assert len(codes) == len(set(codes))
-    assert {error.code for error in REQUEST_ERRORS if error.status >= 500} == {"run_log_unavailable", "internal_error"}
+    ours = {"run_log_unavailable", "engine_unavailable", "internal_error"}
+    assert {error.code for error in REQUEST_ERRORS if error.status >= 500} == ours
     assert set(RUN_ERROR_BY_CODE) == {error.code for error in RUN_ERRORS}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hosting.threads import ThreadCache
+from hosting.thread_cache import ThreadCache
 from state.codec import read, write
 from tests.hosting.bench import Bench
 

@@ -108,6 +108,9 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        if any(step.deletes for step in steps):
+            # Deleted pages are overwritten, but the write-ahead log still has them as they were.
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _report(self, futures: list[asyncio.Future[None]], error: sqlite3.Error | None) -> None:
         loop = self._loop

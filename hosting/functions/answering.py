@@ -1,0 +1,145 @@
+"""What all HTTP triggers share: a request as the library takes it, and an answer whatever goes wrong."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import azure.durable_functions as df
+import azure.functions as func
+from azurefunctions.extensions.http.fastapi import Request, Response
+
+from hosting.errors import (
+    HostingError,
+    InternalError,
+    MethodNotAllowedError,
+    UnknownAgentError,
+    UnknownRunError,
+    UnknownThreadError,
+)
+from hosting.functions.client import DurableEntityClient
+from hosting.identity import is_id
+from hosting.negotiation import Form
+from hosting.plan import AgentPlan, Plan
+from hosting.ports import EntityClient
+from hosting.replies import RETRY_AFTER_SECONDS, Reply, problem_reply
+from hosting.requests import Call
+from hosting.routes import Route
+
+logger = logging.getLogger(__name__)
+
+_TRY_AGAIN = (409, 429, 503)
+_HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request to one of the routes, and the durable client of its invocation."""
+
+    request: Request
+    client: EntityClient
+    route: Route
+
+    async def call(self) -> Call:
+        """Return the request free of the web framework, its body read."""
+        return Call(_joined(self.request.headers.items()), self.query, await self.request.body(), self.base_url)
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The query's parameters, repeated ones joined by a comma."""
+        return _joined(self.request.query_params.multi_items())
+
+    @property
+    def base_url(self) -> str:
+        """The origin and route prefix by which the caller reached us, from the forwarded headers; no `/` at the end.
+
+        In FastAPI mode the request comes through the worker's own server, whose address is of no use to the caller.
+        """
+        req = self.request
+        prefix = "/".join(req.url.path.rstrip("/").split("/")[: -(self.route.path.count("/") + 1)])
+        host = req.headers.get("x-forwarded-host") or req.headers.get("host", "")
+        proto = req.headers.get("x-forwarded-proto") or req.url.scheme
+        return f"{proto}://{host}{prefix}" if _HOST.match(host) and proto in ("http", "https") else prefix
+
+    def agent(self, plan: Plan) -> AgentPlan:
+        """Return the agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
+        return named_agent(self.request, plan)
+
+    @property
+    def thread_id(self) -> str:
+        """The thread id that the path names; raises `UnknownThreadError` for what no thread is called."""
+        thread_id: str = self.request.path_params["thread_id"]
+        if not is_id(thread_id):
+            raise UnknownThreadError(f"There is no thread {thread_id[:80]!r}.")
+        return thread_id
+
+    @property
+    def run_id(self) -> str:
+        """The run id that the path names; raises `UnknownRunError` for what no run is called."""
+        run_id: str = self.request.path_params["run_id"]
+        if not is_id(run_id):
+            raise UnknownRunError(f"There is no run {run_id[:80]!r}.")
+        return run_id
+
+
+Handler = Callable[[Asked], Awaitable[Reply]]
+
+
+def register_route(
+    app: df.DFApp, route: Route, handler: Handler, *, path: str | None = None, is_anonymous: bool = False
+) -> None:
+    """Register the handler as an HTTP trigger with a durable client; `path` takes the place of the route's own."""
+
+    async def serve(req: Request, client: Any) -> Response:
+        return await answer(req, lambda: handler(Asked(req, DurableEntityClient(client), route)))
+
+    level = {"auth_level": func.AuthLevel.ANONYMOUS} if is_anonymous else {}
+    trigger = app.route(route=path or route.path, methods=[route.method], **level)
+    app.function_name(route.function)(trigger(app.durable_client_input(client_name="client")(serve)))
+
+
+def named_agent(req: Request, plan: Plan) -> AgentPlan:
+    """Return the agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
+    name = req.path_params["name"]
+    planned = plan.find(name)
+    if planned is None or not planned.http:
+        known = ", ".join(each.name for each in plan.agents.values() if each.http) or "none"
+        raise UnknownAgentError(f"There is no agent {name[:80]!r} here. Agents: {known}.")
+    return planned
+
+
+async def answer(req: Request, work: Callable[[], Awaitable[Reply]]) -> Response:
+    """Return what `work` replies; a refusal as its problem, a defect of ours as 500 without its cause."""
+    try:
+        reply = await work()
+    except HostingError as error:
+        reply = problem_reply(error, _error_form(req), _error_headers(error))
+    except Exception:
+        logger.exception("A request to %s failed.", req.url.path)
+        reply = problem_reply(
+            InternalError("The app failed on this request; the cause is in its log."), _error_form(req)
+        )
+    return Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
+
+
+def _joined(items: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return each name once; repeated ones joined by a comma, as HTTP joins headers, so that no value is dropped."""
+    joined: dict[str, str] = {}
+    for name, value in items:
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
+
+
+def _error_form(req: Request) -> Form:
+    accept, sent = req.headers.get("accept", ""), req.headers.get("content-type", "")
+    wants_text = accept.startswith("text/plain") or (accept in ("", "*/*") and sent.startswith("text/"))
+    return "text" if wants_text else "json"
+
+
+def _error_headers(error: HostingError) -> dict[str, str]:
+    if isinstance(error, MethodNotAllowedError):
+        return {"allow": "POST"}
+    return {"retry-after": str(RETRY_AFTER_SECONDS)} if error.status in _TRY_AGAIN else {}

@@ -1,0 +1,75 @@
+"""Which part of a list a request asks for (http-api.md section 3): `limit`, `before`, `after`, `order`, `cursor`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hosting.errors import InvalidFieldError
+
+DEFAULT_LIMIT = 50
+MOST = 200
+_ORDERS = ("asc", "desc")
+_LONGEST_CURSOR = 1024
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Entries by their position, counted from 1: those between `after` and `before`, `limit` of them from one end."""
+
+    limit: int
+    after: int | None
+    before: int | None
+    is_newest_first: bool
+
+    def cut(self, items: Sequence[T]) -> tuple[list[tuple[int, T]], bool]:
+        """Return the window's items with their positions, and whether there are more in its direction."""
+        numbered = [
+            (position, item)
+            for position, item in enumerate(items, start=1)
+            if (self.after is None or position > self.after) and (self.before is None or position < self.before)
+        ]
+        if self.is_newest_first:
+            numbered.reverse()
+        return numbered[: self.limit], len(numbered) > self.limit
+
+
+def read_limit(query: Mapping[str, str]) -> int:
+    """Return how many items are asked for; raises `InvalidFieldError` unless that is 1 to 200."""
+    limit = _number("limit", query, DEFAULT_LIMIT)
+    if limit is None or not 1 <= limit <= MOST:
+        raise InvalidFieldError(f"The query 'limit' is {limit}. Send 1 to {MOST}, or leave it out for {DEFAULT_LIMIT}.")
+    return limit
+
+
+def read_window(query: Mapping[str, str]) -> Window:
+    """Return the window that a request asks for; raises `InvalidFieldError` that names the parameter."""
+    order = query.get("order") or "asc"
+    if order not in _ORDERS:
+        raise InvalidFieldError(f"The query 'order' is {order[:80]!r}. Send 'asc' (oldest first) or 'desc'.")
+    return Window(
+        limit=read_limit(query),
+        after=_number("after", query, None),
+        before=_number("before", query, None),
+        is_newest_first=order == "desc",
+    )
+
+
+def read_cursor(query: Mapping[str, str]) -> str | None:
+    """Return the cursor of an earlier page; raises `InvalidFieldError` for what cannot be one."""
+    cursor = query.get("cursor") or None
+    if cursor is not None and (len(cursor) > _LONGEST_CURSOR or not cursor.isascii() or not cursor.isprintable()):
+        raise InvalidFieldError("The query 'cursor' is none of ours. Send next_cursor of the page before.")
+    return cursor
+
+
+def _number(name: str, query: Mapping[str, str], default: int | None) -> int | None:
+    text = query.get(name, "")
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise InvalidFieldError(f"The query {name!r} is {text[:80]!r}. Send a whole number of at most nine digits.")
+    return int(text)

@@ -1,0 +1,140 @@
+"""Answers about threads (http-api.md section 3): projections of a thread's view, free of any web framework."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hosting.pages import Window
+from hosting.plan import AgentPlan
+from hosting.ports import EntityPage
+from hosting.replies import USAGE_NAMES, Reply, json_reply, status_of
+from hosting.run_record import RunRecord
+from hosting.threads import ThreadView, export
+from hosting.times import iso
+from state.codec import entry_value
+from state.conversation import exchanges, message_count
+from state.models import RequestEntry, ResponseEntry
+
+_SHOWN = ("messages", "status", "responseType", "responseSchema", "usage")
+
+
+def agents_reply(agents: Sequence[AgentPlan], base_url: str) -> Reply:
+    """Return the agents and which doors each has."""
+    return json_reply(200, {"agents": [_agent(agent, base_url) for agent in agents]})
+
+
+def threads_reply(page: EntityPage) -> Reply:
+    """Return a page of threads, in the store's order."""
+    threads = [{**_thread_ids(key), "updated_at": changed} for key, changed in page.keys]
+    return json_reply(200, {"threads": threads, "next_cursor": page.cursor})
+
+
+def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
+    """Return what one thread is: its times, its size and what it used."""
+    entries = list(exchanges(view.conversation))
+    text = view.text or ""
+    return json_reply(
+        200,
+        {
+            "agent": agent,
+            **_thread_ids(view.place.thread_id),
+            "created_at": _created(view),
+            "updated_at": entries[-1].created_at if entries else _created(view),
+            "message_count": message_count(view.conversation),
+            "usage": _usage(entries),
+            "size_bytes": len(text.encode(errors="surrogatepass")),
+            "limit_bytes": limit_bytes,
+            "expires_at": view.conversation.data.expiration_time_utc,
+        },
+    )
+
+
+def runs_reply(runs: Sequence[RunRecord]) -> Reply:
+    """Return runs, the newest first, each with its status."""
+    return json_reply(200, {"runs": [_run(record) for record in runs]})
+
+
+def messages_reply(view: ThreadView, window: Window) -> Reply:
+    """Return a window of the conversation: entries with their position, messages in stored form."""
+    cut, has_more = window.cut(list(exchanges(view.conversation)))
+    entries = [_entry(position, entry) for position, entry in cut]
+    return json_reply(200, {**_thread_ids(view.place.thread_id), "entries": entries, "has_more": has_more})
+
+
+def export_reply(agent: str, view: ThreadView, now: float) -> Reply:
+    """Return everything that is kept about the thread."""
+    return json_reply(
+        200, {"agent": agent, **_thread_ids(view.place.thread_id), "exported_at": iso(now), **export(view)}
+    )
+
+
+def done_reply(thread_id: str) -> Reply:
+    """Return that an operation on the thread is done; there is nothing more to say."""
+    return Reply(204, "", "application/json", {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id})
+
+
+def queued_reply(thread_id: str, operation: str) -> Reply:
+    """Return that an operation is accepted and waits behind the thread's runs."""
+    said = {"status": "accepted", "operation": operation, **_thread_ids(thread_id)}
+    return json_reply(202, said, {"retry-after": "1"})
+
+
+def _agent(agent: AgentPlan, base_url: str) -> dict[str, Any]:
+    place = f"{base_url}/agents/{agent.name}"
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "run_url": f"{place}/run" if agent.http else None,
+        "threads_url": f"{place}/threads" if agent.http else None,
+        "mcp_tool": agent.tool.name if agent.tool else None,
+    }
+
+
+def _run(record: RunRecord) -> dict[str, Any]:
+    ended = None if record.terminal is None else iso(record.terminal.at)
+    return {
+        "run_id": record.run_id,
+        "correlation_id": record.run_id,
+        "status": status_of(record),
+        "created_at": iso(record.accepted.at),
+        "ended_at": ended,
+    }
+
+
+def _entry(position: int, entry: RequestEntry | ResponseEntry) -> dict[str, Any]:
+    stored = entry_value(entry)
+    shown = {_snake(name): stored[name] for name in _SHOWN if name in stored}
+    return {
+        "position": position,
+        "type": stored["$type"],
+        "run_id": stored.get("correlationId"),
+        "created_at": stored.get("createdAt"),
+        **shown,
+    }
+
+
+def _usage(entries: Sequence[RequestEntry | ResponseEntry]) -> Mapping[str, int]:
+    total: Counter[str] = Counter()
+    for entry in entries:
+        used = entry_value(entry).get("usage") if type(entry) is ResponseEntry else None
+        for stored, name in USAGE_NAMES.items():
+            count = used.get(stored) if isinstance(used, dict) else None
+            total[name] += count if type(count) is int else 0
+    return total
+
+
+def _created(view: ThreadView) -> str | None:
+    first = next(exchanges(view.conversation), None)
+    if first is not None:
+        return first.created_at
+    return iso(view.runs[-1].accepted.at) if view.runs else None
+
+
+def _thread_ids(thread_id: str) -> dict[str, str]:
+    return {"thread_id": thread_id, "session_id": thread_id}
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -1,0 +1,166 @@
+"""Threads as callers see them: listed, read, exported, reset, deleted. The entity is the one that writes them.
+
+Theory. A stored conversation may be a moment behind its run log, because a run's record is written before its entity
+commits. So whoever reads a thread is shown the stored conversation and then every run that has ended and is not in it
+yet. Reset and delete are signals to the entity, queued behind its runs; each is done when the entity's own records say
+so, never because the signal was sent. Source: turn.md, Records 10 and 11.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hosting.applying import request_of, with_run
+from hosting.errors import EngineUnavailableError, UnknownThreadError, UnreadableStateError
+from hosting.events import Place
+from hosting.identity import new_id
+from hosting.names import entity_name
+from hosting.ports import EntityClient, EntityPage
+from hosting.run_record import RunRecord
+from hosting.runlog.log import RunLog
+from hosting.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, Runs
+from state.codec import read
+from state.conversation import applied
+from state.errors import UnreadableStateError as UnreadableDocumentError
+from state.models import Conversation
+
+RUNS_LOOKED_AT = 100
+"""How many of a thread's newest runs are looked through for those that the conversation lacks: more than may wait."""
+
+
+@dataclass(frozen=True)
+class ThreadView:
+    """One thread at a moment: what is stored, what that reads as with the runs that ended since, and its runs."""
+
+    place: Place
+    text: str | None
+    conversation: Conversation
+    runs: tuple[RunRecord, ...]
+
+
+class Threads:
+    """Reads threads and forgets them, for every surface."""
+
+    def __init__(self, log: RunLog, runs: Runs) -> None:
+        self._log = log
+        self._runs = runs
+
+    async def page(self, agent: str, limit: int, cursor: str | None, client: EntityClient) -> EntityPage:
+        """Return a page of the agent's threads. Raises `EngineUnavailableError`."""
+        return await client.list(entity_name(agent), limit, cursor)
+
+    async def view(self, agent: str, thread_id: str, client: EntityClient) -> ThreadView:
+        """Return a thread.
+
+        Raises `UnknownThreadError` when there is neither a conversation nor a run, `UnreadableStateError` when the
+        stored text cannot be read, `EngineUnavailableError` and `RunLogUnavailableError`.
+        """
+        place = Place(agent.lower(), thread_id)
+        text = await client.read(entity_name(agent), thread_id)
+        runs = tuple(await self._log.runs_of(place, RUNS_LOOKED_AT))
+        if text is None and not runs:
+            raise _unknown(agent, thread_id)
+        try:
+            conversation = read(text)
+        except UnreadableDocumentError as error:
+            raise UnreadableStateError(f"The stored conversation cannot be read: {error}") from error
+        return ThreadView(place, text, _with_ended(conversation, runs), runs)
+
+    async def runs(self, agent: str, thread_id: str, limit: int, client: EntityClient) -> list[RunRecord]:
+        """Return the thread's newest runs; raises `UnknownThreadError` when there is neither one nor a conversation."""
+        runs = await self._log.runs_of(Place(agent.lower(), thread_id), limit)
+        if not runs and await client.read(entity_name(agent), thread_id) is None:
+            raise _unknown(agent, thread_id)
+        return runs
+
+    async def reset(self, agent: str, thread_id: str, client: EntityClient, seconds: float) -> bool:
+        """Have the conversation emptied; tell whether that is done, or still queued behind runs after `seconds`.
+
+        Raises as `view` does, and `EngineUnavailableError` when the signal may not have been sent.
+        """
+        await self.view(agent, thread_id, client)
+        reset_id = new_id()
+        await _send(client, agent, thread_id, "reset", {"id": reset_id})
+
+        async def is_done() -> bool:
+            return applied(read(await client.read(entity_name(agent), thread_id)), reset_id)
+
+        return await _until(is_done, seconds)
+
+    async def delete(self, agent: str, thread_id: str, client: EntityClient, seconds: float) -> bool:
+        """Have the thread deleted, its runs cancelled first; tell whether that is done, as `reset` does.
+
+        A thread that is not there is deleted already. Whoever deletes again while it goes on joins in.
+        """
+        place = Place(agent.lower(), thread_id)
+        if not await self._is_there(place, client):
+            return True
+        mark = await self._log.mark_deleting(place, new_id())
+        for record in await self._log.runs_of(place, RUNS_LOOKED_AT):
+            await self._runs.end_early(record)
+        await _send(client, agent, thread_id, "delete", {"id": mark.id})
+
+        async def is_done() -> bool:
+            found = await self._log.deletion(place)
+            if found is None or (found.id == mark.id and found.digest is None):
+                return False
+            stored = await client.read(entity_name(agent), thread_id)
+            return stored is None or bool(await self._log.runs_of(place, 1))  # a new run began a new conversation
+
+        return await _until(is_done, seconds)
+
+    async def _is_there(self, place: Place, client: EntityClient) -> bool:
+        mark = await self._log.deletion(place)
+        if mark is not None and mark.digest is None:
+            return True
+        if await self._log.runs_of(place, 1):
+            return True
+        return await client.read(entity_name(place.agent), place.thread_id) is not None
+
+
+def export(view: ThreadView) -> dict[str, Any]:
+    """Return everything that is kept about a thread, as JSON values: the stored document and its runs' records."""
+    return {
+        "conversation": None if view.text is None else json.loads(view.text),
+        "runs": [
+            {
+                "accepted": record.accepted.model_dump(mode="json"),
+                "attempts": record.attempts,
+                "outcome": None if record.terminal is None else record.terminal.model_dump(mode="json"),
+            }
+            for record in reversed(view.runs)
+        ],
+    }
+
+
+def _with_ended(conversation: Conversation, runs: tuple[RunRecord, ...]) -> Conversation:
+    for record in reversed(runs):
+        if not applied(conversation, record.run_id):
+            conversation = with_run(conversation, record, request_of(record.accepted)) or conversation
+    return conversation
+
+
+async def _send(client: EntityClient, agent: str, thread_id: str, operation: str, order: dict[str, str]) -> None:
+    try:
+        await client.signal(entity_name(agent), thread_id, operation, order)
+    except Exception as error:
+        raise EngineUnavailableError("The durable engine cannot be reached. Try again.") from error
+
+
+async def _until(is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool:
+    loop = asyncio.get_running_loop()
+    end, pause = loop.time() + seconds, FIRST_POLL_SECONDS
+    while not await is_done():
+        if (left := end - loop.time()) <= 0:
+            return False
+        await asyncio.sleep(min(pause, left))
+        pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
+    return True
+
+
+def _unknown(agent: str, thread_id: str) -> UnknownThreadError:
+    return UnknownThreadError(f"Agent {agent!r} has no thread {thread_id[:80]!r}. The first run on it makes it.")
