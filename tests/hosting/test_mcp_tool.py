@@ -1,12 +1,13 @@
 """The agent as an MCP tool: the function called directly, and the official client on the local host (http-api.md 7)."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from mcp import ClientSession
+from mcp import ClientSession, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
@@ -14,7 +15,7 @@ from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
 from tests.devhost.running_host import RunningHost
 from tests.hosting.app.scripted import scripted_agent
-from tests.hosting.carriers import Api
+from tests.hosting.carriers import GUARD_SECONDS, Api
 from tests.hosting.direct import DirectHost
 
 IN_MEMORY = {"AGENT_RUN_LOG": "memory"}
@@ -75,6 +76,42 @@ async def test_a_failed_run_is_a_tool_error_in_our_words(direct_host: DirectHost
 
 
 @pytest.mark.behaviour("mcp.failed-run")
+async def test_a_run_past_its_time_is_a_tool_error() -> None:
+    """In the words and with the code of the HTTP answer."""
+    environ = {**IN_MEMORY, "AGENT_RUN_TIMEOUT_SECONDS": "0.05"}
+    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
+
+    result = await host.call_tool("Joker", {"query": "sleep 30"})
+
+    assert (result["isError"], result["structuredContent"]["code"]) == (True, "run_timed_out")
+    assert result["structuredContent"].keys() == {"code", "thread_id", "run_id"}
+
+
+@pytest.mark.behaviour("mcp.failed-run")
+async def test_a_run_that_is_cancelled_over_http_ends_the_tools_wait(direct: Api, direct_host: DirectHost) -> None:
+    """MCP's own cancellation reaches nobody; the route does."""
+    waiting = asyncio.create_task(direct_host.call_tool("Joker", {"query": "sleep 60", "threadId": "cancelled-tool"}))
+    runs = "/api/agents/Joker/threads/cancelled-tool/runs"
+
+    run_id = await asyncio.wait_for(first_run(direct, runs), GUARD_SECONDS)
+    await direct.http.post(f"{runs}/{run_id}/cancel")
+    result = await asyncio.wait_for(waiting, GUARD_SECONDS)
+
+    assert (result["isError"], result["structuredContent"]) == (
+        True,
+        {"code": "run_cancelled", "thread_id": "cancelled-tool", "run_id": run_id},
+    )
+
+
+async def first_run(api: Api, runs: str) -> str:
+    """Return the id of a thread's first run, once there is one."""
+    found: list[dict[str, Any]] = []
+    while not found:
+        found = (await api.http.get(runs)).json().get("runs", [])
+    return str(found[0]["run_id"])
+
+
+@pytest.mark.behaviour("mcp.failed-run")
 async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_on() -> None:
     """MCP has no 202: the ids lead to the answer, which comes all the same."""
     environ = {**IN_MEMORY, "AGENT_WAIT_SECONDS": "0.05"}
@@ -102,8 +139,11 @@ async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_
         ({}, "missing_message", "'query'"),
         ({"query": None}, "missing_message", "'query'"),
         ({"query": "\ud800"}, "invalid_encoding", "surrogate"),
-        ({"query": "hi", "threadId": "a/b"}, "invalid_thread_id", "'a/b'"),
-        ({"query": "hi", "threadId": ".."}, "invalid_thread_id", "'..'"),
+        *(
+            ({"query": "hi", name: bad}, "invalid_thread_id", repr(bad))
+            for name in ("threadId", "sessionId")
+            for bad in ("a/b", "..", "a.", "a b", "ä", "a@b", "%2e", "0" * 65)
+        ),
         ({"query": "hi", "threadId": "a", "sessionId": "b"}, "conflicting_thread_ids", "'a' and 'b'"),
     ],
 )
@@ -250,6 +290,48 @@ async def test_the_official_client_is_told_which_argument_is_wrong(socket_host: 
 
     assert (result.is_error, structure(result)) == (True, {"code": "invalid_field"})
     assert "'threadId'" in str(result.content)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.bad-arguments")
+@pytest.mark.parametrize("arguments", [{}, {"query": None}])
+async def test_a_missing_query_is_refused_by_the_extension(
+    socket_host: RunningHost, arguments: dict[str, None]
+) -> None:
+    """With JSON-RPC's code for wrong parameters, before the app is asked."""
+    async with official_client(socket_host) as client:
+        with pytest.raises(MCPError, match="Please provide: query") as refused:
+            await client.call_tool("Joker", arguments)
+
+    assert refused.value.error.code == -32602
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.no-way-back")
+async def test_a_client_that_asks_for_progress_gets_the_result_alone(socket_host: RunningHost) -> None:
+    """The extension hands a function no way to send any."""
+    seen: list[float] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(progress)
+
+    async with official_client(socket_host) as client:
+        result = await client.call_tool("Joker", {"query": "hello"}, progress_callback=note)
+
+    assert isinstance(result, CallToolResult)
+    assert (structure(result)["response"], seen) == ("echo: hello", [])
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.no-way-back")
+async def test_a_client_that_hangs_up_stops_its_wait_and_not_the_run(socket_host: RunningHost) -> None:
+    """What it asked is in the thread, and a notice of cancellation changes nothing."""
+    async with official_client(socket_host) as client:
+        with pytest.raises(MCPError, match=r"(?i)timed out"):
+            await client.call_tool("Joker", {"query": "sleep 0.5", "threadId": "left-alone"}, read_timeout_seconds=0.1)
+        result = await called(client, query="recall", threadId="left-alone")
+
+    assert structure(result)["response"] == "sleep 0.5 | recall"
 
 
 async def called(client: ClientSession, **arguments: object) -> CallToolResult:
