@@ -49,7 +49,7 @@ def orchestration_status(
         "createdTime": format_seconds(instance.created_at),
         "lastUpdatedTime": format_seconds(instance.updated_at),
     }
-    if view.show_history:
+    if view.show_history and history:
         body["historyEvents"] = project_history(history, view.show_history_output)
     return body
 

@@ -87,7 +87,9 @@ class TaskHub:
             return NotFound()
         old = stored.instance
         new_id = uuid.uuid4().hex if with_new_id else instance_id
-        return await self._start(old.name, new_id, old.input, uuid.uuid4().hex, is_restart=True)
+        # Null as a text is what the real host hands over when there was no input.
+        given = "null" if old.input is None else old.input
+        return await self._start(old.name, new_id, given, uuid.uuid4().hex)
 
     async def raise_event(self, instance_id: str, name: str, given: str) -> Outcome:
         """Tell a live instance of an event; `given` is JSON text."""
@@ -180,7 +182,6 @@ class TaskHub:
         execution_id: str,
         *,
         version: str | None = None,
-        is_restart: bool = False,
     ) -> Accepted | WrongStatus:
         async with self._gates.pass_through(instance_id):
             known = await self._ledger.orchestration(instance_id)
@@ -192,7 +193,7 @@ class TaskHub:
                 execution_id=execution_id,
                 name=name,
                 input=given,
-                generation=0 if known is None or is_restart else 1,
+                generation=0 if known is None else 1,
                 version=version or self._default_version,
             )
             outgoing = Outgoing(orchestration_target(instance_id), EventMessage(start, execution_id))

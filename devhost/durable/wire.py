@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from devhost.durable.compact import compact, envelope, parse_or_text
 from devhost.durable.ending import Episode
+from devhost.durable.events import Event, OrchestratorCompleted, OrchestratorStarted
 from devhost.durable.eventwire import write_event
 from devhost.durable.records import Entity, EntityId, Operation
 
@@ -17,7 +18,7 @@ def orchestrator_payload(episode: Episode) -> str:
     inside `task_any`, and one machine's store needs none (host contract 3.5, 3.11).
     """
     instance = episode.orchestration
-    history = [write_event(event, is_past=True) for event in episode.past]
+    history = _past(episode.past)
     history += [write_event(event) for event in episode.new]
     payload = {
         "history": history,
@@ -32,6 +33,15 @@ def orchestrator_payload(episode: Episode) -> str:
         "defaultHttpAsyncRequestSleepTimeMillseconds": 30000,
     }
     return compact(payload)
+
+
+def _past(past: Sequence[Event]) -> list[dict[str, object]]:
+    history = [write_event(event, is_past=True) for event in past]
+    for wire, event, following in zip(history, past, past[1:], strict=False):
+        # Continue-as-new left one that no episode ended with; the real host marks it as played (host contract 3.7).
+        if isinstance(event, OrchestratorCompleted) and not isinstance(following, OrchestratorStarted):
+            wire["IsPlayed"] = True
+    return history
 
 
 def entity_payload(entity_id: EntityId, entity: Entity | None, operations: Sequence[Operation]) -> str:

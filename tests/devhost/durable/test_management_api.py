@@ -272,12 +272,21 @@ async def test_a_restart_runs_the_same_input_under_a_new_id_or_its_own(engine: R
     assert json.loads((await engine.store.until_ended(new_id)).output or "") == {"child": 5}
     same = await engine.client.post("/instances/c/restart?restartWithNewInstanceId=false")
     assert (same.status_code, same.json()["id"]) == (202, "c")
+    generations = [await _generation(engine, name) for name in (new_id, "c")]
+    assert generations == [0, 1]
     await _waiting(engine)
     busy = await engine.client.post("/instances/w/restart?restartWithNewInstanceId=false")
     assert busy.status_code == 409
     assert busy.json()["Message"] == "A non-terminal instance with this instance ID already exists."
     unknown = await engine.client.post("/instances/nobody/restart")
     assert unknown.status_code == 400
+
+
+async def _generation(engine: RunningEngine, instance_id: str) -> int:
+    await engine.store.until_ended(instance_id)
+    history = await engine.client.get(f"/instances/{instance_id}?showHistory=true")
+    generation: int = history.json()["historyEvents"][0]["Generation"]
+    return generation
 
 
 async def test_a_rewind_is_202_for_a_failed_instance_alone(engine: RunningEngine) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from devhost.durable.actions import CreateTimer
 from devhost.durable.answers import OperationResult
 from devhost.durable.binding import client_binding
 from devhost.durable.compact import compact
@@ -20,7 +22,7 @@ from devhost.durable.records import Entity, EntityId, Operation
 from devhost.durable.turn import open_episode
 from devhost.durable.wire import entity_payload, orchestrator_payload
 from tests.devhost.durable.clocks import START
-from tests.devhost.durable.turns import started
+from tests.devhost.durable.turns import Turns, started
 
 pytestmark = pytest.mark.behaviour("engine.wire-shapes")
 RECORDINGS = Path(__file__).parents[4] / "shared" / "recordings"
@@ -85,6 +87,16 @@ def test_only_received_events_of_the_past_are_marked_as_played() -> None:
     start = started()
     assert write_event(start, is_past=True)["IsPlayed"] is True
     assert write_event(start)["IsPlayed"] is False
+
+
+def test_the_extra_end_of_a_continued_execution_is_played_and_no_other_is() -> None:
+    """The event that continue-as-new left between the start and the first requests."""
+    turns = Turns()
+    turns.orchestration = replace(turns.orchestration, is_continued=True)
+    turns.start(CreateTimer(START, False))
+    episode = open_episode(turns.orchestration, turns.history, [], START)
+    told = json.loads(orchestrator_payload(episode))["history"]
+    assert [event["IsPlayed"] for event in told if event["EventType"] == 13] == [True, False]
 
 
 def test_a_state_travels_as_the_text_it_is() -> None:
