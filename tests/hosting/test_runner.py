@@ -12,7 +12,7 @@ import pytest
 from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider, Message
 
 from hosting.errors import ConfigurationError
-from hosting.events import RunRequest
+from hosting.events import ResponseFormat, RunRequest
 from hosting.history import ThreadHistory, attach_history
 from hosting.loop import AgentLoop
 from hosting.runner import AgentRunner, Answered, Attempt, Broke
@@ -218,6 +218,44 @@ async def test_a_client_that_stores_by_default_is_told_not_to_unless_its_author_
     await outcome_of(Agent(client, "Do as told.", name="Joker", default_options=chosen), loop, attempt())
 
     assert client.told is told
+
+
+class Saying(CountingAgent):
+    """An agent of no framework class that says these texts, and thinks aloud after them."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__()
+        self.texts = texts
+
+    async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
+        said = [Message("assistant", [text]) for text in self.texts]
+        return AgentResponse(messages=[*said, Message("tool", ["no JSON"])], response_id="r", finish_reason="stop")
+
+
+def formatted(schema: dict[str, Any]) -> Attempt:
+    """Return an attempt whose answer must fit a schema."""
+    request = RunRequest(message="hi", response_format=ResponseFormat(json_schema=schema))
+    return Attempt(run_id="r-1", thread_id="t", request=request, history=(), session=None)
+
+
+async def test_the_value_is_that_of_the_last_text_of_any_agent(loop: AgentLoop) -> None:
+    """What was said before a tool was called is talk; everything else of the response stays."""
+    outcome = await outcome_of(Saying("Let me look.", '{"a": 1}', " "), loop, formatted({"required": ["a"]}))
+
+    assert isinstance(outcome, Answered)
+    assert outcome.response.value == {"a": 1}
+    assert (outcome.response.response_id, outcome.response.finish_reason) == ("r", "stop")
+    assert [message.text for message in outcome.response.messages] == ["Let me look.", '{"a": 1}', " ", "no JSON"]
+
+
+async def test_a_long_check_of_an_answer_leaves_the_loop_alone_and_ends_with_the_runs_time(loop: AgentLoop) -> None:
+    """On the loop, nobody would see the time pass."""
+    twice = {"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
+
+    outcome = await outcome_of(Saying('{"a":' * 60 + "1" + "}" * 60), loop, formatted(twice), seconds=0.05)
+
+    assert isinstance(outcome, Broke)
+    assert outcome.error.code == "run_timed_out"
 
 
 def test_history_is_attached_once_however_often_an_agent_is_hosted() -> None:

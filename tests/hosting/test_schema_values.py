@@ -1,8 +1,10 @@
 """Values checked against schemas, in bounded time."""
 
+import asyncio
 from typing import Any
 
 import pytest
+from referencing.exceptions import Unresolvable
 
 from hosting.schema_values import UncheckableError, value_fault
 
@@ -61,3 +63,20 @@ def test_a_name_that_the_value_invented_is_not_told(wrong: dict[str, Any]) -> No
     fault = value_fault(schema, wrong, 5)
 
     assert fault in ("at $.ä/~ the rule 'type' is broken", "at $ the rule 'additionalProperties' is broken")
+
+
+@pytest.mark.behaviour("http.references-are-not-fetched")
+async def test_a_schema_that_was_never_accepted_is_not_fetched_either() -> None:
+    """The border refuses such a reference; behind it stands a registry that holds nothing."""
+    callers: list[str] = []
+
+    async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        callers.append("somebody")
+        writer.close()
+
+    async with await asyncio.start_server(note, "127.0.0.1", 0) as server:
+        here = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/x"
+        with pytest.raises(Unresolvable):
+            await asyncio.to_thread(value_fault, {"$ref": here}, 1, 5)
+
+    assert callers == []
