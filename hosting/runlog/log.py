@@ -17,6 +17,7 @@ from collections.abc import Callable
 from hosting.errors import HostingError, ThreadDeletedError, ThreadDeletingError, TooManyRunsError
 from hosting.events import Accepted, Event, Place
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, QueueFull, RunLogStore
+from hosting.run_line import tell_end
 from hosting.run_record import RunRecord
 
 logger = logging.getLogger(__name__)
@@ -62,6 +63,8 @@ class RunLog:
             return None
         moved = record.with_event(event)
         self._learn(moved)
+        if record.terminal is None:
+            tell_end(moved)
         return moved
 
     async def read(self, run_id: str) -> RunRecord | None:

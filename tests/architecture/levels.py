@@ -34,6 +34,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "pages",
         "routes",
         "loop",
+        "run_line",
         "runlog.memory",
         "runlog.writer",
         "runlog.sqlite_file",

@@ -17,5 +17,8 @@ BEHAVIOURS = {
     "sentence that says how to mend it (style.md, Types).",
     "hosting.settings-refused": "A wrong setting is refused at start-up, naming the setting, the value and what it "
     "must be (style.md, Types).",
+    "hosting.one-line-per-run": "Each run has one line in the log at its end: agent, thread, run, outcome, attempts, "
+    "times, tokens (style.md, Logging).",
+    "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level (style.md, Logging).",
     "hosting.classic-routes": "The user's own classic HTTP routes go on working beside the agents' (design.md 1).",
 }
