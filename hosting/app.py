@@ -30,6 +30,7 @@ from hosting.runner import AgentRunner
 from hosting.runs import Runs
 from hosting.settings import Settings, read_settings
 from hosting.threads import Threads
+from hosting.time_limit import TimeLimit, function_timeout_seconds
 from hosting.turn import Turns
 
 _NOT_YET = {
@@ -69,8 +70,10 @@ class AgentFunctionApp(df.DFApp):
         self._http_by_default = enable_http_endpoints
         self._mcp_by_default = enable_mcp_tool_trigger
         self._plan = Plan()
+        folder = Path.cwd()
+        self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._loop = AgentLoop(self._settings.tool_threads)
-        self._log = RunLog(choose_store(self._settings, Path.cwd(), environ))
+        self._log = RunLog(choose_store(self._settings, folder, environ))
         self._runs = Runs(self._log, self._settings, time.time)
         register_runs(self, self._plan, self._runs)
         register_threads(self, self._plan, Threads(self._log, self._runs), self._settings)
@@ -99,9 +102,10 @@ class AgentFunctionApp(df.DFApp):
         enable_mcp_tool_trigger: bool | None = None,
         mcp_tool_name: str | None = None,
         mcp_tool_description: str | None = None,
+        run_timeout_seconds: float | None = None,
         **unknown: Any,
     ) -> None:
-        """Register one more agent; None means as the app's constructor said, and the tool as the agent is called."""
+        """Register one more agent; None means as the app's constructor or settings say, its tool named as the agent."""
         _refuse("add_agent", unknown)
         planned = self._plan.add(
             agent,
@@ -110,8 +114,10 @@ class AgentFunctionApp(df.DFApp):
             tool_name=mcp_tool_name,
             tool_description=mcp_tool_description,
         )
-        capacity = Capacity(planned.name, self._settings.state_limit_bytes)
-        turns = Turns(AgentRunner(agent, planned.name, self._loop), self._log, self._settings, time.time, capacity)
+        seconds = self._time_limit.of(planned.name, run_timeout_seconds)
+        settings = self._settings.model_copy(update={"run_timeout_seconds": seconds})
+        capacity = Capacity(planned.name, settings.state_limit_bytes)
+        turns = Turns(AgentRunner(agent, planned.name, self._loop), self._log, settings, time.time, capacity)
         limits = limits_of(agent, self._settings)
         entity = AgentEntity(planned.name, turns, self._log, time.time, capacity, limits=limits)
         register_entity(self, planned.name, entity)

@@ -36,6 +36,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "loop",
         "run_line",
         "runlog.memory",
+        "time_limit",
         "runlog.writer",
         "runlog.sqlite_file",
         "runlog.sqlite_steps",

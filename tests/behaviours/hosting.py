@@ -17,6 +17,8 @@ BEHAVIOURS = {
     "sentence that says how to mend it (style.md, Types).",
     "hosting.settings-refused": "A wrong setting is refused at start-up, naming the setting, the value and what it "
     "must be (style.md, Types).",
+    "hosting.run-limit-per-agent": "An agent may have a run limit of its own; one that the platform's functionTimeout "
+    "would cut is refused at start-up (turn.md, Decisions).",
     "hosting.one-line-per-run": "Each run has one line in the log at its end: agent, thread, run, outcome, attempts, "
     "times, tokens (style.md, Logging).",
     "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level (style.md, Logging).",
