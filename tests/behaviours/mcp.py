@@ -8,6 +8,8 @@ BEHAVIOURS = {
     "mcp.bad-arguments": "An ill-typed argument or bad thread id is a tool error that names it (http-api.md 7).",
     "mcp.no-way-back": "A tool call has one result: no progress before it, and a client that leaves stops its wait, "
     "not the run (host contract 5.3, 5.5).",
+    "mcp.names": "A tool's, prompt's or resource's name belongs to one function; a second one is refused at start-up "
+    "(host contract 5.4).",
     "mcp.key": "A host that asks for keys opens its MCP endpoint to the extension's system key and the master key "
     "(host contract 5.2).",
     "mcp.options": "An agent has its own switch, name and description as a tool; two tools of one name are refused at "
