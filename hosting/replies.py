@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
+from hosting.bodies import CompletedRun, EndedRun, OpenStatus, PendingRun, Problem, RunIds, RunState, RunStatus, Usage
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.events import Completed, Ending
 from hosting.negotiation import Form
@@ -16,7 +17,8 @@ from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
 RETRY_AFTER_SECONDS = 1
-USAGE_NAMES = {
+UsageName = Literal["input_token_count", "output_token_count", "total_token_count"]
+USAGE_NAMES: dict[str, UsageName] = {
     "inputTokenCount": "input_token_count",
     "outputTokenCount": "output_token_count",
     "totalTokenCount": "total_token_count",
@@ -55,36 +57,37 @@ def status_reply(record: RunRecord, base_url: str) -> Reply:
     if isinstance(terminal, Completed):
         return json_reply(200, completed_fields(record, terminal), headers)
     error = run_error(terminal)
-    return json_reply(200, {"status": terminal.kind, "error": problem(error, ids(record)), **ids(record)}, headers)
+    body: EndedRun = {"status": terminal.kind, "error": problem(error, ids(record)), **ids(record)}
+    return json_reply(200, body, headers)
 
 
 def cancel_reply(record: RunRecord) -> Reply:
     """Return how the run stands after somebody asked to cancel it."""
-    return json_reply(202, {"status": status_of(record), **ids(record)}, run_headers(record))
+    body: RunState = {"status": status_of(record), **ids(record)}
+    return json_reply(202, body, run_headers(record))
 
 
 def problem_reply(
-    error: HostingError, form: Form, headers: Mapping[str, str] | None = None, known: Mapping[str, str] | None = None
+    error: HostingError, form: Form, headers: Mapping[str, str] | None = None, known: RunIds | None = None
 ) -> Reply:
     """Return the refusal of a request, as problem+json (RFC 9457) or as its sentence."""
     if form == "text":
         return Reply(error.status, error.detail, "text/plain", headers or {})
-    body = json.dumps(problem(error, known or {}), ensure_ascii=False)
+    body = json.dumps(problem(error, known), ensure_ascii=False)
     return Reply(error.status, body, "application/problem+json", headers or {})
 
 
-def problem(error: HostingError, known: Mapping[str, str]) -> dict[str, Any]:
+def problem(error: HostingError, known: RunIds | None) -> Problem:
     """Return the problem object; `error` repeats `detail` for clients of the older shape."""
-    title = HTTPStatus(error.status).phrase
-    return {
+    told: Problem = {
         "type": "about:blank",
-        "title": title,
+        "title": HTTPStatus(error.status).phrase,
         "status": error.status,
         "detail": error.detail,
         "code": error.code,
         "error": error.detail,
-        **known,
     }
+    return {**told, **known} if known else told
 
 
 def run_error(terminal: Ending) -> HostingError:
@@ -92,19 +95,32 @@ def run_error(terminal: Ending) -> HostingError:
     return RUN_ERROR_BY_CODE.get(terminal.code, RunFailedError)(terminal.detail)
 
 
-def completed_fields(record: RunRecord, terminal: Completed) -> dict[str, Any]:
+def completed_fields(record: RunRecord, terminal: Completed) -> CompletedRun:
     """Return the 200 body."""
-    usage = terminal.entry.get("usage") or {}
-    return {
+    told: CompletedRun = {
         "status": "success",
         "response": completed_text(terminal),
         "message": record.accepted.request.message,
-        **ids(record),
+        "thread_id": record.accepted.thread_id,
+        "session_id": record.accepted.thread_id,
+        "run_id": record.run_id,
+        "correlation_id": record.run_id,
         "message_count": terminal.message_count,
-        "usage": {name: usage[stored] for stored, name in USAGE_NAMES.items() if stored in usage},
-        **({} if record.accepted.request.response_format is None else {"value": completed_value(terminal)}),
-        **({} if terminal.kept else {"kept": False}),
+        "usage": _usage(terminal.entry.get("usage") or {}),
     }
+    if record.accepted.request.response_format is not None:
+        told["value"] = completed_value(terminal)
+    if not terminal.kept:
+        told["kept"] = False
+    return told
+
+
+def _usage(stored: Mapping[str, Any]) -> Usage:
+    usage: Usage = {}
+    for name, told in USAGE_NAMES.items():
+        if name in stored:
+            usage[told] = stored[name]
+    return usage
 
 
 def completed_text(terminal: Completed) -> str:
@@ -117,16 +133,21 @@ def completed_value(terminal: Completed) -> Any:
     return response_value(terminal.response) if isinstance(terminal.response, ResponseEntry) else None
 
 
-def status_of(record: RunRecord) -> str:
+def status_of(record: RunRecord) -> RunStatus:
     """Return the run's status in one word."""
     if record.terminal is not None:
         return "success" if isinstance(record.terminal, Completed) else record.terminal.kind
+    return open_status(record)
+
+
+def open_status(record: RunRecord) -> OpenStatus:
+    """Return the status of a run that has not ended."""
     if record.cancel_requested:
         return "cancelling"
     return "running" if record.claim else "accepted"
 
 
-def ids(record: RunRecord) -> dict[str, str]:
+def ids(record: RunRecord) -> RunIds:
     """Return the ids of a run under all their names."""
     thread_id, run_id = record.accepted.thread_id, record.run_id
     return {"thread_id": thread_id, "session_id": thread_id, "run_id": run_id, "correlation_id": run_id}
@@ -134,8 +155,12 @@ def ids(record: RunRecord) -> dict[str, str]:
 
 def run_headers(record: RunRecord) -> dict[str, str]:
     """Return the headers of every answer that knows the run."""
-    thread_id = record.accepted.thread_id
-    return {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id, "x-ms-run-id": record.run_id}
+    return {**thread_headers(record.accepted.thread_id), "x-ms-run-id": record.run_id}
+
+
+def thread_headers(thread_id: str) -> dict[str, str]:
+    """Return the headers of every answer that knows the thread."""
+    return {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id}
 
 
 def run_url(record: RunRecord, base_url: str) -> str:
@@ -149,9 +174,10 @@ def _pending(record: RunRecord, form: Form, headers: Mapping[str, str]) -> Reply
     said = "Agent request accepted"
     if form == "text":
         return Reply(202, said, "text/plain", later)
-    return json_reply(202, {"status": status_of(record), "response": said, **ids(record)}, later)
+    body: PendingRun = {"status": open_status(record), "response": said, **ids(record)}
+    return json_reply(202, body, later)
 
 
-def json_reply(status: int, fields: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Reply:
+def json_reply(status: int, fields: Mapping[str, object], headers: Mapping[str, str] | None = None) -> Reply:
     """Return an answer in JSON."""
     return Reply(status, json.dumps(fields, ensure_ascii=False), "application/json", headers or {})

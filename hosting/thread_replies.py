@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Literal
 
+from hosting.bodies import (
+    AgentList,
+    Export,
+    ListedAgent,
+    ListedRun,
+    ListedThread,
+    Messages,
+    QueuedOperation,
+    RunList,
+    ShownEntry,
+    Thread,
+    ThreadIds,
+    ThreadPage,
+    Usage,
+)
 from hosting.pages import Window
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage
-from hosting.replies import USAGE_NAMES, Reply, json_reply, status_of
+from hosting.replies import RETRY_AFTER_SECONDS, USAGE_NAMES, Reply, json_reply, status_of, thread_headers
 from hosting.run_record import RunRecord
 from hosting.threads import ThreadView, export
 from hosting.times import iso
@@ -17,71 +31,81 @@ from state.codec import entry_value
 from state.conversation import exchanges, message_count
 from state.models import RequestEntry, ResponseEntry
 
-_SHOWN = ("messages", "status", "responseType", "responseSchema", "usage")
+_Shown = Literal["messages", "status", "response_type", "response_schema", "usage"]
+_SHOWN: Mapping[str, _Shown] = {
+    "messages": "messages",
+    "status": "status",
+    "responseType": "response_type",
+    "responseSchema": "response_schema",
+    "usage": "usage",
+}
 
 
 def agents_reply(agents: Sequence[AgentPlan], base_url: str) -> Reply:
     """Return the agents and which doors each has."""
-    return json_reply(200, {"agents": [_agent(agent, base_url) for agent in agents]})
+    body: AgentList = {"agents": [_agent(agent, base_url) for agent in agents]}
+    return json_reply(200, body)
 
 
 def threads_reply(page: EntityPage) -> Reply:
     """Return a page of threads, in the store's order."""
-    threads = [{**_thread_ids(key), "updated_at": changed} for key, changed in page.keys]
-    return json_reply(200, {"threads": threads, "next_cursor": page.cursor})
+    threads: list[ListedThread] = [{**_thread_ids(key), "updated_at": changed} for key, changed in page.keys]
+    body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
+    return json_reply(200, body)
 
 
 def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
     """Return what one thread is: its times, its size and what it used."""
     entries = list(exchanges(view.conversation))
     text = view.text or ""
-    return json_reply(
-        200,
-        {
-            "agent": agent,
-            **_thread_ids(view.place.thread_id),
-            "created_at": _created(view),
-            "updated_at": entries[-1].created_at if entries else _created(view),
-            "message_count": message_count(view.conversation),
-            "usage": _usage(entries),
-            "size_bytes": len(text.encode(errors="surrogatepass")),
-            "limit_bytes": limit_bytes,
-            "expires_at": view.conversation.data.expiration_time_utc,
-        },
-    )
+    body: Thread = {
+        "agent": agent,
+        **_thread_ids(view.place.thread_id),
+        "created_at": _created(view),
+        "updated_at": entries[-1].created_at if entries else _created(view),
+        "message_count": message_count(view.conversation),
+        "usage": _usage(entries),
+        "size_bytes": len(text.encode(errors="surrogatepass")),
+        "limit_bytes": limit_bytes,
+        "expires_at": view.conversation.data.expiration_time_utc,
+    }
+    return json_reply(200, body, thread_headers(view.place.thread_id))
 
 
-def runs_reply(runs: Sequence[RunRecord]) -> Reply:
+def runs_reply(thread_id: str, runs: Sequence[RunRecord]) -> Reply:
     """Return runs, the newest first, each with its status."""
-    return json_reply(200, {"runs": [_run(record) for record in runs]})
+    body: RunList = {"runs": [_run(record) for record in runs]}
+    return json_reply(200, body, thread_headers(thread_id))
 
 
 def messages_reply(view: ThreadView, window: Window) -> Reply:
     """Return a window of the conversation: entries with their position, messages in stored form."""
     cut, has_more = window.cut(list(exchanges(view.conversation)))
     entries = [_entry(position, entry) for position, entry in cut]
-    return json_reply(200, {**_thread_ids(view.place.thread_id), "entries": entries, "has_more": has_more})
+    thread_id = view.place.thread_id
+    body: Messages = {**_thread_ids(thread_id), "entries": entries, "has_more": has_more}
+    return json_reply(200, body, thread_headers(thread_id))
 
 
 def export_reply(agent: str, view: ThreadView, now: float) -> Reply:
     """Return everything that is kept about the thread."""
-    return json_reply(
-        200, {"agent": agent, **_thread_ids(view.place.thread_id), "exported_at": iso(now), **export(view)}
-    )
+    thread_id = view.place.thread_id
+    body: Export = {"agent": agent, **_thread_ids(thread_id), "exported_at": iso(now), **export(view)}
+    return json_reply(200, body, thread_headers(thread_id))
 
 
 def done_reply(thread_id: str) -> Reply:
     """Return that an operation on the thread is done; there is nothing more to say."""
-    return Reply(204, "", "application/json", {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id})
+    return Reply(204, "", "application/json", thread_headers(thread_id))
 
 
-def queued_reply(thread_id: str, operation: str) -> Reply:
+def queued_reply(thread_id: str, operation: Literal["reset", "delete"]) -> Reply:
     """Return that an operation is accepted and waits behind the thread's runs."""
-    said = {"status": "accepted", "operation": operation, **_thread_ids(thread_id)}
-    return json_reply(202, said, {"retry-after": "1"})
+    body: QueuedOperation = {"status": "accepted", "operation": operation, **_thread_ids(thread_id)}
+    return json_reply(202, body, {**thread_headers(thread_id), "retry-after": str(RETRY_AFTER_SECONDS)})
 
 
-def _agent(agent: AgentPlan, base_url: str) -> dict[str, Any]:
+def _agent(agent: AgentPlan, base_url: str) -> ListedAgent:
     place = f"{base_url}/agents/{agent.name}"
     return {
         "name": agent.name,
@@ -92,7 +116,7 @@ def _agent(agent: AgentPlan, base_url: str) -> dict[str, Any]:
     }
 
 
-def _run(record: RunRecord) -> dict[str, Any]:
+def _run(record: RunRecord) -> ListedRun:
     ended = None if record.terminal is None else iso(record.terminal.at)
     return {
         "run_id": record.run_id,
@@ -103,25 +127,27 @@ def _run(record: RunRecord) -> dict[str, Any]:
     }
 
 
-def _entry(position: int, entry: RequestEntry | ResponseEntry) -> dict[str, Any]:
+def _entry(position: int, entry: RequestEntry | ResponseEntry) -> ShownEntry:
     stored = entry_value(entry)
-    shown = {_snake(name): stored[name] for name in _SHOWN if name in stored}
-    return {
+    shown: ShownEntry = {
         "position": position,
         "type": stored["$type"],
         "run_id": stored.get("correlationId"),
         "created_at": stored.get("createdAt"),
-        **shown,
     }
+    for name, told in _SHOWN.items():
+        if name in stored:
+            shown[told] = stored[name]
+    return shown
 
 
-def _usage(entries: Sequence[RequestEntry | ResponseEntry]) -> Mapping[str, int]:
-    total: Counter[str] = Counter()
+def _usage(entries: Sequence[RequestEntry | ResponseEntry]) -> Usage:
+    total: Usage = {}
     for entry in entries:
         used = entry_value(entry).get("usage") if type(entry) is ResponseEntry else None
         for stored, name in USAGE_NAMES.items():
             count = used.get(stored) if isinstance(used, dict) else None
-            total[name] += count if type(count) is int else 0
+            total[name] = total.get(name, 0) + (count if type(count) is int else 0)
     return total
 
 
@@ -132,9 +158,5 @@ def _created(view: ThreadView) -> str | None:
     return iso(view.runs[-1].accepted.at) if view.runs else None
 
 
-def _thread_ids(thread_id: str) -> dict[str, str]:
+def _thread_ids(thread_id: str) -> ThreadIds:
     return {"thread_id": thread_id, "session_id": thread_id}
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

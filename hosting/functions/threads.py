@@ -72,8 +72,8 @@ class ThreadRoutes:
 
     async def runs(self, asked: Asked) -> Reply:
         """Answer `GET .../runs`."""
-        agent, limit = asked.agent(self._plan), read_limit(asked.query)
-        return runs_reply(await self._threads.runs(agent.name, asked.thread_id, limit, asked.client))
+        agent, thread_id, limit = asked.agent(self._plan), asked.thread_id, read_limit(asked.query)
+        return runs_reply(thread_id, await self._threads.runs(agent.name, thread_id, limit, asked.client))
 
     async def export(self, asked: Asked) -> Reply:
         """Answer `GET .../export`."""

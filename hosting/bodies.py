@@ -1,0 +1,204 @@
+"""The JSON bodies of answers, as types: the replies are built of them, and the OpenAPI document is made from them.
+
+A member that may be missing is `NotRequired`; one that is always there and may be null says so. Clients must take
+members that they do not know. Source: http-api.md sections 2 to 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from typing_extensions import NotRequired, TypedDict
+
+OpenStatus = Literal["accepted", "running", "cancelling"]
+RunStatus = Literal["accepted", "running", "cancelling", "success", "failed", "timed_out", "cancelled"]
+
+
+class ThreadIds(TypedDict):
+    """The thread under both of its names."""
+
+    thread_id: str
+    session_id: str
+
+
+class RunIds(ThreadIds):
+    """The run and its thread, each under both of its names."""
+
+    run_id: str
+    correlation_id: str
+
+
+class Usage(TypedDict, total=False):
+    """Tokens, as the model counts them."""
+
+    input_token_count: int
+    output_token_count: int
+    total_token_count: int
+
+
+class Problem(TypedDict):
+    """A refusal or a run's bad end (RFC 9457). `code` is stable, `error` repeats `detail`; ids when they are known."""
+
+    type: Literal["about:blank"]
+    title: str
+    status: int
+    detail: str
+    code: str
+    error: str
+    thread_id: NotRequired[str]
+    session_id: NotRequired[str]
+    run_id: NotRequired[str]
+    correlation_id: NotRequired[str]
+
+
+class CompletedRun(RunIds):
+    """The agent's answer. `value` when a format was asked for; `kept` is false when the conversation lacks it."""
+
+    status: Literal["success"]
+    response: str
+    message: str
+    message_count: int
+    usage: Usage
+    value: NotRequired[Any]
+    kept: NotRequired[Literal[False]]
+
+
+class PendingRun(RunIds):
+    """A run that has not ended; `Location` tells where its end will be."""
+
+    status: OpenStatus
+    response: str
+
+
+class EndedRun(RunIds):
+    """A run that ended without an answer."""
+
+    status: Literal["failed", "timed_out", "cancelled"]
+    error: Problem
+
+
+class RunState(RunIds):
+    """How a run stands after somebody asked to cancel it."""
+
+    status: RunStatus
+
+
+class ListedRun(TypedDict):
+    """One run of a thread; times are RFC 3339."""
+
+    run_id: str
+    correlation_id: str
+    status: RunStatus
+    created_at: str
+    ended_at: str | None
+
+
+class RunList(TypedDict):
+    """A thread's newest runs, the newest first."""
+
+    runs: list[ListedRun]
+
+
+class ListedAgent(TypedDict):
+    """One agent and its doors; null where it has none."""
+
+    name: str
+    description: str
+    run_url: str | None
+    threads_url: str | None
+    mcp_tool: str | None
+
+
+class AgentList(TypedDict):
+    """The app's agents."""
+
+    agents: list[ListedAgent]
+
+
+class ListedThread(ThreadIds):
+    """One thread and the time of its last change (RFC 3339)."""
+
+    updated_at: str
+
+
+class ThreadPage(TypedDict):
+    """A page of threads in the store's order; `next_cursor` asks for the next one."""
+
+    threads: list[ListedThread]
+    next_cursor: str | None
+
+
+class Thread(ThreadIds):
+    """What one thread is; times are RFC 3339, `usage` is the sum of its turns."""
+
+    agent: str
+    created_at: str | None
+    updated_at: str | None
+    message_count: int
+    usage: Usage
+    size_bytes: int
+    limit_bytes: int
+    expires_at: str | None
+
+
+class ShownEntry(TypedDict):
+    """One entry of a conversation; its messages in the form in which they are stored."""
+
+    position: int
+    type: str
+    run_id: str | None
+    created_at: str | None
+    messages: NotRequired[list[dict[str, Any]]]
+    status: NotRequired[str]
+    response_type: NotRequired[str]
+    response_schema: NotRequired[dict[str, Any]]
+    usage: NotRequired[dict[str, Any]]
+
+
+class Messages(ThreadIds):
+    """A part of a conversation, and whether there is more of it in the direction that was asked for."""
+
+    entries: list[ShownEntry]
+    has_more: bool
+
+
+class ExportedRun(TypedDict):
+    """All that the run log holds of one run."""
+
+    accepted: dict[str, Any]
+    attempts: int
+    steps: NotRequired[list[dict[str, Any]]]
+    outcome: dict[str, Any] | None
+
+
+class Kept(TypedDict):
+    """What is kept about a thread: the stored document as it is, and its runs' records."""
+
+    conversation: Any
+    runs: list[ExportedRun]
+
+
+class Export(ThreadIds, Kept):
+    """Everything that is kept about a thread, and when it was read."""
+
+    agent: str
+    exported_at: str
+
+
+class QueuedOperation(ThreadIds):
+    """A reset or delete that waits behind the thread's runs."""
+
+    status: Literal["accepted"]
+    operation: Literal["reset", "delete"]
+
+
+class Health(TypedDict):
+    """The app runs."""
+
+    status: Literal["healthy"]
+
+
+class Readiness(TypedDict):
+    """The app reaches its stores."""
+
+    status: Literal["ready"]
