@@ -25,6 +25,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "run_request",
         "requests",
         "asked_message",
+        "bodies",
         "replies",
         "capacity",
         "endings",
