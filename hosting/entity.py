@@ -33,6 +33,7 @@ from hosting.requests import fingerprint
 from hosting.run_record import RunRecord
 from hosting.run_request import carried_request
 from hosting.runlog.log import RunLog
+from hosting.telemetry import carried_traceparent
 from hosting.thread_cache import ThreadCache
 from hosting.turn import Turns
 from state.codec import write
@@ -145,6 +146,7 @@ class AgentEntity:
             thread_id=thread.key,
             fingerprint=fingerprint(self._agent, thread.key, request),
             request=request,
+            traceparent=carried_traceparent(None),
         )
         record = (await self._log.open(accepted)).record
         if record.accepted.fingerprint != accepted.fingerprint:

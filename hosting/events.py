@@ -68,7 +68,10 @@ class RunRequest(_Record):
 
 
 class Accepted(_Record):
-    """The run exists. `fingerprint` identifies the request and the thread that it named."""
+    """The run exists. `fingerprint` identifies the request and the thread that it named.
+
+    `traceparent` is the W3C trace context that the run belongs to, None when nobody traces.
+    """
 
     kind: Literal["accepted"] = "accepted"
     at: float
@@ -77,6 +80,7 @@ class Accepted(_Record):
     thread_id: str
     fingerprint: str
     request: RunRequest
+    traceparent: str | None = None
 
     @property
     def place(self) -> Place:

@@ -66,6 +66,7 @@ class RunCall:
     idempotency_key: str | None
 
     def fingerprint(self, agent: str) -> str:
+    traceparent: str | None = None
         """Return the digest of what makes two requests the same: agent, thread named, request; not Accept, not wait."""
         return fingerprint(agent, self.thread_id, self.request)
 
@@ -95,6 +96,7 @@ def parse_run(call: Call, agent: str, limits: Limits) -> RunCall:
         idempotency_key=_idempotency_key(call),
     )
 
+        traceparent=call.headers.get("traceparent"),
 
 def _json_fields(body: bytes) -> dict[str, Any]:
     fields = parse_json(body)

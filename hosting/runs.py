@@ -21,6 +21,7 @@ from hosting.requests import RunCall
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.settings import Settings
+from hosting.telemetry import carried_traceparent
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class Runs:
             thread_id=call.thread_id or new_id(),
             fingerprint=call.fingerprint(agent),
             request=call.request,
+            traceparent=carried_traceparent(call.traceparent),
         )
         receipt = f"{agent.lower()}\n{call.idempotency_key}" if call.idempotency_key else None
         opened = await self._log.open(accepted, receipt, self._settings.queue_limit)

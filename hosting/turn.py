@@ -23,6 +23,7 @@ from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
 from hosting.settings import Settings
 from hosting.stop import Stop
+from hosting.telemetry import run_span, tell_outcome
 from hosting.times import iso
 from state.codec import entry_value
 from state.conversation import message_count, response_of, session_state
@@ -75,8 +76,11 @@ class Turns:
             stop = Stop()
             self._log.executing(record.run_id, stop.request)
             try:
-                outcome = await self._attempt(claimed, conversation, stop)
-                return await self.end(claimed, self._terminal(claimed, outcome, conversation), claim.token)
+                with run_span(claimed) as span:
+                    outcome = await self._attempt(claimed, conversation, stop)
+                    finished = await self.end(claimed, self._terminal(claimed, outcome, conversation), claim.token)
+                    tell_outcome(span, finished)
+                    return finished
             finally:
                 self._log.release(record.run_id)
         return record

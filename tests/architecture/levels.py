@@ -12,6 +12,8 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "ports",
     ),
     "single jobs": (
+        "run_line",
+        "telemetry",
         "strict_json",
         "negotiation",
         "model_inputs",
@@ -35,7 +37,6 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "pages",
         "routes",
         "loop",
-        "run_line",
         "runlog.memory",
         "time_limit",
         "runlog.writer",

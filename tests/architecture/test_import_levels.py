@@ -30,6 +30,7 @@ REQUIRED = {
     "jsonschema",
     "msgspec",
     "pydantic",
+    "opentelemetry",
     "pydantic_core",
     "re2",
     "referencing",

@@ -19,6 +19,8 @@ BEHAVIOURS = {
     "must be (style.md, Types).",
     "hosting.run-limit-per-agent": "An agent may have a run limit of its own; one that the platform's functionTimeout "
     "would cut is refused at start-up (turn.md, Decisions).",
+    "hosting.spans": "Where OpenTelemetry's SDK is set up, each attempt of a run is a span below its caller's "
+    "traceparent and above the framework's own; without text.",
     "hosting.one-line-per-run": "Each run has one line in the log at its end: agent, thread, run, outcome, attempts, "
     "times, tokens (style.md, Logging).",
     "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level (style.md, Logging).",
