@@ -64,9 +64,9 @@ class RunCall:
     wait: Wait
     form: Form
     idempotency_key: str | None
+    traceparent: str | None = None
 
     def fingerprint(self, agent: str) -> str:
-    traceparent: str | None = None
         """Return the digest of what makes two requests the same: agent, thread named, request; not Accept, not wait."""
         return fingerprint(agent, self.thread_id, self.request)
 
@@ -94,9 +94,9 @@ def parse_run(call: Call, agent: str, limits: Limits) -> RunCall:
         wait=_wait(fields, call),
         form=answer,
         idempotency_key=_idempotency_key(call),
+        traceparent=call.headers.get("traceparent"),
     )
 
-        traceparent=call.headers.get("traceparent"),
 
 def _json_fields(body: bytes) -> dict[str, Any]:
     fields = parse_json(body)
