@@ -167,7 +167,7 @@ class ExportedRun(TypedDict):
 
     accepted: dict[str, Any]
     attempts: int
-    steps: NotRequired[list[dict[str, Any]]]
+    steps: list[dict[str, Any]]
     outcome: dict[str, Any] | None
 
 

@@ -187,6 +187,18 @@ class RunCrashedError(HostingError):
     code, status = "run_crashed", 500
 
 
+class RunInterruptedError(HostingError):
+    """The process ended while a tool ran that is called at most once."""
+
+    code, status = "run_interrupted", 500
+
+
+class RunDivergedError(HostingError):
+    """A later attempt did not do what an earlier one had recorded; nothing was done again."""
+
+    code, status = "run_diverged", 500
+
+
 class RunLostError(HostingError):
     """Nobody ended the run within its time and its redelivery's."""
 
@@ -273,6 +285,8 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
 RUN_ERRORS: tuple[type[HostingError], ...] = (
     RunFailedError,
     RunCrashedError,
+    RunInterruptedError,
+    RunDivergedError,
     RunLostError,
     UnreadableStateError,
     UnstorableAnswerError,

@@ -122,6 +122,41 @@ class Restarted(_Record):
     deadline: float
 
 
+class ModelResult(_Record):
+    """The model answered and asks for tool calls.
+
+    `number` counts the run's model calls from 1, `digest` is of what the run had said before, `response` is in the
+    framework's own form.
+    """
+
+    kind: Literal["model_result"] = "model_result"
+    at: float
+    number: int
+    digest: str
+    response: dict[str, Any]
+
+
+class ToolStarted(_Record):
+    """A tool is about to be called. `key` is the call's within the run, `digest` of its arguments."""
+
+    kind: Literal["tool_started"] = "tool_started"
+    at: float
+    key: str
+    name: str
+    digest: str
+
+
+class ToolResult(_Record):
+    """The call `key` ended: with `contents` in the framework's own form, a `text`, or an `error` in the tool's own."""
+
+    kind: Literal["tool_result"] = "tool_result"
+    at: float
+    key: str
+    contents: list[dict[str, Any]] | None = None
+    text: str | None = None
+    error: str | None = None
+
+
 class _Ended(_Record):
     """What every terminal record holds: `entry` is the response entry in stored form."""
 
@@ -176,10 +211,22 @@ class Cancelled(_Ended):
 
 
 Claim = Started | Restarted
+Step = ModelResult | ToolStarted | ToolResult
 Ending = Failed | TimedOut | Cancelled
 Terminal = Completed | Failed | TimedOut | Cancelled
 Event = Annotated[
-    Accepted | Signalled | CancelRequested | Started | Restarted | Completed | Failed | TimedOut | Cancelled,
+    Accepted
+    | Signalled
+    | CancelRequested
+    | Started
+    | Restarted
+    | ModelResult
+    | ToolStarted
+    | ToolResult
+    | Completed
+    | Failed
+    | TimedOut
+    | Cancelled,
     Field(discriminator="kind"),
 ]
 TERMINAL_KINDS = frozenset({"completed", "failed", "timed_out", "cancelled"})

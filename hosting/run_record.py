@@ -10,10 +10,14 @@ from hosting.events import (
     CancelRequested,
     Claim,
     Event,
+    ModelResult,
     Restarted,
     Signalled,
     Started,
+    Step,
     Terminal,
+    ToolResult,
+    ToolStarted,
 )
 
 
@@ -26,6 +30,7 @@ class RunRecord:
     claim: Claim | None = None
     signalled_at: float = 0.0
     cancel_requested: bool = False
+    steps: tuple[Step, ...] = ()
     terminal: Terminal | None = None
 
     @property
@@ -51,6 +56,8 @@ class RunRecord:
             return replace(moved, signalled_at=event.at)
         if isinstance(event, CancelRequested):
             return replace(moved, cancel_requested=True)
+        if isinstance(event, ModelResult | ToolStarted | ToolResult):
+            return replace(moved, steps=(*moved.steps, event))
         if isinstance(event, Accepted):
             return moved
         return replace(moved, terminal=moved.terminal or event)

@@ -17,11 +17,14 @@ from hosting.errors import (
     InvalidOutputError,
     RunCancelledError,
     RunFailedError,
+    RunLogUnavailableError,
     RunTimedOutError,
     UnstorableAnswerError,
 )
 from hosting.events import ResponseFormat, RunRequest
 from hosting.history import SOURCE_ID, ThreadSession, attach_history
+from hosting.journal import StaleAttemptError
+from hosting.journaled import JournaledRun, keeps_journal
 from hosting.loop import AgentLoop
 from hosting.stop import Stop
 from hosting.structured import structured_value
@@ -60,6 +63,7 @@ class Attempt:
     history: Sequence[Message]
     session: dict[str, Any] | None
     stop: Stop = field(default_factory=Stop)
+    journaled: JournaledRun | None = None
 
 
 class AgentRunner:
@@ -71,9 +75,14 @@ class AgentRunner:
         self._loop = loop
         self._takes_history = attach_history(agent, name)
         self._options = _standing_options(agent)
+        self.keeps_journal = keeps_journal(agent)
 
     async def run(self, attempt: Attempt, seconds: float) -> Outcome:
-        """Return what the agent made of the request. Raises only when the wait itself is cancelled (the host stops)."""
+        """Return what the agent made of the request.
+
+        Raises when the wait itself is cancelled (the host stops), and what ends an attempt without ending its run:
+        `StaleAttemptError`, and `RunLogUnavailableError` when a step could not be recorded.
+        """
         return await self._loop.run(self._within(attempt, seconds))
 
     async def _within(self, attempt: Attempt, seconds: float) -> Outcome:
@@ -89,6 +98,8 @@ class AgentRunner:
             task.cancel()
             await asyncio.wait((task,), timeout=_LAST_WORDS_SECONDS)
             return Broke(RunTimedOutError(f"Agent {self._name!r} ran longer than its {seconds:g} s and was stopped."))
+        except (StaleAttemptError, RunLogUnavailableError):
+            raise
         except HostingError as error:
             logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)
             return Broke(error)
@@ -105,7 +116,7 @@ class AgentRunner:
             session.history = attempt.history
         else:
             messages = [*attempt.history, *messages]
-        response = await self._agent.run(messages, session=session, **self._choices(attempt.request))
+        response = await self._run(messages, session, attempt)
         if attempt.request.response_format is not None:
             try:
                 response = await _with_value(response, attempt.request.response_format)
@@ -114,14 +125,25 @@ class AgentRunner:
                 return Broke(error)
         return Answered(response, _session_values(session))
 
-    def _choices(self, request: RunRequest) -> dict[str, Any]:
-        options, more = dict(self._options), {}
+    async def _run(self, messages: list[Message], session: ThreadSession, attempt: Attempt) -> AgentResponse[Any]:
+        """Run the agent; what took the attempt out of it is raised, whatever the agent's code made of that."""
+        try:
+            response: AgentResponse[Any] = await self._agent.run(messages, session=session, **self._choices(attempt))
+            return response
+        finally:
+            if attempt.journaled is not None and attempt.journaled.cause is not None:
+                raise attempt.journaled.cause
+
+    def _choices(self, attempt: Attempt) -> dict[str, Any]:
+        request, options, more = attempt.request, dict(self._options), dict[str, Any]()
+        if attempt.journaled is not None:
+            more = {"middleware": attempt.journaled.middleware}
         if request.response_format is not None:
             options["response_format"] = request.response_format.envelope()
         if not request.enable_tool_calls:
             options["tool_choice"] = "none"
             more = without_tools(self._agent)
-        return {"options": options, **more} if options else {}
+        return {"options": options, **more} if options else more
 
 
 def _outcome(task: asyncio.Task[Outcome]) -> Outcome:

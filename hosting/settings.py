@@ -89,6 +89,13 @@ class Settings(BaseModel):
         le=1_000_000_000,
         description="How large a stored conversation may become before its next run is refused.",
     )
+    interrupted_tools: str = Field(
+        "fail",
+        alias="AGENT_INTERRUPTED_TOOLS",
+        pattern=r"^(fail|tell)$",
+        description="When a process ended while a tool ran that is called at most once: 'fail' the run, or 'tell' the "
+        "model that the outcome is unknown.",
+    )
     tool_threads: int = Field(
         32, alias="AGENT_TOOL_THREADS", ge=1, le=1024, description="Threads that run synchronous tools."
     )

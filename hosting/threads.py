@@ -12,9 +12,9 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from hosting.applying import request_of, with_run
+from hosting.bodies import Kept
 from hosting.errors import EngineUnavailableError, UnknownThreadError, UnreadableStateError
 from hosting.events import Place
 from hosting.identity import new_id
@@ -122,7 +122,7 @@ class Threads:
         return await client.read(entity_name(place.agent), place.thread_id) is not None
 
 
-def export(view: ThreadView) -> dict[str, Any]:
+def export(view: ThreadView) -> Kept:
     """Return everything that is kept about a thread, as JSON values: the stored document and its runs' records."""
     return {
         "conversation": None if view.text is None else json.loads(view.text),
@@ -130,6 +130,7 @@ def export(view: ThreadView) -> dict[str, Any]:
             {
                 "accepted": record.accepted.model_dump(mode="json"),
                 "attempts": record.attempts,
+                "steps": [step.model_dump(mode="json") for step in record.steps],
                 "outcome": None if record.terminal is None else record.terminal.model_dump(mode="json"),
             }
             for record in reversed(view.runs)

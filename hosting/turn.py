@@ -17,12 +17,13 @@ from hosting.endings import cancelled, ended, recorded
 from hosting.errors import RunCrashedError, RunLogUnavailableError, ThreadDeletedError, UnstorableAnswerError
 from hosting.events import Claim, Completed, Restarted, Started, Terminal, encode
 from hosting.identity import new_id
+from hosting.journal import Journal, StaleAttemptError
+from hosting.journaled import JournaledRun
 from hosting.ports import Clock
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
 from hosting.settings import Settings
-from hosting.stop import Stop
 from hosting.telemetry import run_span, tell_outcome
 from hosting.times import iso
 from state.codec import entry_value
@@ -34,10 +35,6 @@ logger = logging.getLogger(__name__)
 
 MOST_ATTEMPTS = 3
 LOG_RETRY_SECONDS = (0.1, 0.5, 2.0, 5.0)
-
-
-class StaleAttemptError(Exception):
-    """A newer attempt holds this run: what this one did is dropped, and its delivery is given back to the host."""
 
 
 class Turns:
@@ -73,12 +70,13 @@ class Turns:
             if claimed is None:
                 record = await self._reread(record)
                 continue
-            stop = Stop()
-            self._log.executing(record.run_id, stop.request)
+            attempt = self._attempt(claimed, claim.token, conversation)
+            self._log.executing(record.run_id, attempt.stop.request)
             try:
                 with run_span(claimed) as span:
-                    outcome = await self._attempt(claimed, conversation, stop)
-                    finished = await self.end(claimed, self._terminal(claimed, outcome, conversation), claim.token)
+                    outcome = await self._runner.run(attempt, self._settings.run_timeout_seconds)
+                    newest = claimed if attempt.journaled is None else attempt.journaled.journal.record
+                    finished = await self.end(newest, self._terminal(newest, outcome, conversation), claim.token)
                     tell_outcome(span, finished)
                     return finished
             finally:
@@ -91,16 +89,22 @@ class Turns:
         deadline = now + self._settings.run_timeout_seconds
         return kind(at=now, attempt=record.attempts + 1, token=new_id(), deadline=deadline)
 
-    async def _attempt(self, record: RunRecord, conversation: Conversation, stop: Stop) -> Outcome:
-        attempt = Attempt(
+    def _attempt(self, record: RunRecord, token: str, conversation: Conversation) -> Attempt:
+        return Attempt(
             run_id=record.run_id,
             thread_id=record.accepted.thread_id,
             request=record.accepted.request,
             history=history_messages(conversation),
             session=session_state(conversation),
-            stop=stop,
+            journaled=self._journaled(record, token),
         )
-        return await self._runner.run(attempt, self._settings.run_timeout_seconds)
+
+    def _journaled(self, record: RunRecord, token: str) -> JournaledRun | None:
+        """Return what records the attempt's steps, for agents whose steps can be and requests that may have any."""
+        if not (self._runner.keeps_journal and record.accepted.request.enable_tool_calls):
+            return None
+        tells = self._settings.interrupted_tools == "tell"
+        return JournaledRun(Journal(record, token, self._log), self._clock, tells_unknown_outcomes=tells)
 
     def _terminal(self, record: RunRecord, outcome: Outcome, conversation: Conversation) -> Terminal:
         now, run_id = self._clock(), record.run_id

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 
 from hosting.errors import HostingError, ThreadDeletedError, ThreadDeletingError, TooManyRunsError
 from hosting.events import Accepted, Event, Place
@@ -161,7 +162,7 @@ class RunLog:
         known = self._known.get(record.run_id)
         if known is not None and known.position >= record.position:
             return
-        self._known[record.run_id] = record
+        self._known[record.run_id] = replace(record, steps=()) if record.terminal is not None else record
         self._known.move_to_end(record.run_id)
         while len(self._known) > _KNOWN_RUNS:
             self._known.popitem(last=False)

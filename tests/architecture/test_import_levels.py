@@ -15,6 +15,7 @@ SURFACE = {f"hosting.{name}" for name in LEVELS["the Azure surface"]}
 FRAMEWORK_READERS = {
     "hosting.runner",
     "hosting.tool_switch",
+    "hosting.journaled",
     "hosting.history",
     "hosting.plan",
     "hosting.asked_message",

@@ -1,0 +1,82 @@
+"""The steps of one run, as they are appended and as a later attempt finds them: model results and tool calls.
+
+Theory. Each step is appended to the run's log as it ends, and a tool call also before it begins, by the attempt that
+holds the run; an attempt that lost its claim appends nothing and must do nothing more. The agent runs on a loop of its
+own and the log belongs to another, so appending crosses over. Source: turn.md, What is promised; Records 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from hosting.errors import RunLogUnavailableError, ThreadDeletedError
+from hosting.events import ModelResult, Step, ToolResult, ToolStarted
+from hosting.run_record import RunRecord
+from hosting.runlog.log import RunLog
+
+APPEND_RETRY_SECONDS = (0.1, 0.5, 2.0)
+
+
+class StaleAttemptError(Exception):
+    """A newer attempt holds this run: what this one did is dropped, and its delivery is given back to the host."""
+
+
+class Journal:
+    """The steps of one attempt. Made on the log's loop; `model`, `tool` and `append` are used on the agent's."""
+
+    def __init__(
+        self, record: RunRecord, token: str, log: RunLog, retry_seconds: Sequence[float] = APPEND_RETRY_SECONDS
+    ) -> None:
+        self.record = record
+        self._token = token
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._appending = asyncio.Lock()
+        self._retry_seconds = retry_seconds
+        self._models = {step.number: step for step in record.steps if isinstance(step, ModelResult)}
+        self._started = {step.key: step for step in record.steps if isinstance(step, ToolStarted)}
+        self._results = {step.key: step for step in record.steps if isinstance(step, ToolResult)}
+
+    def model(self, number: int) -> ModelResult | None:
+        """Return what an earlier attempt recorded of its n-th model call, counted from 1."""
+        return self._models.get(number)
+
+    def started(self, key: str) -> ToolStarted | None:
+        """Return the record that an earlier attempt began a tool call."""
+        return self._started.get(key)
+
+    def result(self, key: str) -> ToolResult | None:
+        """Return what an earlier attempt recorded of a tool call's end."""
+        return self._results.get(key)
+
+    async def append(self, step: Step) -> None:
+        """Append a step; returns once it is in the log.
+
+        Raises `StaleAttemptError` when this attempt does not hold the run any more, `RunLogUnavailableError` when the
+        log stays away: both end the attempt, and a later one goes on from what is recorded.
+        """
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._append(step), self._loop))
+
+    async def _append(self, step: Step) -> None:
+        async with self._appending:
+            for pause in self._retry_seconds:
+                with contextlib.suppress(RunLogUnavailableError):
+                    return await self._compare_and_append(step)
+                await asyncio.sleep(pause)
+            return await self._compare_and_append(step)
+
+    async def _compare_and_append(self, step: Step) -> None:
+        while (moved := await self._log.append(self.record, step)) is None:
+            self.record = await self._reread()
+        self.record = moved
+
+    async def _reread(self) -> RunRecord:
+        try:
+            newest = await self._log.read(self.record.run_id)
+        except ThreadDeletedError:
+            newest = None
+        if newest is None or not newest.is_held_by(self._token):
+            raise StaleAttemptError(f"Run {self.record.run_id} is held by another attempt, has ended or is deleted.")
+        return newest

@@ -1,0 +1,13 @@
+"""What a run does not do twice (turn.md, What is promised; docs/durability.md)."""
+
+BEHAVIOURS = {
+    "journal.records-steps": "Model answers that call tools, and tool calls at their begin and end, are recorded as "
+    "they happen.",
+    "journal.nothing-twice": "After a kill at any record, what was recorded is given again and not done again; a tool "
+    "is called at most once.",
+    "journal.idempotent-tools": "A tool declared idempotent is called again when it was cut short, under the same key.",
+    "journal.unknown-outcome-told": "By a setting, the model is told that a tool's outcome is unknown, and the run "
+    "goes on.",
+    "journal.diverged": "A later attempt that does something else ends as run_diverged, and nothing is done twice.",
+    "journal.zombies": "Of two processes that believe they own a run, the one with the newer claim does its steps.",
+}

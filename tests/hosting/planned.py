@@ -1,0 +1,88 @@
+"""An agent whose model follows a plan, with tools that the outside world counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+)
+
+from hosting.tools import current, idempotent
+
+Note = Callable[[str], None]
+
+# What the model answers at each of its calls: tools to call at once, or the words that end the run.
+PLAN: tuple[tuple[str, ...] | str, ...] = (("add", "look"), ("flaky", "slow"), ("flaky",), "all done")
+
+
+class _PlannedModel(BaseChatClient[Any]):
+    """Knows how far it is by the tool results that it is shown since the last message of a user."""
+
+    note: Note
+    plan: Sequence[tuple[str, ...] | str] = PLAN
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        assert not stream
+        return self._answer(messages)
+
+    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+        newest = max(place for place, message in enumerate(messages) if message.role == "user")
+        number = sum(message.role == "assistant" for message in messages[newest:])
+        self.note(f"model {number + 1}")
+        step = self.plan[number]
+        if isinstance(step, str):
+            return ChatResponse(messages=Message("assistant", [step]))
+        calls = [
+            Content.from_function_call(call_id=f"call-{number}-{place}", name=name, arguments={"n": place})
+            for place, name in enumerate(step)
+        ]
+        return ChatResponse(messages=Message("assistant", calls))
+
+
+class PlannedClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _PlannedModel):
+    """The planned model with function invocation and middleware."""
+
+
+def planned_agent(note: Note, plan: Sequence[tuple[str, ...] | str] = PLAN, *, harmless: bool = False) -> Agent[Any]:
+    """Return the agent "Joker" that follows `plan`; `note` is told of each model call, tool call and its key.
+
+    `flaky` fails at its first call only; with `harmless` every tool is idempotent.
+    """
+
+    def add(n: int) -> int:
+        note(f"add {current().call_key}")
+        return n + 1
+
+    async def look(n: int) -> str:
+        note(f"look {current().call_key}")
+        return f"seen {n}"
+
+    def flaky(n: int) -> str:
+        key = current().call_key
+        note(f"flaky {key}")
+        if key.endswith("2.call-1-0"):
+            raise ValueError("a secret of the tool")
+        return "worked"
+
+    async def slow(n: int) -> str:
+        note(f"slow {current().call_key}")
+        await asyncio.sleep(0.02)
+        return "at last"
+
+    tools: list[Any] = [add, look, flaky, slow]
+    client = PlannedClient()
+    client.note, client.plan = note, plan
+    return Agent(client, name="Joker", tools=[idempotent(tool) for tool in tools] if harmless else tools)
