@@ -20,6 +20,7 @@ from hosting.functions.entity import register_entity
 from hosting.functions.health import register_health
 from hosting.functions.http import register_agent, register_runs
 from hosting.functions.mcp import register_tool
+from hosting.functions.openapi import register_openapi
 from hosting.functions.threads import register_threads
 from hosting.limits import limits_of
 from hosting.loop import AgentLoop
@@ -77,6 +78,8 @@ class AgentFunctionApp(df.DFApp):
         self._runs = Runs(self._log, self._settings, time.time)
         register_runs(self, self._plan, self._runs)
         register_threads(self, self._plan, Threads(self._log, self._runs), self._settings)
+        asks_for_key = http_auth_level is not func.AuthLevel.ANONYMOUS
+        register_openapi(self, self._plan, self._settings, has_health=enable_health_check, asks_for_key=asks_for_key)
         if enable_health_check:
             register_health(self, self._plan, self._log)
         for agent in agents or ():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from hosting.contents_schema import LONGEST_REFERENCE, MEDIA_TYPE, MOST_CONTENTS
 from hosting.errors import ContentTooLargeError, InvalidFieldError, UnsupportedContentError
 from hosting.limits import Limits
 from hosting.model_inputs import FILE
@@ -14,9 +15,7 @@ from hosting.strict_json import json_type, refuse_lone_surrogates
 from state.errors import BadContentError
 from state.given import checked_content
 
-MOST_CONTENTS = 32
-LONGEST_REFERENCE = 2048
-_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+\Z")
+_MEDIA_TYPE = re.compile(MEDIA_TYPE)
 _VISIBLE = re.compile(r"[\x21-\x7e]+\Z")
 
 
@@ -88,7 +87,7 @@ def _file(index: int, content: dict[str, Any], limits: Limits) -> dict[str, Any]
 
 def _media_type(index: int, content: Mapping[str, Any]) -> str:
     media_type = str(content["mediaType"]).lower()
-    if not _MEDIA_TYPE.match(media_type):
+    if not _MEDIA_TYPE.fullmatch(media_type):
         raise InvalidFieldError(f"contents[{index}].mediaType is {media_type!r:.80}. Send one like image/png.")
     return media_type
 

@@ -8,7 +8,10 @@ import uuid
 from hosting.errors import InvalidThreadIdError
 from hosting.names import max_thread_id_length
 
-_ID = re.compile(r"[A-Za-z0-9._~-]{1,64}\Z")
+ID_PATTERN = r"[A-Za-z0-9._~-]{0,63}[A-Za-z0-9_~-]"
+"""The alphabet as a regular expression, which JSON Schema reads too."""
+
+_ID = re.compile(ID_PATTERN)
 
 
 def new_id() -> str:
@@ -18,7 +21,7 @@ def new_id() -> str:
 
 def is_id(value: str) -> bool:
     """Tell whether a text is of the alphabet that thread ids and run ids share."""
-    return bool(_ID.match(value)) and not value.endswith(".")
+    return bool(_ID.fullmatch(value))
 
 
 def check_thread_id(value: str, agent: str) -> str:

@@ -7,11 +7,29 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hosting.errors import InvalidFieldError
+from hosting.parameters import Parameter
 
 DEFAULT_LIMIT = 50
 MOST = 200
 _ORDERS = ("asc", "desc")
 _LONGEST_CURSOR = 1024
+_MOST_DIGITS = 9
+_POSITION = {"type": "integer", "minimum": 0, "maximum": 10**_MOST_DIGITS - 1}
+
+LIMIT = Parameter(
+    "limit", "query", "How many.", {"type": "integer", "minimum": 1, "maximum": MOST, "default": DEFAULT_LIMIT}
+)
+ORDER = Parameter(
+    "order", "query", "Oldest or newest first.", {"type": "string", "enum": list(_ORDERS), "default": "asc"}
+)
+AFTER = Parameter("after", "query", "Only entries after this position.", _POSITION)
+BEFORE = Parameter("before", "query", "Only entries before this position.", _POSITION)
+CURSOR = Parameter(
+    "cursor",
+    "query",
+    "next_cursor of the page before; empty for the first.",
+    {"type": "string", "pattern": f"^[ -~]{{0,{_LONGEST_CURSOR}}}$"},
+)
 
 T = TypeVar("T")
 
@@ -39,7 +57,7 @@ class Window:
 
 def read_limit(query: Mapping[str, str]) -> int:
     """Return how many items are asked for; raises `InvalidFieldError` unless that is 1 to 200."""
-    limit = _number("limit", query, DEFAULT_LIMIT)
+    limit = _number(LIMIT, query, DEFAULT_LIMIT)
     if limit is None or not 1 <= limit <= MOST:
         raise InvalidFieldError(f"The query 'limit' is {limit}. Send 1 to {MOST}, or leave it out for {DEFAULT_LIMIT}.")
     return limit
@@ -47,29 +65,31 @@ def read_limit(query: Mapping[str, str]) -> int:
 
 def read_window(query: Mapping[str, str]) -> Window:
     """Return the window that a request asks for; raises `InvalidFieldError` that names the parameter."""
-    order = query.get("order") or "asc"
+    order = query.get(ORDER.name, "asc")
     if order not in _ORDERS:
         raise InvalidFieldError(f"The query 'order' is {order[:80]!r}. Send 'asc' (oldest first) or 'desc'.")
     return Window(
         limit=read_limit(query),
-        after=_number("after", query, None),
-        before=_number("before", query, None),
+        after=_number(AFTER, query, None),
+        before=_number(BEFORE, query, None),
         is_newest_first=order == "desc",
     )
 
 
 def read_cursor(query: Mapping[str, str]) -> str | None:
     """Return the cursor of an earlier page; raises `InvalidFieldError` for what cannot be one."""
-    cursor = query.get("cursor") or None
+    cursor = query.get(CURSOR.name) or None
     if cursor is not None and (len(cursor) > _LONGEST_CURSOR or not cursor.isascii() or not cursor.isprintable()):
         raise InvalidFieldError("The query 'cursor' is none of ours. Send next_cursor of the page before.")
     return cursor
 
 
-def _number(name: str, query: Mapping[str, str], default: int | None) -> int | None:
-    text = query.get(name, "")
-    if not text:
+def _number(parameter: Parameter, query: Mapping[str, str], default: int | None) -> int | None:
+    text = query.get(parameter.name)
+    if text is None:
         return default
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise InvalidFieldError(f"The query {name!r} is {text[:80]!r}. Send a whole number of at most nine digits.")
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise InvalidFieldError(
+            f"The query {parameter.name!r} is {text[:80]!r}. Send a whole number of at most {_MOST_DIGITS} digits."
+        )
     return int(text)

@@ -17,6 +17,9 @@ from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
 RETRY_AFTER_SECONDS = 1
+TRY_AGAIN = (409, 429, 503)
+"""The statuses of refusals that may not stand for long."""
+
 UsageName = Literal["input_token_count", "output_token_count", "total_token_count"]
 USAGE_NAMES: dict[str, UsageName] = {
     "inputTokenCount": "input_token_count",

@@ -30,10 +30,13 @@ THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
 THREAD_ID_HEADERS = ("x-ms-thread-id", "x-ms-session-id")
 WAIT_FIELDS = ("wait_for_response", "waitForResponse")
 WAIT_HEADER = "x-ms-wait-for-response"
+PREFER = "prefer"
 FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS})
 
-_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
+TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+IDEMPOTENCY_KEY = "idempotency-key"
+IDEMPOTENCY_KEY_PATTERN = r"[\x21-\x7e]{1,255}"
+_KEY = re.compile(IDEMPOTENCY_KEY_PATTERN)
 
 
 @dataclass(frozen=True)
@@ -138,13 +141,11 @@ def _text_id(name: str, value: object) -> str:
 
 
 def _wait(fields: Mapping[str, Any], call: Call) -> Wait:
-    if WAIT_HEADER in call.headers:
-        return Wait(answer=_truth(WAIT_HEADER, call.headers[WAIT_HEADER]))
-    for source in (call.query, fields):
-        for name in WAIT_FIELDS:
-            if source.get(name) is not None:
-                return Wait(answer=_truth(name, source[name]))
-    return _preferred(call.headers.get("prefer", ""))
+    """Return the wait of the first place that names one; what the others say must be understood too."""
+    places = [(WAIT_HEADER, call.headers), *((name, source) for source in (call.query, fields) for name in WAIT_FIELDS)]
+    said = [_truth(name, source[name]) for name, source in places if source.get(name) is not None]
+    preferred = _preferred(call.headers.get(PREFER, ""))
+    return Wait(answer=said[0]) if said else preferred
 
 
 def _preferred(prefer: str) -> Wait:
@@ -174,14 +175,14 @@ def _truth(name: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
     text = str(value).strip().lower() if isinstance(value, str | int) else ""
-    if text not in _TRUTH:
+    if text not in TRUTH:
         raise InvalidWaitError(f"{name} is {str(value)[:80]!r}. Send true, false, 1, 0, yes or no.")
-    return _TRUTH[text]
+    return TRUTH[text]
 
 
 def _idempotency_key(call: Call) -> str | None:
-    key = call.headers.get("idempotency-key")
-    if key is not None and not _IDEMPOTENCY_KEY.match(key):
+    key = call.headers.get(IDEMPOTENCY_KEY)
+    if key is not None and not _KEY.fullmatch(key):
         raise InvalidIdempotencyKeyError(
             "The Idempotency-Key must be 1 to 255 visible ASCII characters without blanks."
         )

@@ -8,9 +8,10 @@ from typing import Any
 
 from hosting.errors import InvalidFieldError
 from hosting.events import ResponseFormat
+from hosting.format_schema import NAME_PATTERN
 from hosting.strict_json import json_type, refuse_lone_surrogates
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_NAME = re.compile(NAME_PATTERN)
 
 
 def read_response_format(value: object) -> ResponseFormat | None:
@@ -77,7 +78,7 @@ _FORMS: dict[str, Callable[[dict[str, Any]], ResponseFormat | None]] = {
     "json_schema": _enveloped,
 }
 _MEMBERS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "name": (lambda value: isinstance(value, str) and bool(_NAME.match(value)), "1 to 64 of A-Z a-z 0-9 _ -"),
+    "name": (lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)), "1 to 64 of A-Z a-z 0-9 _ -"),
     "description": (lambda value: isinstance(value, str), "a string"),
     "strict": (lambda value: isinstance(value, bool), "true or false"),
 }

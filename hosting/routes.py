@@ -1,42 +1,226 @@
-"""Every HTTP route that the library serves, below the host's prefix (http-api.md section 3). `run` is one per agent."""
+"""Every HTTP route that the library serves, below the host's prefix (http-api.md section 3). `run` is one per agent.
+
+A route is all that can be said of it without an app: what it takes, what it may answer, what it refuses. Its trigger
+and the OpenAPI document are both made from it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hosting import bodies, errors
+from hosting.answers import (
+    PENDING_HEADERS,
+    RETRY_AFTER,
+    RUN_HEADERS,
+    START_HEADERS,
+    THREAD_HEADERS,
+    Answer,
+)
+from hosting.pages import AFTER, BEFORE, CURSOR, LIMIT, ORDER
+from hosting.parameters import Parameter
 
 _THREAD = "agents/{name}/threads/{thread_id}"
 _RUN = f"{_THREAD}/runs/{{run_id}}"
 
+Refusals = tuple[type[errors.HostingError], ...]
+
 
 @dataclass(frozen=True)
 class Route:
-    """A verb on a path, and the function that serves it."""
+    """A verb on a path, the function that serves it, and its contract."""
 
     function: str
-    method: str
+    method: Literal["GET", "POST", "DELETE"]
     path: str
+    says: str
+    answers: tuple[Answer, ...] = field(hash=False)
+    refusals: Refusals = ()
+    query: tuple[Parameter, ...] = ()
+    is_anonymous: bool = False
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
 
-HEALTH = Route("health_check", "GET", "health")
-READY = Route("health_ready", "GET", "health/ready")
-AGENTS = Route("http_agents", "GET", "agents")
-RUN = Route("http-<name>", "POST", "agents/{name}/run")
-THREADS = Route("http_threads", "GET", "agents/{name}/threads")
-THREAD = Route("http_thread", "GET", _THREAD)
-DELETE_THREAD = Route("http_thread_delete", "DELETE", _THREAD)
-RUNS = Route("http_thread_runs", "GET", f"{_THREAD}/runs")
-MESSAGES = Route("http_thread_messages", "GET", f"{_THREAD}/messages")
-RESET = Route("http_thread_reset", "POST", f"{_THREAD}/reset")
-EXPORT = Route("http_thread_export", "GET", f"{_THREAD}/export")
-STATUS = Route("http_run_status", "GET", _RUN)
-CANCEL = Route("http_run_cancel", "POST", f"{_RUN}/cancel")
+_STORES: Refusals = (errors.RunLogUnavailableError, errors.EngineUnavailableError)
+_AGENT: Refusals = (errors.UnknownAgentError,)
+_PLACE: Refusals = (*_AGENT, errors.UnknownThreadError)
+_CONVERSATION: Refusals = (*_PLACE, errors.UnreadableStateError, *_STORES)
+_ASKED_RUN: Refusals = (*_PLACE, errors.UnknownRunError, errors.ThreadDeletedError, *_STORES)
+_START: Refusals = (
+    errors.InvalidJsonError,
+    errors.InvalidEncodingError,
+    errors.InvalidBodyError,
+    errors.InvalidFieldError,
+    errors.UnknownFieldError,
+    errors.UnsupportedContentError,
+    errors.MissingMessageError,
+    errors.InvalidThreadIdError,
+    errors.ConflictingThreadIdsError,
+    errors.InvalidWaitError,
+    errors.InvalidIdempotencyKeyError,
+    errors.IdempotencyKeyReusedError,
+    errors.BodyTooLargeError,
+    errors.ContentTooLargeError,
+    errors.UnsupportedMediaTypeError,
+    errors.NotAcceptableError,
+    errors.ThreadDeletedError,
+    errors.ThreadDeletingError,
+    errors.TooManyRunsError,
+    *_STORES,
+    *errors.RUN_ERRORS,
+)
+
+
+def _done(says: str, body: Any) -> tuple[Answer, ...]:
+    return (Answer(200, says, body),)
+
+
+def _of_thread(says: str, body: Any) -> tuple[Answer, ...]:
+    return (Answer(200, says, body, THREAD_HEADERS),)
+
+
+def _operation(says: str) -> tuple[Answer, ...]:
+    waits = "It waits behind the thread's runs, and is still done."
+    return (
+        Answer(204, says, None, THREAD_HEADERS),
+        Answer(202, waits, bodies.QueuedOperation, (*THREAD_HEADERS, RETRY_AFTER)),
+    )
+
+
+HEALTH = Route(
+    "health_check",
+    "GET",
+    "health",
+    "Tell that the app runs",
+    _done("It runs.", bodies.Health),
+    is_anonymous=True,
+)
+READY = Route(
+    "health_ready",
+    "GET",
+    "health/ready",
+    "Tell whether the app reaches its stores",
+    _done("It does.", bodies.Readiness),
+    _STORES,
+    is_anonymous=True,
+)
+OPENAPI = Route(
+    "http_openapi",
+    "GET",
+    "openapi.json",
+    "Describe these routes",
+    _done("This document: OpenAPI 3.1.", dict[str, Any]),
+)
+AGENTS = Route(
+    "http_agents",
+    "GET",
+    "agents",
+    "List the agents",
+    _done("Each agent and its doors.", bodies.AgentList),
+)
+RUN = Route(
+    "http-<name>",
+    "POST",
+    "agents/{name}/run",
+    "Ask the agent",
+    (
+        Answer(200, "The agent's answer.", bodies.CompletedRun, (*RUN_HEADERS, *START_HEADERS), or_text=True),
+        Answer(
+            202,
+            "The run goes on: it was not waited for, or not for long enough.",
+            bodies.PendingRun,
+            (*RUN_HEADERS, *PENDING_HEADERS, *START_HEADERS),
+            or_text=True,
+        ),
+    ),
+    _START,
+)
+THREADS = Route(
+    "http_threads",
+    "GET",
+    "agents/{name}/threads",
+    "List the agent's threads",
+    _done("A page of them, in the store's order.", bodies.ThreadPage),
+    (errors.InvalidFieldError, *_AGENT, *_STORES),
+    (LIMIT, CURSOR),
+)
+THREAD = Route(
+    "http_thread",
+    "GET",
+    _THREAD,
+    "Read what a thread is",
+    _of_thread("Its times, size and use.", bodies.Thread),
+    _CONVERSATION,
+)
+DELETE_THREAD = Route(
+    "http_thread_delete",
+    "DELETE",
+    _THREAD,
+    "Delete a thread with its runs",
+    _operation("It is gone, or was never there."),
+    (*_PLACE, *_STORES),
+)
+RUNS = Route(
+    "http_thread_runs",
+    "GET",
+    f"{_THREAD}/runs",
+    "List a thread's newest runs",
+    _of_thread("The newest first.", bodies.RunList),
+    (errors.InvalidFieldError, *_PLACE, *_STORES),
+    (LIMIT,),
+)
+MESSAGES = Route(
+    "http_thread_messages",
+    "GET",
+    f"{_THREAD}/messages",
+    "Read a conversation, page by page",
+    _of_thread("Entries with their positions.", bodies.Messages),
+    (errors.InvalidFieldError, *_CONVERSATION),
+    (LIMIT, BEFORE, AFTER, ORDER),
+)
+RESET = Route(
+    "http_thread_reset",
+    "POST",
+    f"{_THREAD}/reset",
+    "Forget a conversation and keep its thread",
+    _operation("It is forgotten."),
+    _CONVERSATION,
+)
+EXPORT = Route(
+    "http_thread_export",
+    "GET",
+    f"{_THREAD}/export",
+    "Export everything that is kept about a thread",
+    _of_thread("All of it.", bodies.Export),
+    _CONVERSATION,
+)
+STATUS = Route(
+    "http_run_status",
+    "GET",
+    _RUN,
+    "Read a run's outcome",
+    (
+        Answer(200, "It has ended, well or not.", bodies.CompletedRun | bodies.EndedRun, RUN_HEADERS),
+        Answer(202, "It has not ended.", bodies.PendingRun, (*RUN_HEADERS, *PENDING_HEADERS)),
+    ),
+    _ASKED_RUN,
+)
+CANCEL = Route(
+    "http_run_cancel",
+    "POST",
+    f"{_RUN}/cancel",
+    "Have a run stopped",
+    (Answer(202, "How it stands now.", bodies.RunState, RUN_HEADERS),),
+    _ASKED_RUN,
+)
 
 ROUTES = (
     HEALTH,
     READY,
+    OPENAPI,
     AGENTS,
     RUN,
     THREADS,

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hosting.contents import read_contents
+from hosting.contents_schema import contents_schema
 from hosting.errors import InvalidEncodingError, InvalidFieldError, MissingMessageError
 from hosting.events import RunRequest
+from hosting.format_schema import FORMAT_SCHEMA
 from hosting.limits import Limits
 from hosting.response_format import read_response_format
 from hosting.strict_json import has_lone_surrogate, json_type
 
 
+@dataclass(frozen=True)
+class Field:
+    """One field of a request: the member that it fills, how it is read, and the JSON Schema of what it takes."""
+
+    member: str
+    read: Callable[[object, Limits], Any]
+    schema: Callable[[Limits], Mapping[str, Any]]
+    says: str
+
+
 def read_run_request(fields: Mapping[str, Any], limits: Limits) -> RunRequest:
     """Return the request that the fields make; null counts as absent. Raises `HostingError`s of the request."""
     values: dict[str, Any] = {}
-    for name, (member, read) in _READERS.items():
+    for name, field in REQUEST_FIELDS.items():
         if fields.get(name) is None:
             continue
-        value = read(fields[name], limits)
-        if values.setdefault(member, value) != value:
-            raise InvalidFieldError(f"The field {member!r} is given twice, as {name!r} too. Send one.")
+        value = field.read(fields[name], limits)
+        if values.setdefault(field.member, value) != value:
+            raise InvalidFieldError(f"The field {field.member!r} is given twice, as {name!r} too. Send one.")
     if not values.get("message") and not values.get("contents"):
         raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
     return RunRequest(**values)
@@ -76,12 +89,24 @@ def _orchestration_id(value: object) -> str | None:
     return value
 
 
-_READERS: dict[str, tuple[str, Callable[[object, Limits], Any]]] = {
-    "message": ("message", lambda value, _: check_message(value)),
-    "contents": ("contents", read_contents),
-    "role": ("role", _role),
-    "enable_tool_calls": ("enable_tool_calls", lambda value, _: _flag(value)),
-    "response_format": ("response_format", lambda value, _: read_response_format(value)),
-    "responseFormat": ("response_format", lambda value, _: read_response_format(value)),
+_FORMAT = Field(
+    "response_format",
+    lambda value, _: read_response_format(value),
+    lambda _: FORMAT_SCHEMA,
+    "What the answer must be.",
+)
+REQUEST_FIELDS: Mapping[str, Field] = {
+    "message": Field(
+        "message",
+        lambda value, _: check_message(value),
+        lambda _: {"type": "string", "pattern": "\\S"},
+        "What the agent is asked.",
+    ),
+    "contents": Field("contents", read_contents, contents_schema, "Texts, pictures and files behind the message."),
+    "role": Field("role", _role, lambda limits: {"enum": list(limits.roles)}, "Who speaks."),
+    "enable_tool_calls": Field(
+        "enable_tool_calls", lambda value, _: _flag(value), lambda _: {"type": "boolean"}, "false: no tool is run."
+    ),
+    "response_format": _FORMAT,
+    "responseFormat": _FORMAT,
 }
-REQUEST_FIELDS = frozenset(_READERS)

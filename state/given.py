@@ -16,7 +16,7 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.+", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class _Kind:
+class Kind:
     """The properties of one kind of content, and what its main property must hold beyond being a string."""
 
     required: tuple[str, ...]
@@ -41,14 +41,14 @@ def checked_content(index: int, value: object) -> dict[str, Any]:
     return {"mediaType": _media_type(value), **value} if value["$type"] == "data" else value
 
 
-def _kind(index: int, value: Mapping[str, Any]) -> _Kind:
+def _kind(index: int, value: Mapping[str, Any]) -> Kind:
     name = value.get("$type")
-    if not isinstance(name, str) or name not in _KINDS:
-        raise BadContentError(index, "$type", f"is {name!r:.60}. Use one of {', '.join(_KINDS)}.")
-    return _KINDS[name]
+    if not isinstance(name, str) or name not in KINDS:
+        raise BadContentError(index, "$type", f"is {name!r:.60}. Use one of {', '.join(KINDS)}.")
+    return KINDS[name]
 
 
-def _refuse_unknown_properties(index: int, value: Mapping[str, Any], kind: _Kind) -> None:
+def _refuse_unknown_properties(index: int, value: Mapping[str, Any], kind: Kind) -> None:
     known = ("$type", *kind.required, *kind.optional)
     for name in value:
         if name not in known:
@@ -88,9 +88,9 @@ def _no_fault(_: str) -> None:
     return None
 
 
-_KINDS: Final[Mapping[str, _Kind]] = {
-    "text": _Kind(("text",), (), _no_fault),
-    "data": _Kind(("uri",), ("mediaType",), _fault_of_data_uri),
-    "uri": _Kind(("uri", "mediaType"), (), _fault_of_uri),
-    "hostedFile": _Kind(("fileId",), (), _no_fault),
+KINDS: Final[Mapping[str, Kind]] = {
+    "text": Kind(("text",), (), _no_fault),
+    "data": Kind(("uri",), ("mediaType",), _fault_of_data_uri),
+    "uri": Kind(("uri", "mediaType"), (), _fault_of_uri),
+    "hostedFile": Kind(("fileId",), (), _no_fault),
 }

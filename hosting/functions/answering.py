@@ -25,13 +25,12 @@ from hosting.identity import is_id
 from hosting.negotiation import Form
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
-from hosting.replies import RETRY_AFTER_SECONDS, Reply, problem_reply
+from hosting.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply, problem_reply
 from hosting.requests import Call
 from hosting.routes import Route
 
 logger = logging.getLogger(__name__)
 
-_TRY_AGAIN = (409, 429, 503)
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
 
 
@@ -88,15 +87,13 @@ class Asked:
 Handler = Callable[[Asked], Awaitable[Reply]]
 
 
-def register_route(
-    app: df.DFApp, route: Route, handler: Handler, *, path: str | None = None, is_anonymous: bool = False
-) -> None:
+def register_route(app: df.DFApp, route: Route, handler: Handler, *, path: str | None = None) -> None:
     """Register the handler as an HTTP trigger with a durable client; `path` takes the place of the route's own."""
 
     async def serve(req: Request, client: Any) -> Response:
         return await answer(req, lambda: handler(Asked(req, DurableEntityClient(client), route)))
 
-    level = {"auth_level": func.AuthLevel.ANONYMOUS} if is_anonymous else {}
+    level = {"auth_level": func.AuthLevel.ANONYMOUS} if route.is_anonymous else {}
     trigger = app.route(route=path or route.path, methods=[route.method], **level)
     app.function_name(route.function)(trigger(app.durable_client_input(client_name="client")(serve)))
 
@@ -142,4 +139,4 @@ def _error_form(req: Request) -> Form:
 def _error_headers(error: HostingError) -> dict[str, str]:
     if isinstance(error, MethodNotAllowedError):
         return {"allow": "POST"}
-    return {"retry-after": str(RETRY_AFTER_SECONDS)} if error.status in _TRY_AGAIN else {}
+    return {"retry-after": str(RETRY_AFTER_SECONDS)} if error.status in TRY_AGAIN else {}

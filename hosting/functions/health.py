@@ -25,5 +25,5 @@ def register_health(app: df.DFApp, plan: Plan, log: RunLog) -> None:
             await asked.client.read(entity_name(agent.name), new_id())
         return json_reply(200, {"status": "ready"})
 
-    register_route(app, HEALTH, health, is_anonymous=True)
-    register_route(app, READY, ready, is_anonymous=True)
+    register_route(app, HEALTH, health)
+    register_route(app, READY, ready)

@@ -1,0 +1,87 @@
+"""What a request may carry, in OpenAPI's terms: parameters, and the body of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hosting.identity import ID_PATTERN
+from hosting.limits import Limits
+from hosting.names import max_thread_id_length
+from hosting.parameters import RUN_IN_PATH, THREAD_IN_PATH, Parameter
+from hosting.requests import (
+    IDEMPOTENCY_KEY,
+    IDEMPOTENCY_KEY_PATTERN,
+    PREFER,
+    THREAD_ID_FIELDS,
+    THREAD_ID_HEADERS,
+    TRUTH,
+    WAIT_FIELDS,
+    WAIT_HEADER,
+)
+from hosting.routes import Route
+from hosting.run_request import REQUEST_FIELDS
+
+Schema = dict[str, Any]
+
+_THREAD_SAYS = "The thread to go on with; a new one without it, or when it is blank. Two different ones are refused."
+_WAIT_SAYS = "false: answer 202 at once."
+_WAIT: Schema = {"type": "string", "enum": sorted(TRUTH)}
+_WAIT_IN_BODY: Schema = {"anyOf": [{"type": "boolean"}, {"enum": [*sorted(TRUTH), 0, 1]}]}
+_KEY: Schema = {"type": "string", "pattern": f"^{IDEMPOTENCY_KEY_PATTERN}$"}
+
+
+def path_parameters(route: Route, agents: Iterable[str]) -> list[Parameter]:
+    """Return the parameters of the route's path."""
+    name = Parameter("name", "path", "The agent.", {"type": "string", "enum": list(agents)})
+    return [each for each in (name, THREAD_IN_PATH, RUN_IN_PATH) if f"{{{each.name}}}" in route.path]
+
+
+def run_parameters(agent: str) -> list[Parameter]:
+    """Return what a request to run this agent may carry beside its body."""
+    thread_id = _thread_id(agent)
+    return [
+        *(Parameter(name, "query", _THREAD_SAYS, thread_id) for name in THREAD_ID_FIELDS),
+        *(Parameter(name, "header", _THREAD_SAYS, thread_id) for name in THREAD_ID_HEADERS),
+        *(Parameter(name, "query", _WAIT_SAYS, _WAIT) for name in WAIT_FIELDS),
+        Parameter(WAIT_HEADER, "header", _WAIT_SAYS, _WAIT),
+        Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
+        Parameter("traceparent", "header", "W3C trace context, carried into the run.", {"type": "string"}),
+        Parameter(IDEMPOTENCY_KEY, "header", "Makes the request safe to send again.", _KEY),
+    ]
+
+
+def run_body(agent: str, limits: Limits) -> Schema:
+    """Return the body of a run: an object of the known fields, or the message itself as text."""
+    message = REQUEST_FIELDS["message"].schema(limits)
+    return {
+        "required": True,
+        "description": f"At most {limits.body_bytes} bytes.",
+        "content": {
+            "application/json": {"schema": _run_fields(agent, limits)},
+            "text/plain": {"schema": dict(message)},
+        },
+    }
+
+
+def _run_fields(agent: str, limits: Limits) -> Schema:
+    """Return the object of fields: null counts as absent, and there must be a message or a content."""
+    named = {name: (field.schema(limits), field.says) for name, field in REQUEST_FIELDS.items()}
+    named |= {name: (_thread_id(agent), _THREAD_SAYS) for name in THREAD_ID_FIELDS}
+    named |= dict.fromkeys(WAIT_FIELDS, (_WAIT_IN_BODY, _WAIT_SAYS))
+    fields = {
+        name: {"anyOf": [schema, {"type": "null"}], "description": says} for name, (schema, says) in named.items()
+    }
+    return {
+        "type": "object",
+        "properties": fields,
+        "additionalProperties": False,
+        "anyOf": [
+            {"required": ["message"], "properties": {"message": {"type": "string"}}},
+            {"required": ["contents"], "properties": {"contents": {"type": "array", "minItems": 1}}},
+        ],
+    }
+
+
+def _thread_id(agent: str) -> Mapping[str, Any]:
+    return {"type": "string", "pattern": f"^(?:{ID_PATTERN}|\\s*)$", "maxLength": max_thread_id_length(agent)}
