@@ -6,6 +6,8 @@ from typing import Annotated
 
 from agent_framework import tool
 
+from hosting.tools import idempotent
+
 
 @dataclass(frozen=True)
 class Weather:
@@ -33,6 +35,7 @@ KNOWN = {
 SKIES = ("sunny", "partly cloudy", "cloudy", "rainy", "windy")
 
 
+@idempotent  # looking again does no harm: docs/durability.md
 @tool
 def get_weather(city: Annotated[str, "The city's name, such as Paris"]) -> str:
     """Tell the weather in a city: the sky and the temperature in degrees Celsius."""
