@@ -1,3 +1,4 @@
+// The whole deployment, by its parts: what there is, what each is given, and which of them are a choice.
 targetScope = 'subscription'
 
 @minLength(1)
@@ -6,21 +7,79 @@ targetScope = 'subscription'
 param environmentName string
 
 @minLength(1)
-@description('The Azure region of everything. It must offer the Flex Consumption plan.')
+@description('The Azure region of everything but the model. It must offer the Flex Consumption plan.')
+@metadata({ azd: { type: 'location' } })
 param location string
 
-@description('The Azure OpenAI endpoint that the agents talk to; without one they talk to the offline model.')
-param openAiEndpoint string = ''
+@allowed(['storage', 'scheduler'])
+@description('Where conversations and orchestrations are kept: in the storage account, or in a Durable Task Scheduler.')
+param durableBackend string = 'storage'
+
+@allowed(['LRS', 'ZRS', 'GRS', 'GZRS'])
+@description('The copies of what is stored: in one data centre, over zones, or in the paired region too.')
+param storageRedundancy string = 'LRS'
+
+@description('A model to deploy with the app, such as gpt-4.1-mini; empty: none is deployed.')
+param deployedModel string = ''
+
+@description('The version of the deployed model; empty: its default version.')
+param deployedModelVersion string = ''
+
+@minValue(1)
+@description('The capacity of the deployed model, in thousands of tokens a minute.')
+param deployedModelCapacity int = 50
+
+@allowed(['Standard', 'DataZoneStandard', 'GlobalStandard'])
+@description('Where prompts may be processed: in the model\'s region, in its data zone (EU or US), or anywhere.')
+param modelResidency string = 'GlobalStandard'
+
+@description('The region of the deployed model; empty: that of everything else.')
+param modelLocation string = ''
+
+@description('An Azure OpenAI endpoint of your own, when no model is deployed; empty: none.')
+param azureOpenAiEndpoint string = ''
 
 @description('The name of the deployment at that endpoint.')
+param azureOpenAiModel string = ''
+
+@description('A server of your own that speaks the Chat Completions protocol; empty: none.')
+param openAiBaseUrl string = ''
+
+@description('The name of the model at that server, or at OpenAI.')
 param openAiModel string = ''
 
+@secure()
+@description('The key of that server, or of OpenAI, or a reference to a Key Vault secret; empty: none.')
+param openAiKey string = ''
+
+@description('The setting AGENT_RUN_LOG: where run logs are kept; empty: the library\'s default.')
+param runLog string = ''
+
+@minValue(0)
+@maxValue(20)
+@description('Instances that are kept warm for each kind of trigger, HTTP and durable.')
+param alwaysReadyInstances int = 0
+
+@minValue(1)
+@maxValue(1000)
+@description('The most instances that the app may have.')
+param maximumInstances int = 100
+
+@description('Whether the app is in a virtual network and storage and a deployed model are reachable from there alone.')
+param vnetEnabled bool = false
+
+@description('Whether the storage account is encrypted with a key of your own, in a vault of this deployment.')
+param customerManagedKey bool = false
+
+var abbreviations = loadJsonContent('abbreviations.json')
 var token = toLower(uniqueString(subscription().id, environmentName, location))
 var tags = { 'azd-env-name': environmentName }
 var packageContainer = 'app-package'
+var usesScheduler = durableBackend == 'scheduler'
+var deploysModel = !empty(deployedModel)
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
-  name: 'rg-${environmentName}'
+  name: '${abbreviations.resourceGroup}${environmentName}'
   location: location
   tags: tags
 }
@@ -29,7 +88,28 @@ module identity 'app/identity.bicep' = {
   name: 'identity'
   scope: group
   params: {
-    name: 'id-${token}'
+    name: '${abbreviations.managedIdentity}${token}'
+    location: location
+    tags: tags
+  }
+}
+
+module encryption 'app/encryption.bicep' = if (customerManagedKey) {
+  name: 'encryption'
+  scope: group
+  params: {
+    vaultName: '${abbreviations.keyVault}${token}'
+    identityName: '${abbreviations.managedIdentity}storage-${token}'
+    location: location
+    tags: tags
+  }
+}
+
+module network 'app/vnet.bicep' = if (vnetEnabled) {
+  name: 'network'
+  scope: group
+  params: {
+    name: '${abbreviations.virtualNetwork}${token}'
     location: location
     tags: tags
   }
@@ -39,10 +119,64 @@ module storage 'app/storage.bicep' = {
   name: 'storage'
   scope: group
   params: {
-    name: 'st${token}'
+    name: '${abbreviations.storageAccount}${token}'
     location: location
     tags: tags
     packageContainer: packageContainer
+    redundancy: storageRedundancy
+    isPrivate: vnetEnabled
+    keyVaultUri: customerManagedKey ? encryption.outputs.vaultUri : ''
+    keyName: customerManagedKey ? encryption.outputs.keyName : ''
+    keyIdentityId: customerManagedKey ? encryption.outputs.identityId : ''
+  }
+}
+
+module storageEndpoints 'app/storage-PrivateEndpoint.bicep' = if (vnetEnabled) {
+  name: 'storage-endpoints'
+  scope: group
+  params: {
+    storageName: storage.outputs.name
+    networkId: vnetEnabled ? network.outputs.id : ''
+    subnetId: vnetEnabled ? network.outputs.endpointSubnetId : ''
+    location: location
+    tags: tags
+  }
+}
+
+module scheduler 'app/scheduler.bicep' = if (usesScheduler) {
+  name: 'scheduler'
+  scope: group
+  params: {
+    name: '${abbreviations.scheduler}${token}'
+    location: location
+    tags: tags
+  }
+}
+
+module model 'app/model.bicep' = if (deploysModel) {
+  name: 'model'
+  scope: group
+  params: {
+    name: '${abbreviations.openAi}${token}'
+    location: empty(modelLocation) ? location : modelLocation
+    tags: tags
+    modelName: deployedModel
+    modelVersion: deployedModelVersion
+    capacity: deployedModelCapacity
+    residency: modelResidency
+    isPrivate: vnetEnabled
+  }
+}
+
+module modelEndpoint 'app/model-PrivateEndpoint.bicep' = if (deploysModel && vnetEnabled) {
+  name: 'model-endpoint'
+  scope: group
+  params: {
+    accountName: deploysModel ? model.outputs.name : ''
+    networkId: vnetEnabled ? network.outputs.id : ''
+    subnetId: vnetEnabled ? network.outputs.endpointSubnetId : ''
+    location: location
+    tags: tags
   }
 }
 
@@ -50,45 +184,73 @@ module monitoring 'app/monitoring.bicep' = {
   name: 'monitoring'
   scope: group
   params: {
-    workspaceName: 'log-${token}'
-    insightsName: 'appi-${token}'
+    workspaceName: '${abbreviations.logAnalyticsWorkspace}${token}'
+    insightsName: '${abbreviations.applicationInsights}${token}'
     location: location
     tags: tags
   }
 }
 
-module roles 'app/roles.bicep' = {
+module roles 'app/rbac.bicep' = {
   name: 'roles'
   scope: group
   params: {
     principalId: identity.outputs.principalId
     storageName: storage.outputs.name
     insightsName: monitoring.outputs.insightsName
+    schedulerName: usesScheduler ? scheduler.outputs.name : ''
+    modelAccountName: deploysModel ? model.outputs.name : ''
   }
 }
 
-module functionApp 'app/function-app.bicep' = {
-  name: 'function-app'
+module plan 'app/plan.bicep' = {
+  name: 'plan'
   scope: group
   params: {
-    name: 'func-${token}'
-    planName: 'plan-${token}'
+    name: '${abbreviations.functionPlan}${token}'
     location: location
     tags: tags
+  }
+}
+
+module api 'app/api.bicep' = {
+  name: 'api'
+  scope: group
+  params: {
+    name: '${abbreviations.functionApp}${token}'
+    location: location
+    tags: tags
+    planId: plan.outputs.id
     identityId: identity.outputs.id
     identityClientId: identity.outputs.clientId
     storageName: storage.outputs.name
     packageContainer: packageContainer
     insightsName: monitoring.outputs.insightsName
-    openAiEndpoint: openAiEndpoint
-    openAiModel: openAiModel
+    schedulerEndpoint: usesScheduler ? scheduler.outputs.endpoint : ''
+    taskHubName: usesScheduler ? scheduler.outputs.taskHubName : ''
+    modelSettings: {
+      AZURE_OPENAI_ENDPOINT: deploysModel ? model.outputs.endpoint : azureOpenAiEndpoint
+      AZURE_OPENAI_MODEL: deploysModel ? model.outputs.deploymentName : azureOpenAiModel
+      OPENAI_BASE_URL: openAiBaseUrl
+      OPENAI_MODEL: openAiModel
+    }
+    openAiKey: openAiKey
+    runLog: runLog
+    subnetId: vnetEnabled ? network.outputs.appSubnetId : ''
+    alwaysReadyInstances: alwaysReadyInstances
+    maximumInstances: maximumInstances
   }
   dependsOn: [
     roles
+    storageEndpoints
+    modelEndpoint
   ]
 }
 
 output AZURE_LOCATION string = location
-output AZURE_FUNCTION_NAME string = functionApp.outputs.name
-output AGENTS_URL string = 'https://${functionApp.outputs.hostName}/api/agents'
-output MCP_URL string = 'https://${functionApp.outputs.hostName}/runtime/webhooks/mcp'
+output AZURE_RESOURCE_GROUP string = group.name
+output AZURE_FUNCTION_NAME string = api.outputs.name
+output BASE_URL string = 'https://${api.outputs.hostName}'
+output MCP_URL string = 'https://${api.outputs.hostName}/runtime/webhooks/mcp'
+output GET_FUNCTION_KEY string = 'az functionapp keys list -g ${group.name} -n ${api.outputs.name} --query functionKeys.default -o tsv'
+output GET_MCP_KEY string = 'az functionapp keys list -g ${group.name} -n ${api.outputs.name} --query systemKeys.mcp_extension -o tsv'

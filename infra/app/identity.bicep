@@ -1,8 +1,8 @@
+// What the app is to every service that it uses: there are no keys and no connection strings.
 param name string
 param location string
 param tags object
 
-@description('What the app is to every service that it uses: there are no keys and no connection strings.')
 resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2023-01-31' = {
   name: name
   location: location

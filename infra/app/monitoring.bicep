@@ -1,3 +1,4 @@
+// Logs and metrics: Application Insights on a workspace of its own, written to by identity alone.
 param workspaceName string
 param insightsName string
 param location string

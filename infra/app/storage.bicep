@@ -1,22 +1,68 @@
+// The storage account: conversations, orchestrations, run logs and the deployed package. Shared keys are off.
 param name string
 param location string
 param tags object
 param packageContainer string
+param redundancy string
+param isPrivate bool
+param keyVaultUri string
+param keyName string
+param keyIdentityId string
 
-@description('Conversations, orchestrations and the deployed package. Shared keys are off: identities only.')
+var hasOwnKey = !empty(keyName)
+
 resource account 'Microsoft.Storage/storageAccounts@2023-05-01' = {
+  // checkov:skip=CKV_AZURE_35: denied with vnetEnabled; without, identities alone are let in, for shared keys are off
+  // checkov:skip=CKV_AZURE_206: storageRedundancy chooses; how many copies, and where, is a matter of money and of law
   name: name
   location: location
   tags: tags
   kind: 'StorageV2'
   sku: {
-    name: 'Standard_LRS'
+    name: 'Standard_${redundancy}'
+  }
+  identity: hasOwnKey ? {
+    type: 'UserAssigned'
+    userAssignedIdentities: {
+      '${keyIdentityId}': {}
+    }
+  } : {
+    type: 'None'
   }
   properties: {
     allowBlobPublicAccess: false
+    allowCrossTenantReplication: false
     allowSharedKeyAccess: false
     defaultToOAuthAuthentication: true
+    encryption: {
+      identity: hasOwnKey ? {
+        userAssignedIdentity: keyIdentityId
+      } : null
+      keySource: hasOwnKey ? 'Microsoft.Keyvault' : 'Microsoft.Storage'
+      keyvaultproperties: hasOwnKey ? {
+        keyname: keyName
+        keyvaulturi: keyVaultUri
+      } : null
+      requireInfrastructureEncryption: true
+      services: {
+        blob: {
+          keyType: 'Account'
+        }
+        // Only an account that was made with these two can have its own key for them later.
+        queue: {
+          keyType: 'Account'
+        }
+        table: {
+          keyType: 'Account'
+        }
+      }
+    }
     minimumTlsVersion: 'TLS1_2'
+    networkAcls: {
+      bypass: isPrivate ? 'None' : 'AzureServices'
+      defaultAction: isPrivate ? 'Deny' : 'Allow'
+    }
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
     supportsHttpsTrafficOnly: true
   }
 }
@@ -29,6 +75,9 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2023-05-01' = {
 resource package 'Microsoft.Storage/storageAccounts/blobServices/containers@2023-05-01' = {
   parent: blobs
   name: packageContainer
+  properties: {
+    publicAccess: 'None'
+  }
 }
 
 output name string = account.name

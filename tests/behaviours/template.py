@@ -21,4 +21,11 @@ BEHAVIOURS = {
     "the tests or secrets (design.md 1).",
     "template.readme-runs": "Every console block of the README runs and prints what the README shows (style.md).",
     "template.infra-parses": "Every Bicep file parses, and every module and parameter it names exists.",
+    "template.infra-without-keys": "Every service of a deployment takes identities only; there is no key and no "
+    "connection string in it.",
+    "template.infra-settings": "Every app setting of a deployment is read by the code, the host or the worker, and "
+    "every one that the code reads is set there or documented.",
+    "template.infra-roles": "The app's identity has the built-in role for every service that it talks to, on that "
+    "resource alone, and no other.",
+    "template.plan-limits": "Every limit of host.json and of the settings is possible on the plan that infra deploys.",
 }

@@ -2,65 +2,146 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pycep import BicepParser
 
-ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted((ROOT / "infra").rglob("*.bicep"))
+from tests.template.bicep import FILES, INFRA, MAIN, ROOT, config_of, module_file, parsed
 
-
-def parsed(path: Path) -> dict[str, Any]:
-    tree: dict[str, Any] = BicepParser().parse(text=path.read_text(encoding="utf-8"))
-    return tree
-
-
-MAIN = parsed(ROOT / "infra" / "main.bicep")
+TREE = parsed(MAIN)
+MODULES: dict[str, dict[str, Any]] = TREE["modules"]
 
 
 @pytest.mark.behaviour("template.infra-parses")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_bicep_file_parses_and_declares_what_it_uses(path: Path) -> None:
-    """A parameter that nothing refers to is a setting that does nothing."""
-    text = path.read_text(encoding="utf-8")
+def test_every_bicep_file_parses_and_uses_what_it_declares(path: Path) -> None:
+    """A parameter or a variable that nothing refers to is a choice that does nothing."""
+    text, tree = path.read_text(encoding="utf-8"), parsed(path)
+    declared = [*tree["parameters"], *tree.get("variables", {})]
 
-    assert [name for name in parsed(path)["parameters"] if len(re.findall(rf"\b{name}\b", text)) < 2] == []
+    assert [name for name in declared if len(re.findall(rf"\b{name}\b", text)) < 2] == []
 
 
 @pytest.mark.behaviour("template.infra-parses")
-@pytest.mark.parametrize("module", MAIN["modules"].values(), ids=list(MAIN["modules"]))
+@pytest.mark.parametrize("module", MODULES.values(), ids=list(MODULES))
 def test_every_module_gets_exactly_the_parameters_that_it_declares(module: dict[str, Any]) -> None:
     """All parameters of our modules are required, and the file is where main.bicep says."""
-    declared = parsed(ROOT / "infra" / module["detail"]["path"])["parameters"]
-
-    assert set(module["config"]["params"]) == set(declared)
+    assert set(config_of(module)["params"]) == set(parsed(module_file(module))["parameters"])
 
 
 @pytest.mark.behaviour("template.infra-parses")
 def test_every_output_that_main_takes_is_given_by_its_module() -> None:
     """`module.outputs.name` is checked by nobody before a deployment."""
-    text = (ROOT / "infra" / "main.bicep").read_text(encoding="utf-8")
-    taken = set(re.findall(r"(\w+)\.outputs\.(\w+)", text))
+    taken = set(re.findall(r"(\w+)\.outputs\.(\w+)", MAIN.read_text(encoding="utf-8")))
     given = {
-        (name, output)
-        for name, module in MAIN["modules"].items()
-        for output in parsed(ROOT / "infra" / module["detail"]["path"]).get("outputs", {})
+        (name, output) for name, module in MODULES.items() for output in parsed(module_file(module)).get("outputs", {})
     }
 
     assert taken - given == set()
 
 
-def test_azd_fills_only_parameters_that_main_declares() -> None:
-    """And every parameter without a default."""
-    filled = set(json.loads((ROOT / "infra" / "main.parameters.json").read_text())["parameters"])
+def test_main_holds_modules_and_their_resource_group_and_every_file_is_one_of_them() -> None:
+    """It reads as a table of contents: what a resource is like stands in the file of its concern."""
+    assert list(TREE["resources"]) == ["group"]
+    assert {module_file(module) for module in MODULES.values()} == set(FILES) - {MAIN}
 
-    assert filled == set(MAIN["parameters"])
+
+def test_a_module_that_is_a_choice_is_asked_for_outputs_only_when_it_is_chosen() -> None:
+    """An output of a module that was not deployed fails the whole deployment."""
+    chosen = {
+        name: module["config"]["condition"] for name, module in MODULES.items() if "condition" in module["config"]
+    }
+    text = MAIN.read_text(encoding="utf-8")
+    taken = re.findall(r"(?:(\w+) \? )?\b(\w+)\.outputs\.", text)
+
+    assert {name for condition, name in taken if name in chosen and condition != chosen[name]} == set()
 
 
-def test_the_storage_account_takes_no_shared_keys() -> None:
-    """Identities only: there is no connection string to leak."""
-    account = parsed(ROOT / "infra" / "app" / "storage.bicep")["resources"]["account"]["config"]["properties"]
+def test_azd_fills_every_parameter_and_none_that_main_lacks() -> None:
+    """By the name of an environment variable, with main's own default where there is one."""
+    filled = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"]
+    defaults = {
+        name: "".join(re.findall(r"=(.*)}$", parameter["value"])) if "=" in parameter["value"] else None
+        for name, parameter in filled.items()
+    }
 
-    assert (account["allowSharedKeyAccess"], account["allowBlobPublicAccess"]) == (False, False)
+    assert defaults == {name: as_text(parameter["default"]) for name, parameter in TREE["parameters"].items()}
+
+
+def as_text(value: object) -> str | None:
+    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_azd_deploys_to_the_app_that_is_tagged_with_its_service() -> None:
+    """azure.yaml names the service; azd finds the app by the tag."""
+    services = re.findall(r"^  (\w+):$", (ROOT / "azure.yaml").read_text(encoding="utf-8"), re.MULTILINE)
+    tags = re.findall(r"'azd-service-name': '(\w+)'", (INFRA / "app" / "api.bicep").read_text(encoding="utf-8"))
+
+    assert services == tags
+
+
+def test_every_kind_of_resource_has_its_prefix_and_no_prefix_is_left_over() -> None:
+    """`abbreviations.name` is read by nobody before a deployment either."""
+    used = set(re.findall(r"abbreviations\.(?!json)(\w+)", MAIN.read_text(encoding="utf-8")))
+
+    assert used == set(json.loads((INFRA / "abbreviations.json").read_text(encoding="utf-8")))
+
+
+def test_the_address_and_the_ways_to_the_keys_are_outputs_and_no_key_is() -> None:
+    """Outputs of a deployment are kept, readable, in its history."""
+    assert set(TREE["outputs"]) == {
+        "AZURE_FUNCTION_NAME",
+        "AZURE_LOCATION",
+        "AZURE_RESOURCE_GROUP",
+        "BASE_URL",
+        "GET_FUNCTION_KEY",
+        "GET_MCP_KEY",
+        "MCP_URL",
+    }
+    assert [path.name for path in FILES if re.search(r"\blistKeys\b|\.list\w*Keys?\(", path.read_text())] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_parameter_that_carries_a_key_is_secure(path: Path) -> None:
+    """Else its value stands in the history of deployments."""
+    parameters = parsed(path)["parameters"].items()
+    open_keys = [
+        name
+        for name, declared in parameters
+        if name.endswith("Key") and declared["type"] == "string"
+        if {"type": "secure"} not in declared["decorators"]
+    ]
+
+    assert open_keys == []
+
+
+@pytest.mark.behaviour("template.infra-without-keys")
+@pytest.mark.parametrize(
+    ("file", "resource", "setting", "value"),
+    [
+        ("storage", "account", "allowSharedKeyAccess", False),
+        ("storage", "account", "allowBlobPublicAccess", False),
+        ("model", "account", "disableLocalAuth", True),
+        ("monitoring", "insights", "DisableLocalAuth", True),
+        ("api", "noPasswords", "allow", False),
+        ("api", "app", "httpsOnly", True),
+    ],
+)
+def test_services_take_identities_only(file: str, resource: str, setting: str, value: bool) -> None:
+    """There is no connection string to leak."""
+    declared = parsed(INFRA / "app" / f"{file}.bicep")["resources"][resource]
+
+    assert config_of(declared)["properties"][setting] is value
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bicep") is None, reason="no bicep on the path: the files are parsed, not compiled")
+def test_the_bicep_compiler_takes_the_files_without_a_warning(tmp_path: Path) -> None:
+    """What the parser cannot see: types, and properties that a resource does not have."""
+    command = ["bicep", "build", str(MAIN), "--outfile", str(tmp_path / "main.json")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -1,0 +1,131 @@
+// The function app: its runtime, how it scales, and its settings. What it may do to others is in rbac.bicep.
+param name string
+param location string
+param tags object
+param planId string
+param identityId string
+param identityClientId string
+param storageName string
+param packageContainer string
+param insightsName string
+param schedulerEndpoint string
+param taskHubName string
+param modelSettings object
+@secure()
+param openAiKey string
+param runLog string
+param subnetId string
+param alwaysReadyInstances int
+param maximumInstances int
+
+@description('The groups in which Flex Consumption scales: functions of different groups never share an instance.')
+var scaleGroups = ['http', 'durable']
+var alwaysReady = [for group in scaleGroups: {
+  name: group
+  instanceCount: alwaysReadyInstances
+}]
+
+@description('What the host, its storage and the Python worker need.')
+var hostSettings = {
+  APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
+  APPLICATIONINSIGHTS_CONNECTION_STRING: insights.properties.ConnectionString
+  AzureWebJobsStorage__accountName: storage.name
+  AzureWebJobsStorage__clientId: identityClientId
+  AzureWebJobsStorage__credential: 'managedidentity'
+  PYTHON_ENABLE_INIT_INDEXING: '1'
+  PYTHON_ISOLATE_WORKER_DEPENDENCIES: '1'
+  PYTHON_THREADPOOL_THREAD_COUNT: '32'
+}
+
+@description('What the app itself reads; blank is absent.')
+var appSettings = union(modelSettings, {
+  AGENT_RUN_LOG: runLog
+  AZURE_CLIENT_ID: identityClientId
+  OPENAI_API_KEY: openAiKey
+})
+
+@description('With a scheduler, these stand over host.json, which stays as it is.')
+var schedulerSettings = empty(schedulerEndpoint) ? {} : {
+  AzureFunctionsJobHost__extensions__durableTask__hubName: taskHubName
+  AzureFunctionsJobHost__extensions__durableTask__storageProvider__connectionStringName: 'DURABLE_TASK_SCHEDULER_CONNECTION_STRING'
+  AzureFunctionsJobHost__extensions__durableTask__storageProvider__type: 'azureManaged'
+  DURABLE_TASK_SCHEDULER_CONNECTION_STRING: 'Endpoint=${schedulerEndpoint};Authentication=ManagedIdentity;ClientID=${identityClientId}'
+}
+
+resource storage 'Microsoft.Storage/storageAccounts@2023-05-01' existing = {
+  name: storageName
+}
+
+resource insights 'Microsoft.Insights/components@2020-02-02' existing = {
+  name: insightsName
+}
+
+resource app 'Microsoft.Web/sites@2024-04-01' = {
+  // checkov:skip=CKV_AZURE_222: callers are outside; each route but health asks for a key
+  // checkov:skip=CKV_AZURE_17: callers have keys, not certificates
+  // checkov:skip=CKV_AZURE_212: instances come by demand; alwaysReadyInstances keeps some warm
+  // checkov:skip=CKV_AZURE_213: this plan replaces instances by itself; GET /api/health/ready is there for monitors
+  name: name
+  location: location
+  tags: union(tags, { 'azd-service-name': 'api' })
+  kind: 'functionapp,linux'
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: {
+      '${identityId}': {}
+    }
+  }
+  properties: {
+    serverFarmId: planId
+    httpsOnly: true
+    keyVaultReferenceIdentity: identityId
+    virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
+    functionAppConfig: {
+      deployment: {
+        storage: {
+          type: 'blobContainer'
+          value: '${storage.properties.primaryEndpoints.blob}${packageContainer}'
+          authentication: {
+            type: 'UserAssignedIdentity'
+            userAssignedIdentityResourceId: identityId
+          }
+        }
+      }
+      runtime: {
+        name: 'python'
+        version: '3.12'
+      }
+      scaleAndConcurrency: {
+        alwaysReady: alwaysReadyInstances == 0 ? [] : alwaysReady
+        instanceMemoryMB: 2048
+        maximumInstanceCount: maximumInstances
+        triggers: {
+          http: {
+            perInstanceConcurrency: 100
+          }
+        }
+      }
+    }
+    siteConfig: {
+      appSettings: [for setting in items(union(hostSettings, appSettings, schedulerSettings)): {
+        name: setting.key
+        value: setting.value
+      }]
+      ftpsState: 'Disabled'
+      http20Enabled: true
+      minTlsVersion: '1.2'
+    }
+  }
+}
+
+@description('Deployments come with an Entra token; user names and passwords are off.')
+resource noPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-04-01' = [for door in ['ftp', 'scm']: {
+  parent: app
+  name: door
+  properties: {
+    allow: false
+  }
+}]
+
+output name string = app.name
+output hostName string = app.properties.defaultHostName

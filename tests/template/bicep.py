@@ -1,0 +1,41 @@
+"""infra/ as a Bicep parser sees it: files, modules and what they hold."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pycep import BicepParser
+
+ROOT = Path(__file__).resolve().parents[2]
+INFRA = ROOT / "infra"
+MAIN = INFRA / "main.bicep"
+FILES = sorted(INFRA.rglob("*.bicep"))
+
+
+def parsed(path: Path) -> dict[str, Any]:
+    tree: dict[str, Any] = BicepParser().parse(text=path.read_text(encoding="utf-8"))
+    return tree
+
+
+def config_of(declared: dict[str, Any]) -> dict[str, Any]:
+    """What a module or resource is given, also where a condition or a loop stands before it."""
+    config: dict[str, Any] = declared["config"]
+    return config["config"] if {"condition", "config"} <= set(config) else config
+
+
+def module_file(module: dict[str, Any]) -> Path:
+    return INFRA / str(module["detail"]["path"])
+
+
+def keys_in(value: object) -> Iterator[str]:
+    """Every key of every object within `value`."""
+    if isinstance(value, dict):
+        yield from map(str, value)
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from keys_in(part)
+
+
+def setting_names(value: object) -> set[str]:
+    """The keys within `value` that are written as app settings are: NAME_OF_IT or Section__name."""
+    return {key for key in keys_in(value) if re.fullmatch(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|[A-Z]\w*?__\w+", key)}

@@ -1,0 +1,127 @@
+"""infra/ against the code: settings that somebody reads, and a role for every service that the app talks to."""
+
+import json
+import re
+
+import pytest
+
+from agents.models import PROVIDERS
+from agents.models import SETTINGS as MODEL_SETTINGS
+from hosting.settings import Settings
+from tests.template.bicep import INFRA, MAIN, ROOT, parsed, setting_names
+
+API = parsed(INFRA / "app" / "api.bicep")
+ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
+LIBRARY_SETTINGS = {str(field.alias) for field in Settings.model_fields.values()}
+TEMPLATE: dict[str, str] = json.loads((ROOT / "local.settings.json.template").read_text(encoding="utf-8"))["Values"]
+
+# Who reads a setting that is not ours; host contract 6.3 and the libraries' own pages.
+READ_BY_OTHERS = {
+    "APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "the host",
+    "APPLICATIONINSIGHTS_CONNECTION_STRING": "the host",
+    "AZURE_CLIENT_ID": "azure-identity, for which identity it is",
+    "AzureFunctionsJobHost__extensions__durableTask__hubName": "the host, over host.json",
+    "AzureFunctionsJobHost__extensions__durableTask__storageProvider__connectionStringName": "the host, over host.json",
+    "AzureFunctionsJobHost__extensions__durableTask__storageProvider__type": "the host, over host.json",
+    "AzureWebJobsStorage__accountName": "the host",
+    "AzureWebJobsStorage__clientId": "the host",
+    "AzureWebJobsStorage__credential": "the host",
+    "DURABLE_TASK_SCHEDULER_CONNECTION_STRING": "the durable extension",
+    "PYTHON_ENABLE_INIT_INDEXING": "the Python worker",
+    "PYTHON_ISOLATE_WORKER_DEPENDENCIES": "the Python worker",
+    "PYTHON_THREADPOOL_THREAD_COUNT": "the Python worker",
+}
+# Flex Consumption refuses a deployment that sets one of these, or takes them from functionAppConfig.
+NOT_ON_FLEX = {
+    "ENABLE_ORYX_BUILD",
+    "FUNCTIONS_EXTENSION_VERSION",
+    "FUNCTIONS_WORKER_PROCESS_COUNT",
+    "FUNCTIONS_WORKER_RUNTIME",
+    "FUNCTIONS_WORKER_RUNTIME_VERSION",
+    "SCM_DO_BUILD_DURING_DEPLOYMENT",
+    "WEBSITE_CONTENTAZUREFILECONNECTIONSTRING",
+    "WEBSITE_CONTENTSHARE",
+    "WEBSITE_RUN_FROM_PACKAGE",
+}
+# Azure's ids of its built-in roles.
+BUILT_IN = {
+    "Cognitive Services OpenAI User": "5e0bd9bd-7b93-4f28-af87-19fc36ad61bd",
+    "Durable Task Data Contributor": "0ad04412-c4d5-4796-b79c-f76d14c8d402",
+    "Monitoring Metrics Publisher": "3913510d-42f4-4e42-8a64-420c390055eb",
+    "Storage Blob Data Owner": "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
+    "Storage Queue Data Contributor": "974c5e8b-45b9-4653-ba55-5f855dd0fb88",
+    "Storage Table Data Contributor": "0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3",
+}
+
+
+def settings_of_the_app() -> set[str]:
+    """The names that api.bicep sets, those included that main.bicep hands it."""
+    return setting_names(API["variables"]) | setting_names(parsed(MAIN)["modules"]["api"])
+
+
+@pytest.mark.behaviour("template.infra-settings")
+def test_every_app_setting_of_infra_is_read_by_somebody() -> None:
+    """A name that nobody reads is a misspelling, and the deployment would not tell."""
+    ours = LIBRARY_SETTINGS | set(MODEL_SETTINGS)
+
+    assert settings_of_the_app() - ours == set(READ_BY_OTHERS)
+
+
+@pytest.mark.behaviour("template.infra-settings")
+def test_a_setting_of_the_code_that_infra_leaves_out_has_its_row_in_docs() -> None:
+    """Whoever runs the app on Azure sets it there, by hand."""
+    pages = "\n".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("settings.md", "models.md"))
+    left_out = (LIBRARY_SETTINGS | set(MODEL_SETTINGS)) - settings_of_the_app()
+
+    assert left_out - set(re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE)) == set()
+
+
+@pytest.mark.behaviour("template.infra-settings")
+def test_no_setting_is_one_that_the_plan_refuses() -> None:
+    """The runtime and the package are part of functionAppConfig there."""
+    assert settings_of_the_app() & NOT_ON_FLEX == set()
+
+
+@pytest.mark.behaviour("template.infra-settings")
+def test_the_worker_has_the_same_settings_on_azure_and_on_a_laptop() -> None:
+    """Else an app that starts here is indexed in another way there."""
+    on_azure = API["variables"]["hostSettings"]["value"]
+
+    assert {name: value for name, value in on_azure.items() if name.startswith("PYTHON_")} == {
+        name: value for name, value in TEMPLATE.items() if name.startswith("PYTHON_")
+    }
+
+
+def test_the_settings_of_two_models_are_never_filled_at_once() -> None:
+    """A deployed model takes the place of an endpoint of one's own, and the key stays with the other provider."""
+    filled = {provider.name: set(provider.all_settings()) & settings_of_the_app() for provider in PROVIDERS}
+
+    assert all(filled.values())
+    assert "AZURE_OPENAI_API_KEY" not in settings_of_the_app()
+
+
+@pytest.mark.behaviour("template.infra-roles")
+def test_every_service_that_the_app_talks_to_has_its_role_and_there_is_no_other() -> None:
+    """By Azure's own ids; a wrong one is an app that starts and then is refused everything."""
+    assert set(re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", ROLES)) == set(BUILT_IN.values())
+    assert [name for name in BUILT_IN if name not in ROLES] == []
+
+
+@pytest.mark.behaviour("template.infra-roles")
+def test_each_role_is_given_on_one_resource_and_never_on_the_group() -> None:
+    """The least that is needed: a role on the resource group would reach what is put there later."""
+    assignments = re.findall(r"^resource (\w+) 'Microsoft.Authorization/roleAssignments@", ROLES, re.MULTILINE)
+    scopes = re.findall(r"^  scope: (\w+)$", ROLES, re.MULTILINE)
+
+    assert len(scopes) == len(assignments)
+    assert set(scopes) == {"storage", "insights", "scheduler", "modelAccount"}
+
+
+@pytest.mark.behaviour("template.infra-roles")
+def test_durable_on_azure_storage_has_all_three_of_its_services() -> None:
+    """host.json's provider decides, unless the scheduler's settings stand over it."""
+    provider = json.loads((ROOT / "host.json").read_text(encoding="utf-8"))["extensions"]["durableTask"]
+    granted = re.findall(r"'Storage (\w+) Data", ROLES)
+
+    assert provider["storageProvider"]["type"] == "AzureStorage"
+    assert sorted(granted) == ["Blob", "Queue", "Table"]

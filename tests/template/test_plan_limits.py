@@ -1,0 +1,89 @@
+"""host.json against what the plan can do and what the app promises: every limit is possible, and they fit together."""
+
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hosting.settings import Settings
+from tests.template.bicep import INFRA, ROOT
+
+HOST: dict[str, Any] = json.loads((ROOT / "host.json").read_text(encoding="utf-8"))
+DURABLE: dict[str, Any] = HOST["extensions"]["durableTask"]
+STORAGE: dict[str, Any] = DURABLE["storageProvider"]
+API = (INFRA / "app" / "api.bicep").read_text(encoding="utf-8")
+FRONT_END_IDLE_SECONDS = 230  # host contract 6.5
+LARGEST_BODY_BYTES = 100 * 1024 * 1024  # host contract 6.5
+
+
+def seconds(text: str) -> float:
+    hours, minutes, rest = map(float, text.split(":"))
+    return timedelta(hours=hours, minutes=minutes, seconds=rest).total_seconds()
+
+
+def largest(setting: str) -> float:
+    """The greatest value that `hosting.settings` takes for a setting."""
+    bounds = [getattr(part, "le", None) for part in Settings.model_fields[setting].metadata]
+    return float(next(bound for bound in bounds if bound is not None))
+
+
+@pytest.mark.behaviour("template.plan-limits")
+def test_a_run_ends_before_the_platform_ends_the_function() -> None:
+    """The default run and its margin fit into functionTimeout, which on this plan has no upper bound."""
+    assert Settings().run_timeout_seconds + Settings().redelivery_seconds < seconds(HOST["functionTimeout"])
+
+
+@pytest.mark.behaviour("template.plan-limits")
+def test_a_request_is_answered_before_the_front_end_cuts_it() -> None:
+    """Also with the longest wait that the settings take."""
+    assert largest("wait_seconds") < FRONT_END_IDLE_SECONDS
+
+
+@pytest.mark.behaviour("template.plan-limits")
+def test_a_body_that_the_app_takes_passes_the_platform() -> None:
+    """Else the caller sees an empty 500 of the host instead of our 413."""
+    assert largest("max_body_bytes") <= LARGEST_BODY_BYTES
+
+
+@pytest.mark.behaviour("template.plan-limits")
+def test_a_crashed_hosts_work_is_visible_again_before_its_run_counts_as_lost() -> None:
+    """One minute is the least that the provider takes (recordings), and a run waits for redelivery longer than that."""
+    visible_again = seconds(STORAGE["controlQueueVisibilityTimeout"])
+
+    assert 60 <= visible_again < Settings().redelivery_seconds
+
+
+@pytest.mark.behaviour("template.plan-limits")
+def test_as_many_slow_runs_go_at_once_as_are_promised() -> None:
+    """Entities share the orchestrators' limit on Azure Storage, and 200 runs must not wait for each other."""
+    limits = {name: DURABLE[f"maxConcurrent{name}Functions"] for name in ("Activity", "Entity", "Orchestrator")}
+
+    assert min(limits.values()) >= 200
+    assert STORAGE["controlQueueBufferThreshold"] >= max(limits.values())
+
+
+@pytest.mark.behaviour("template.plan-limits")
+def test_a_finished_run_waits_for_no_other_of_its_batch() -> None:
+    """With larger batches a run is visible only when every queued one is done."""
+    assert DURABLE["maxEntityOperationBatchSize"] == 1
+
+
+@pytest.mark.behaviour("template.plan-limits")
+def test_the_polling_of_the_queues_is_bounded_below_a_seconds_wait() -> None:
+    """Azure Storage's default lets the first turn after a pause wait for up to 30 s."""
+    assert seconds(STORAGE["maxQueuePollingInterval"]) <= 1
+
+
+def test_what_dotnet_alone_can_do_is_not_asked_for() -> None:
+    """Extended sessions are switched off for Python whatever host.json says (host contract 6.2)."""
+    assert "extendedSessionsEnabled" not in DURABLE
+
+
+@pytest.mark.behaviour("template.plan-limits")
+def test_the_plan_is_the_one_that_these_limits_are_meant_for() -> None:
+    """Memory and Python as the docs say; as many waiting requests on one instance as it can keep open cheaply."""
+    assert re.findall(r"instanceMemoryMB: (\d+)", API) == ["2048"]
+    assert re.findall(r"version: '([\d.]+)'", API) == ["3.12"]
+    assert 1 <= int(re.findall(r"perInstanceConcurrency: (\d+)", API)[0]) <= 1000
