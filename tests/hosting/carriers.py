@@ -20,6 +20,7 @@ from tests.hosting.direct import DirectHost
 APP = Path(__file__).resolve().parent / "app"
 GUARD_SECONDS = 5.0
 ENTITY = "dafx-joker"
+CURSOR = "x-ms-continuation-token"
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,12 @@ def socket_api(origin: str, run_log: Path) -> Api:
     http = httpx.AsyncClient(base_url=origin, timeout=4 * GUARD_SECONDS)
 
     async def states() -> dict[str, str]:
-        found = (await http.get(f"/runtime/webhooks/durabletask/entities/{ENTITY}?fetchState=true")).json()
+        url = f"/runtime/webhooks/durabletask/entities/{ENTITY}?fetchState=true"
+        token: str | None = ""
+        found: list[dict[str, Any]] = []
+        while token is not None:
+            page = await http.get(url, headers={CURSOR: token})
+            token, found = page.headers.get(CURSOR), [*found, *page.json()]
         return {item["entityId"]["key"]: json.dumps(item["state"]) for item in found if item["state"] is not None}
 
     return Api(http, run_log, states)
