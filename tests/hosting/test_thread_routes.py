@@ -149,6 +149,23 @@ async def test_a_queued_run_that_is_cancelled_never_starts_and_its_neighbours_do
     assert (await cancelled(api, last)).json()["status"] == "success"
 
 
+@pytest.mark.behaviour("turn.queue-limit")
+async def test_a_thread_takes_so_many_runs_and_no_more(api: Api) -> None:
+    """The next is refused with the time to wait, and other threads are free."""
+    first = await started(api, "sleep 60", thread_id="queue-full")
+    for number in range(31):
+        await started(api, f"waits {number}", thread_id="queue-full")
+
+    refused = await api.ask("one too many", thread_id="queue-full")
+    elsewhere = await api.ask("hi", thread_id="queue-free")
+
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_runs")
+    assert refused.headers["retry-after"] == "1"
+    assert elsewhere.status_code == 200
+    await cancelled(api, first)
+    await api.http.delete(f"{THREADS}/queue-full")
+
+
 @pytest.mark.behaviour("http.resets-threads")
 async def test_a_reset_forgets_the_conversation_and_keeps_the_thread(api: Api) -> None:
     """The model sees nothing of before; what was answered under a key is answered again."""
