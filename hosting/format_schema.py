@@ -1,6 +1,7 @@
 """What `response_format` takes, as a JSON Schema, and what it takes of JSON Schema itself.
 
-References and patterns are taken too (docs/http-api.md): whether one is right cannot be said in a schema.
+Its other keywords are taken too (docs/http-api.md). Parts are not said to be JSON Schemas again: whether a reference or
+a pattern in one is right cannot be said in a schema, and generated requests would grow without end.
 """
 
 from __future__ import annotations
@@ -12,38 +13,28 @@ JSON_SCHEMA_NAME = "JsonSchema"
 NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
 Schema = Mapping[str, Any]
 
-_PART: Schema = {"anyOf": [{"type": "boolean"}, {"$ref": f"#/components/schemas/{JSON_SCHEMA_NAME}"}]}
+_PART: Schema = {"type": ["object", "boolean"]}
 _PARTS: Schema = {"type": "array", "items": _PART, "minItems": 1}
-_NAMED_PARTS: Schema = {"type": "object", "additionalProperties": _PART}
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _NUMBER: Schema = {"type": "number"}
-_TYPE: Schema = {"enum": ["array", "boolean", "integer", "null", "number", "object", "string"]}
 
 JSON_SCHEMA: Schema = {
     "type": "object",
     "description": "A JSON Schema of draft-07, 2019-09 or 2020-12; more keywords than these are taken.",
     "properties": {
-        "title": _TEXT,
+        "type": {"enum": ["array", "boolean", "integer", "null", "number", "object", "string"]},
         "description": _TEXT,
-        "type": {"anyOf": [_TYPE, {"type": "array", "items": _TYPE, "minItems": 1, "uniqueItems": True}]},
-        "enum": {"type": "array", "minItems": 1},
-        "const": True,
-        "properties": _NAMED_PARTS,
+        "enum": {"type": "array"},
+        "properties": {"type": "object", "additionalProperties": _PART},
         "required": {"type": "array", "items": _TEXT, "uniqueItems": True},
         "additionalProperties": _PART,
         "items": _PART,
-        "minItems": _COUNT,
         "maxItems": _COUNT,
-        "uniqueItems": {"type": "boolean"},
-        "minLength": _COUNT,
         "maxLength": _COUNT,
         "minimum": _NUMBER,
         "maximum": _NUMBER,
-        "allOf": _PARTS,
         "anyOf": _PARTS,
-        "oneOf": _PARTS,
-        "$defs": _NAMED_PARTS,
     },
 }
 

@@ -42,7 +42,7 @@ def run_parameters(agent: str) -> list[Parameter]:
     thread_id = _thread_id(agent)
     return [
         *(Parameter(name, "query", _THREAD_SAYS, thread_id) for name in THREAD_ID_FIELDS),
-        *(Parameter(name, "header", _THREAD_SAYS, thread_id) for name in THREAD_ID_HEADERS),
+        *(Parameter(name, "header", _THREAD_SAYS, _thread_id(agent, blank="")) for name in THREAD_ID_HEADERS),
         *(Parameter(name, "query", _WAIT_SAYS, _WAIT) for name in WAIT_FIELDS),
         Parameter(WAIT_HEADER, "header", _WAIT_SAYS, _WAIT),
         Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
@@ -83,5 +83,5 @@ def _run_fields(agent: str, limits: Limits) -> Schema:
     }
 
 
-def _thread_id(agent: str) -> Mapping[str, Any]:
-    return {"type": "string", "pattern": f"^(?:{ID_PATTERN}|\\s*)$", "maxLength": max_thread_id_length(agent)}
+def _thread_id(agent: str, blank: str = "\\s*") -> Mapping[str, Any]:
+    return {"type": "string", "pattern": f"^(?:{ID_PATTERN}|{blank})$", "maxLength": max_thread_id_length(agent)}
