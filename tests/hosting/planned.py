@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
@@ -35,8 +35,13 @@ class _PlannedModel(BaseChatClient[Any]):
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        assert not stream
+        if stream:  # an agent that is a tool is run so
+            return self._build_response_stream(self._updates(messages))
         return self._answer(messages)
+
+    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
+        for message in (await self._answer(messages)).messages:
+            yield ChatResponseUpdate(contents=message.contents, role=message.role)
 
     async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
         newest = max(place for place, message in enumerate(messages) if message.role == "user")
@@ -46,7 +51,7 @@ class _PlannedModel(BaseChatClient[Any]):
         if isinstance(step, str):
             return ChatResponse(messages=Message("assistant", [step]))
         calls = [
-            Content.from_function_call(call_id=f"call-{number}-{place}", name=name, arguments={"n": place})
+            Content.from_function_call(call_id=f"call-{number}-{place}", name=name, arguments={"n": str(place)})
             for place, name in enumerate(step)
         ]
         return ChatResponse(messages=Message("assistant", calls))
