@@ -27,5 +27,8 @@ BEHAVIOURS = {
     "every one that the code reads is set there or documented.",
     "template.infra-roles": "The app's identity has the built-in role for every service that it talks to, on that "
     "resource alone, and no other.",
+    "template.infra-scanned": "checkov finds nothing in infra but exceptions that give their reason.",
+    "template.workflow-scanned": "zizmor finds nothing in the workflow.",
+    "template.doctor-clean": "azure-functions-doctor finds nothing wrong with what is deployed.",
     "template.plan-limits": "Every limit of host.json and of the settings is possible on the plan that infra deploys.",
 }

@@ -1,0 +1,32 @@
+"""The tools of requirements-checks.txt, installed once beside the Python that runs the tests."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+REQUIREMENTS = ROOT / "requirements-checks.txt"
+FOLDER = Path(sys.prefix) / "template-checks"
+PROGRAMS = FOLDER / ("Scripts" if os.name == "nt" else "bin")
+
+
+def installed() -> None:
+    """Make the environment; nothing when it holds what the requirements ask for."""
+    wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()
+    stamp = FOLDER / "installed"
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return
+    venv.create(FOLDER, clear=True, with_pip=True)
+    install = [str(PROGRAMS / "python"), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
+    subprocess.run(install, check=True, capture_output=True)
+    stamp.write_text(wanted)
+
+
+def run(program: str, *arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """One of the tools, to its end, in `folder`."""
+    installed()
+    command = [str(PROGRAMS / program), *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
