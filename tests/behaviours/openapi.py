@@ -3,4 +3,8 @@
 BEHAVIOURS = {
     "openapi.true": "Schemathesis finds nothing in any of its phases: every request that the document allows is taken, "
     "every other refused, every answer is as it says (http-api.md 3).",
+    "openapi.exact": "The document has exactly the routes that the app serves, at the address by which it was asked, "
+    "and says which of them ask for a key (http-api.md 3).",
+    "openapi.limits": "The document has the limits that the app's settings and agents set (http-api.md 2 and 3).",
+    "openapi.complete": "Every field, header and error code of the contract is in the document (http-api.md 2 to 4).",
 }

@@ -9,7 +9,7 @@ import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.requests import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
-from hosting.routes import ROUTES, Route
+from hosting.routes import ROUTES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", PAGE, flags=re.MULTILINE)
@@ -30,7 +30,15 @@ def test_the_page_names_every_field_and_header(name: str) -> None:
 
 
 @pytest.mark.behaviour("docs.fields-and-routes")
-@pytest.mark.parametrize("route", ROUTES, ids=str)
-def test_the_page_names_every_route(route: Route) -> None:
-    """With its verb."""
-    assert f"`{route}`" in PAGE
+def test_the_page_has_exactly_the_routes() -> None:
+    """In its table, each with its verb."""
+    listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", PAGE, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(str(route) for route in ROUTES)
+
+
+@pytest.mark.behaviour("docs.fields-and-routes")
+def test_the_page_has_exactly_the_fields() -> None:
+    """In the table of the request of a run; a name that no field has is in none of its rows."""
+    table = PAGE.partition("## The request of a run")[2].partition("\n\nThread ids")[0]
+    rows = re.findall(r"^\| (`[^|]+`) \|", table, flags=re.MULTILINE)
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(FIELDS)
