@@ -30,6 +30,7 @@ from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner
 from hosting.runs import Runs
 from hosting.settings import Settings, read_settings
+from hosting.shutdown import Shutdown
 from hosting.threads import Threads
 from hosting.time_limit import TimeLimit, function_timeout_seconds
 from hosting.turn import Turns
@@ -75,13 +76,14 @@ class AgentFunctionApp(df.DFApp):
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._loop = AgentLoop(self._settings.tool_threads)
         self._log = RunLog(choose_store(self._settings, folder, environ))
-        self._runs = Runs(self._log, self._settings, time.time)
+        self._shutdown = Shutdown(self._loop.close)
+        self._runs = Runs(self._log, self._settings, time.time, admit=self._shutdown.admit)
         register_runs(self, self._plan, self._runs)
         register_threads(self, self._plan, Threads(self._log, self._runs), self._settings)
         asks_for_key = http_auth_level is not func.AuthLevel.ANONYMOUS
         register_openapi(self, self._plan, self._settings, has_health=enable_health_check, asks_for_key=asks_for_key)
         if enable_health_check:
-            register_health(self, self._plan, self._log)
+            register_health(self, self._plan, self._log, self._shutdown.admit)
         for agent in agents or ():
             self.add_agent(agent)
 
@@ -122,7 +124,9 @@ class AgentFunctionApp(df.DFApp):
         capacity = Capacity(planned.name, settings.state_limit_bytes)
         turns = Turns(AgentRunner(agent, planned.name, self._loop), self._log, settings, time.time, capacity)
         limits = limits_of(agent, self._settings)
-        entity = AgentEntity(planned.name, turns, self._log, time.time, capacity, limits=limits)
+        entity = AgentEntity(
+            planned.name, turns, self._log, time.time, capacity, limits=limits, turn=self._shutdown.turn
+        )
         register_entity(self, planned.name, entity)
         if planned.http:
             register_agent(self, planned, self._runs, self._settings)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from hosting.applying import request_of, with_run
@@ -57,10 +58,20 @@ class AgentEntity:
     """The operations of the entity `dafx-<agent>`."""
 
     def __init__(
-        self, agent: str, turns: Turns, log: RunLog, clock: Clock, capacity: Capacity, *, limits: Limits
+        self,
+        agent: str,
+        turns: Turns,
+        log: RunLog,
+        clock: Clock,
+        capacity: Capacity,
+        *,
+        limits: Limits,
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        """`turn` is entered for each batch, and may raise to have it delivered again."""
         self._agent = agent
         self._limits = limits
+        self._turn = turn
         self._turns = turns
         self._log = log
         self._clock = clock
@@ -74,14 +85,15 @@ class AgentEntity:
 
     async def handle(self, payload: str) -> str:
         """Answer one batch of the host (host contract 3.15). Raises only to have the batch delivered again."""
-        started_at = self._clock()
-        batch = parse_batch(payload)
-        thread = self._open(batch.key, batch.state)
-        results: list[Done | Refused] = []
-        for operation in batch.operations:
-            thread, result = await self._operate(thread, operation)
-            results.append(result)
-        return write_answer(thread.text, results, started_at)
+        with self._turn():
+            started_at = self._clock()
+            batch = parse_batch(payload)
+            thread = self._open(batch.key, batch.state)
+            results: list[Done | Refused] = []
+            for operation in batch.operations:
+                thread, result = await self._operate(thread, operation)
+                results.append(result)
+            return write_answer(thread.text, results, started_at)
 
     def _open(self, key: str, text: str | None) -> Thread:
         try:

@@ -163,6 +163,12 @@ class UnknownThreadError(HostingError):
     code, status = "unknown_thread", 404
 
 
+class ShuttingDownError(HostingError):
+    """The process is about to end and takes no new runs."""
+
+    code, status = "shutting_down", 503
+
+
 class RunLogUnavailableError(HostingError):
     """The run log could not be reached: a new run was not started, one that was goes on."""
 
@@ -277,6 +283,7 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     ThreadDeletedError,
     ThreadDeletingError,
     TooManyRunsError,
+    ShuttingDownError,
     RunLogUnavailableError,
     EngineUnavailableError,
     InternalError,

@@ -13,8 +13,10 @@ import threading
 import time
 import traceback
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
+
+from hosting.lifespans import CLOSE_SECONDS, Lifespans
+from hosting.tool_threads import ToolThreads
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +29,10 @@ class AgentLoop:
     """An event loop in a daemon thread, started by the first run."""
 
     def __init__(self, tool_threads: int) -> None:
-        self._tool_threads = tool_threads
+        self._most_tools = tool_threads
+        self._tools: ToolThreads | None = None
         self._starting = threading.Lock()
+        self.lifespans = Lifespans()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
@@ -36,17 +40,34 @@ class AgentLoop:
         """Return what `work` returns or raise what it raises, run on the agent loop; cancelling the wait cancels it."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._started()))
 
+    def tools_at_work(self, run_id: str) -> int:
+        """Return how many synchronous tools of the run work at this moment."""
+        return self._tools.working_for(run_id) if self._tools is not None else 0
+
     def close(self) -> None:
-        """Stop the loop; what still runs on it is left to redelivery."""
-        loop, self._loop = self._loop, None
-        if loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
+        """Close what agents hold open, then stop the loop; what still runs on it is left to redelivery.
+
+        Called from another thread than the loop's, which waits for 6 s at most; a second call waits for the first.
+        """
+        with self._starting:
+            loop, self._loop = self._loop, None
+            if loop is not None:
+                self._close(loop)
+
+    def _close(self, loop: asyncio.AbstractEventLoop) -> None:
+        closing = asyncio.run_coroutine_threadsafe(self.lifespans.close(), loop)
+        try:
+            closing.result(CLOSE_SECONDS + 1)
+        except Exception:
+            logger.warning("What the agents hold open could not be closed.", exc_info=True)
+        loop.call_soon_threadsafe(loop.stop)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._loop.set_default_executor(ThreadPoolExecutor(self._tool_threads, thread_name_prefix="agent-tool"))
+                self._tools = ToolThreads(self._most_tools)
+                self._loop.set_default_executor(self._tools)
                 self._thread = threading.Thread(target=self._serve, args=(self._loop,), name="agent-loop", daemon=True)
                 self._thread.start()
                 threading.Thread(target=self._watch, args=(self._loop, self._thread), daemon=True).start()

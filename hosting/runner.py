@@ -29,6 +29,7 @@ from hosting.loop import AgentLoop
 from hosting.stop import Stop
 from hosting.structured import structured_value
 from hosting.tool_switch import without_tools
+from hosting.tool_threads import RUN
 
 logger = logging.getLogger(__name__)
 
@@ -86,18 +87,19 @@ class AgentRunner:
         return await self._loop.run(self._within(attempt, seconds))
 
     async def _within(self, attempt: Attempt, seconds: float) -> Outcome:
+        RUN.set(attempt.run_id)
         task = asyncio.ensure_future(self._answer(attempt))
         attempt.stop.bind(task)
         try:
             await asyncio.wait((task,), timeout=seconds)
             if task.cancelled() and attempt.stop.is_requested:
-                logger.info("Run %s was cancelled; a synchronous tool in it ends for nobody.", attempt.run_id)
-                return Broke(RunCancelledError("The run was cancelled."))
+                return self._stopped(attempt, RunCancelledError("The run was cancelled."))
             if task.done():
                 return _outcome(task)
             task.cancel()
             await asyncio.wait((task,), timeout=_LAST_WORDS_SECONDS)
-            return Broke(RunTimedOutError(f"Agent {self._name!r} ran longer than its {seconds:g} s and was stopped."))
+            error = RunTimedOutError(f"Agent {self._name!r} ran longer than its {seconds:g} s and was stopped.")
+            return self._stopped(attempt, error)
         except (StaleAttemptError, RunLogUnavailableError):
             raise
         except HostingError as error:
@@ -109,7 +111,20 @@ class AgentRunner:
         finally:
             task.cancel()
 
+    def _stopped(self, attempt: Attempt, error: HostingError) -> Broke:
+        working = self._loop.tools_at_work(attempt.run_id)
+        if working:
+            logger.warning(
+                "Run %s of agent %s was stopped and %d of its synchronous tools still work: no thread can be stopped, "
+                "so they end by themselves and their results are dropped.",
+                attempt.run_id,
+                self._name,
+                working,
+            )
+        return Broke(error)
+
     async def _answer(self, attempt: Attempt) -> Outcome:
+        await self._loop.lifespans.open(self._agent)
         session = _restore(attempt.thread_id, attempt.session)
         messages = [asked_message(attempt.request)]
         if self._takes_history:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hosting.endings import cancelled, ended
@@ -41,18 +42,23 @@ class Attached:
 class Runs:
     """Starts runs and follows them, for every surface."""
 
-    def __init__(self, log: RunLog, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self, log: RunLog, settings: Settings, clock: Clock, *, admit: Callable[[], None] = lambda: None
+    ) -> None:
+        """`admit` raises the refusal of a run that may not be started."""
         self._log = log
         self._settings = settings
         self._clock = clock
+        self._admit = admit
 
     async def start(self, agent: str, call: RunCall, client: EntityClient) -> Attached:
         """Open the run's log, then signal its entity; with a known idempotency key attach to the run of that key.
 
-        Raises `RunLogUnavailableError`, `TooManyRunsError`, `ThreadDeletingError` or, for a key whose run was deleted,
-        `ThreadDeletedError`: nothing was started. A signal that fails, or may have failed, leaves an
-        accepted run: the caller gets 202, and whoever attaches to it signals again.
+        Raises what `admit` does, `RunLogUnavailableError`, `TooManyRunsError`, `ThreadDeletingError` or, for a key
+        whose run was deleted, `ThreadDeletedError`: nothing was started. A signal that fails, or may have failed,
+        leaves an accepted run: the caller gets 202, and whoever attaches to it signals again.
         """
+        self._admit()
         accepted = Accepted(
             at=self._clock(),
             run_id=new_id(),

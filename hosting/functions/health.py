@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import azure.durable_functions as df
 
 from hosting.functions.answering import Asked, register_route
@@ -13,13 +15,14 @@ from hosting.routes import HEALTH, READY
 from hosting.runlog.log import RunLog
 
 
-def register_health(app: df.DFApp, plan: Plan, log: RunLog) -> None:
-    """Register both: the one says that the app runs, the other that it reaches its stores."""
+def register_health(app: df.DFApp, plan: Plan, log: RunLog, admit: Callable[[], None]) -> None:
+    """Register both: the one says that the app runs, the other that it admits runs and reaches its stores."""
 
     async def health(asked: Asked) -> Reply:
         return json_reply(200, {"status": "healthy"})
 
     async def ready(asked: Asked) -> Reply:
+        admit()
         await log.read(new_id())
         for agent in list(plan.agents.values())[:1]:
             await asked.client.read(entity_name(agent.name), new_id())

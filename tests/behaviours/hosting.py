@@ -21,6 +21,12 @@ BEHAVIOURS = {
     "would cut is refused at start-up (turn.md, Decisions).",
     "hosting.spans": "Where OpenTelemetry's SDK is set up, each attempt of a run is a span below its caller's "
     "traceparent and above the framework's own; without text.",
+    "hosting.late-tools-told": "A synchronous tool that outlives its run is left to end, and the log says so "
+    "(turn.md, Decisions).",
+    "hosting.opened-once": "What agents hold open is opened once in a process, on the agents' loop, and closed with it "
+    "(turn.md, Shutdown).",
+    "hosting.drains": "A process that is asked to end takes no new runs, lets those that run end, and closes what "
+    "agents hold open (turn.md, Shutdown).",
     "hosting.one-line-per-run": "Each run has one line in the log at its end: agent, thread, run, outcome, attempts, "
     "times, tokens (style.md, Logging).",
     "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level (style.md, Logging).",
