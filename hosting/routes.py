@@ -69,6 +69,7 @@ _START: Refusals = (
     errors.ThreadDeletedError,
     errors.ThreadDeletingError,
     errors.TooManyRunsError,
+    errors.ShuttingDownError,
     *_STORES,
     *errors.RUN_ERRORS,
 )

@@ -1,6 +1,7 @@
 """Strict JSON from callers: all that is JSON, and nothing else."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -53,3 +54,26 @@ def test_the_deepest_json_is_of_the_limit() -> None:
     assert parse_json(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
     with pytest.raises(HostingError, match="nested deeper than 64"):
         parse_json(b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1))
+
+
+LARGEST = 1_048_576
+HEAVY = {
+    "brackets": b"[" * LARGEST,
+    "many small arrays": b"[" + b"[]," * (LARGEST // 3) + b"0]",
+    "a string of escapes without an end": b'"' + b'\\"' * (LARGEST // 2),
+    "a string that ends in half an escape": b'"' + b"\\" * (LARGEST - 1),
+    "the last of many keys twice": b"{" + b"".join(b'"%d":0,' % n for n in range(100_000)) + b'"a":1,"a":2}',
+    "quotes": b'"' * LARGEST,
+    "escaped characters": b'["' + b"\\u0041" * (LARGEST // 6) + b'"]',
+}
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+@pytest.mark.parametrize("body", HEAVY.values(), ids=list(HEAVY))
+def test_a_body_of_the_largest_size_takes_a_moment(body: bytes) -> None:
+    """Whatever it is made of: the time grows with its length, not with its square."""
+    began = time.process_time()
+
+    status_of(body)
+
+    assert time.process_time() - began < 3.0
