@@ -26,7 +26,7 @@ from hosting.errors import (
 )
 from hosting.events import Accepted, Completed, Place
 from hosting.forgetting import delete, reset
-from hosting.identity import is_id, new_id
+from hosting.identity import check_thread_id, is_id, new_id
 from hosting.limits import Limits
 from hosting.ports import Clock
 from hosting.replies import completed_fields, ids, problem, run_error
@@ -150,6 +150,7 @@ class AgentEntity:
             raise UnstorableAnswerError(f"The run id {str(run_id)[:80]!r} is not valid.")
         if order.get("logged"):
             return self._log.known(run_id) or await self._log.read(run_id)
+        check_thread_id(thread.key, self._agent)
         request = carried_request(order, self._limits)
         accepted = Accepted(
             at=self._clock(),

@@ -8,10 +8,15 @@ import uuid
 from hosting.errors import InvalidThreadIdError
 from hosting.names import max_thread_id_length
 
-ID_PATTERN = r"[A-Za-z0-9._~-]{0,63}[A-Za-z0-9_~-]"
-"""The alphabet as a regular expression, which JSON Schema reads too."""
+MAX_ID_LENGTH = 64
 
-_ID = re.compile(ID_PATTERN)
+
+def id_pattern(most: int = MAX_ID_LENGTH) -> str:
+    """Return the alphabet, at most so many characters of it, as a regular expression that JSON Schema reads too."""
+    return rf"[A-Za-z0-9._~-]{{0,{most - 1}}}[A-Za-z0-9_~-]"
+
+
+_ID = re.compile(id_pattern())
 
 
 def new_id() -> str:

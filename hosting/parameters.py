@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hosting.identity import ID_PATTERN
+from hosting.identity import id_pattern
 
 Schema = Mapping[str, Any]
 
@@ -26,6 +26,6 @@ class Parameter:
         return self.place == "path"
 
 
-_ID: Schema = {"type": "string", "pattern": f"^{ID_PATTERN}$"}
+_ID: Schema = {"type": "string", "pattern": f"^{id_pattern()}$"}
 THREAD_IN_PATH = Parameter("thread_id", "path", "The thread.", _ID)
 RUN_IN_PATH = Parameter("run_id", "path", "The run.", _ID)

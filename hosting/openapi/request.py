@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hosting.identity import ID_PATTERN
+from hosting.identity import id_pattern
 from hosting.limits import Limits
 from hosting.names import max_thread_id_length
 from hosting.parameters import RUN_IN_PATH, THREAD_IN_PATH, Parameter
@@ -84,4 +84,4 @@ def _run_fields(agent: str, limits: Limits) -> Schema:
 
 
 def _thread_id(agent: str, blank: str = "\\s*") -> Mapping[str, Any]:
-    return {"type": "string", "pattern": f"^(?:{ID_PATTERN}|{blank})$", "maxLength": max_thread_id_length(agent)}
+    return {"type": "string", "pattern": f"^(?:{id_pattern(max_thread_id_length(agent))}|{blank})$"}
