@@ -56,6 +56,8 @@ BEHAVIOURS = {
     "or the setting declare it (http-api.md 2).",
     "http.carried-fields": "A request that an orchestration or another package carries in its call of the entity has "
     "the same fields; what is not served is refused (http-api.md 2, turn.md Records 1).",
+    "http.one-alphabet": "Ids have one alphabet at every door: body, query, header, path, MCP and the calls of "
+    "entities (http-api.md 1, design.md 4).",
     "http.bounded-parsing": "A body within the limit is read or refused in a moment, whatever it is made of "
     "(http-api.md 2).",
     "http.concurrent-runs-kept": "Runs sent at once to one thread are all kept, none twice, one after another "
