@@ -51,24 +51,24 @@ class Journal:
         """Return what an earlier attempt recorded of a tool call's end."""
         return self._results.get(key)
 
-    async def append(self, step: Step) -> None:
-        """Append a step; returns once it is in the log.
+    async def append(self, *steps: Step) -> None:
+        """Append steps, in one write; returns once they are in the log.
 
         Raises `StaleAttemptError` when this attempt does not hold the run any more, `RunLogUnavailableError` when the
         log stays away: both end the attempt, and a later one goes on from what is recorded.
         """
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._append(step), self._loop))
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._append(steps), self._loop))
 
-    async def _append(self, step: Step) -> None:
+    async def _append(self, steps: Sequence[Step]) -> None:
         async with self._appending:
             for pause in self._retry_seconds:
                 with contextlib.suppress(RunLogUnavailableError):
-                    return await self._compare_and_append(step)
+                    return await self._compare_and_append(steps)
                 await asyncio.sleep(pause)
-            return await self._compare_and_append(step)
+            return await self._compare_and_append(steps)
 
-    async def _compare_and_append(self, step: Step) -> None:
-        while (moved := await self._log.append(self.record, step)) is None:
+    async def _compare_and_append(self, steps: Sequence[Step]) -> None:
+        while (moved := await self._log.append(self.record, *steps)) is None:
             self.record = await self._reread()
         self.record = moved
 

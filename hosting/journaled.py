@@ -3,7 +3,8 @@
 Theory. A later attempt runs the same code from the start. Its n-th model call gets the n-th recorded answer, if the
 messages that this run has added since are those of then; its tool calls, known by the model call that asked for them
 and the call's id, get their recorded results. A tool call that began and has no result is not made again unless its
-tool is idempotent. A model answer without tool calls is not recorded here: the run's terminal record follows it.
+tool is idempotent. A model's answer is written together with the begin of the first tool call that it asks for; an
+answer without tool calls is not recorded here: the run's terminal record follows it.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class JournaledRun:
         self._clock = clock
         self._tells = tells_unknown_outcomes
         self._model_calls = 0
+        self._unwritten: list[ModelResult] = []
         self._tool_calls: Counter[str] = Counter()
 
     @property
@@ -70,6 +72,7 @@ class JournaledRun:
 
     async def model_call(self, context: ChatContext, call_next: _Next) -> None:
         """Give the recorded answer, or have the model asked and record what it says if tool calls follow."""
+        await self._append()
         self._model_calls += 1
         number = self._model_calls
         recorded = self.journal.model(number)
@@ -83,7 +86,7 @@ class JournaledRun:
         if isinstance(response, ChatResponse) and _calls_tools(response):
             said = json.loads(json.dumps(response.to_dict(exclude_none=True), default=str))
             digest = _digest_of(context.messages)
-            await self._append(ModelResult(at=self._clock(), number=number, digest=digest, response=said))
+            self._unwritten.append(ModelResult(at=self._clock(), number=number, digest=digest, response=said))
 
     async def tool_call(self, context: FunctionInvocationContext, call_next: _Next) -> None:
         """Give the recorded result, or have the tool called and record how it ended."""
@@ -131,9 +134,13 @@ class JournaledRun:
         self._tool_calls[key] += 1
         return key if self._tool_calls[key] == 1 else f"{key}.{self._tool_calls[key]}"
 
-    async def _append(self, step: ModelResult | ToolStarted | ToolResult) -> None:
+    async def _append(self, *steps: ToolStarted | ToolResult) -> None:
+        """Append the steps, behind a model's answer that waits for them: between the two nothing happens."""
+        waiting, self._unwritten = self._unwritten, []
+        if not waiting and not steps:
+            return
         try:
-            await self.journal.append(step)
+            await self.journal.append(*waiting, *steps)
         except Exception as error:
             raise self._ended(error) from error
 

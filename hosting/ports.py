@@ -74,8 +74,10 @@ class RunLogStore(Protocol):
         """
         ...
 
-    async def append(self, run_id: str, event: Event, after: int) -> bool:
-        """Append at position `after + 1` if `after` is still the last position; tell whether it was appended.
+    async def append(self, run_id: str, *events: Event, after: int) -> bool:
+        """Append from position `after + 1` on if `after` is still the last position; tell whether that was done.
+
+        All of the events in one step, or none.
 
         Compare-and-append is the only way to write, so of two writers one wins and the other reads what it lost to.
         """

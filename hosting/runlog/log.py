@@ -10,6 +10,7 @@ all runs together. Belongs to one event loop.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
@@ -58,11 +59,11 @@ class RunLog:
         self._learn(opened.record)
         return opened
 
-    async def append(self, record: RunRecord, event: Event) -> RunRecord | None:
+    async def append(self, record: RunRecord, *events: Event) -> RunRecord | None:
         """Append to the run as `record` knows it; return the new record, or None when the log has moved on since."""
-        if not await self._store.append(record.run_id, event, record.position):
+        if not await self._store.append(record.run_id, *events, after=record.position):
             return None
-        moved = record.with_event(event)
+        moved = functools.reduce(RunRecord.with_event, events, record)
         self._learn(moved)
         if record.terminal is None:
             tell_end(moved)

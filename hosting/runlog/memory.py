@@ -35,12 +35,12 @@ class MemoryStore:
             self._receipts[receipt] = run_id
         return Opened(RunRecord(accepted=accepted, signalled_at=accepted.at))
 
-    async def append(self, run_id: str, event: Event, after: int) -> bool:
+    async def append(self, run_id: str, *events: Event, after: int) -> bool:
         """See `RunLogStore.append`."""
-        events = self._events.get(run_id, [])
-        if not events or len(events) != after:
+        held = self._events.get(run_id, [])
+        if not held or len(held) != after:
             return False
-        events.append(event)
+        held.extend(events)
         return True
 
     async def read(self, run_id: str) -> RunRecord | Erased | None:

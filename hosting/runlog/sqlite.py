@@ -38,10 +38,10 @@ class SqliteStore:
         body = encode(accepted)
         return await self._do(lambda connection: steps.open_run(connection, accepted, body, receipt, most_open))
 
-    async def append(self, run_id: str, event: Event, after: int) -> bool:
+    async def append(self, run_id: str, *events: Event, after: int) -> bool:
         """See `RunLogStore.append`."""
-        body = encode(event)
-        return await self._do(lambda connection: steps.append_event(connection, run_id, event, body, after))
+        encoded = [(event, encode(event)) for event in events]
+        return await self._do(lambda connection: steps.append_events(connection, run_id, encoded, after))
 
     async def read(self, run_id: str) -> RunRecord | Erased | None:
         """See `RunLogStore.read`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from hosting.events import TERMINAL_KINDS, Accepted, CancelRequested, Event, Place, decode
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, Opening, QueueFull
@@ -12,10 +12,7 @@ from hosting.run_record import RunRecord, fold
 
 _INSERT_EVENT = "INSERT INTO event (run_id, position, body) VALUES (?, ?, ?)"
 _INSERT_RUN = "INSERT INTO run (run_id, agent, thread_id, at) VALUES (?, ?, ?, ?)"
-_APPEND = (
-    "INSERT INTO event (run_id, position, body) "
-    "SELECT ?1, ?2 + 1, ?3 WHERE (SELECT max(position) FROM event WHERE run_id = ?1) = ?2"
-)
+_LAST = "SELECT max(position) FROM event WHERE run_id = ?"
 _READ = "SELECT body FROM event WHERE run_id = ? ORDER BY position"
 _OPEN_RUNS = "SELECT count(*) FROM run WHERE agent = ? AND thread_id = ? AND NOT is_ended"
 _RUNS = (
@@ -61,14 +58,18 @@ def _refusal(connection: sqlite3.Connection, place: Place, most_open: int | None
     return QueueFull(open_runs) if open_runs >= most_open else None
 
 
-def append_event(connection: sqlite3.Connection, run_id: str, event: Event, body: bytes, after: int) -> bool:
-    """See `RunLogStore.append`: one conditional INSERT."""
-    if connection.execute(_APPEND, (run_id, after, body)).rowcount != 1:
+def append_events(
+    connection: sqlite3.Connection, run_id: str, events: Sequence[tuple[Event, bytes]], after: int
+) -> bool:
+    """See `RunLogStore.append`: the transaction holds the write lock, so nobody comes between look and write."""
+    if connection.execute(_LAST, (run_id,)).fetchone()[0] != after:
         return False
-    if event.kind in TERMINAL_KINDS:
-        connection.execute("UPDATE run SET is_ended = 1 WHERE run_id = ?", (run_id,))
-    elif isinstance(event, CancelRequested):
-        connection.execute("UPDATE run SET is_to_cancel = 1 WHERE run_id = ?", (run_id,))
+    for position, (event, body) in enumerate(events, start=after + 1):
+        connection.execute(_INSERT_EVENT, (run_id, position, body))
+        if event.kind in TERMINAL_KINDS:
+            connection.execute("UPDATE run SET is_ended = 1 WHERE run_id = ?", (run_id,))
+        elif isinstance(event, CancelRequested):
+            connection.execute("UPDATE run SET is_to_cancel = 1 WHERE run_id = ?", (run_id,))
     return True
 
 

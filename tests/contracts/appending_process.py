@@ -17,7 +17,7 @@ async def append_until_won(store: RunLogStore, run_id: str, wins: int, mark: flo
     record = (await store.open(accepted(run_id))).record
     won = 0
     while won < wins:
-        if await store.append(run_id, signalled(mark + won), record.position):
+        if await store.append(run_id, signalled(mark + won), after=record.position):
             won += 1
         newest = await store.read(run_id)
         assert newest is not None

@@ -81,7 +81,7 @@ async def test_an_append_behind_another_position_than_the_last_is_refused(open_s
     store = open_store()
     await store.open(accepted("run"))
 
-    assert not await store.append("run", started(), after)
+    assert not await store.append("run", started(), after=after)
     assert await store.read("run") == log(accepted("run"))
 
 
@@ -99,7 +99,7 @@ async def test_of_two_terminal_records_at_once_one_is_appended(open_store: OpenS
     here, there = open_store(), open_store()
     await here.open(accepted("run"))
 
-    won = await asyncio.gather(here.append("run", completed(), 1), there.append("run", failed(), 1))
+    won = await asyncio.gather(here.append("run", completed(), after=1), there.append("run", failed(), after=1))
 
     assert sorted(won) == [False, True]
     assert (
@@ -123,9 +123,21 @@ async def test_what_is_read_is_what_was_written(open_store: OpenStore) -> None:
     await store.open(accepted("run"))
     events: list[Event] = [signalled(5.0), started("mine"), completed()]
     for position, event in enumerate(events, start=1):
-        assert await store.append("run", event, position)
+        assert await store.append("run", event, after=position)
 
     assert await open_store().read("run") == log(accepted("run"), *events)
+
+
+async def test_several_events_are_appended_together_or_not_at_all(open_store: OpenStore) -> None:
+    """At positions one behind the other; an end among them counts as one."""
+    store = open_store()
+    await store.open(accepted("run"), most_open=1)
+
+    assert await store.append("run", started(), signalled(5.0), completed(), after=1)
+    assert not await store.append("run", signalled(6.0), signalled(7.0), after=3)
+
+    assert await open_store().read("run") == log(accepted("run"), started(), signalled(5.0), completed())
+    assert isinstance(await store.open(accepted("next"), most_open=1), Opened)
 
 
 async def test_runs_do_not_see_each_other(open_store: OpenStore) -> None:

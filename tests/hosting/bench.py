@@ -48,9 +48,9 @@ class ArmedStore(MemoryStore):
         self._refuse_when_down()
         return await super().open(accepted, receipt, most_open)
 
-    async def append(self, run_id: str, event: Event, after: int) -> bool:
+    async def append(self, run_id: str, *events: Event, after: int) -> bool:
         self._refuse_when_down()
-        return await super().append(run_id, event, after)
+        return await super().append(run_id, *events, after=after)
 
     async def read(self, run_id: str) -> RunRecord | Erased | None:
         self._refuse_when_down()

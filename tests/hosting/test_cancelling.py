@@ -78,7 +78,7 @@ async def test_a_run_whose_process_died_is_cancelled_by_the_next_attempt(bench: 
     run_id, delivery = await running(bench)
     delivery.cancel()
     record = await bench.record(run_id)
-    await bench.store.append(run_id, CancelRequested(at=1.0), record.position)
+    await bench.store.append(run_id, CancelRequested(at=1.0), after=record.position)
     bench.restart()
 
     await bench.signal(run_id)

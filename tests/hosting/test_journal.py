@@ -15,8 +15,10 @@ from tests.hosting.planned import PLAN, planned_agent
 
 GUARD_SECONDS = 5.0
 
-# The events of the planned run behind `accepted`; parallel tools may begin and end in any order.
-APPENDS = 1 + 3 + 2 * 5 + 1
+# The events of the planned run behind `accepted`; parallel tools may begin and end in any order. A model's answer is
+# written with the begin of the first call that it asks for.
+EVENTS = 1 + 3 + 2 * 5 + 1
+APPENDS = EVENTS - 3
 
 
 class HaltingStore(ArmedStore):
@@ -28,12 +30,12 @@ class HaltingStore(ArmedStore):
         self.halted = asyncio.Event()
         self._appends = 0
 
-    async def append(self, run_id: str, event: Event, after: int) -> bool:
+    async def append(self, run_id: str, *events: Event, after: int) -> bool:
         self._appends += 1
         if self.halts_at is None or self._appends != self.halts_at[0]:
-            return await super().append(run_id, event, after)
+            return await super().append(run_id, *events, after=after)
         if self.halts_at[1] == "after":
-            await super().append(run_id, event, after)
+            await super().append(run_id, *events, after=after)
         self.halted.set()
         await asyncio.Event().wait()
         raise AssertionError("nothing goes on in a process that was killed")
@@ -85,7 +87,7 @@ async def test_each_step_is_recorded_as_it_ends_and_a_tool_call_before_it_begins
     world.bench.loop.close()
 
     kinds = world.store.kinds(run_id)
-    assert len(kinds) == 1 + APPENDS
+    assert len(kinds) == 1 + EVENTS
     assert Counter(kinds) == Counter(accepted=1, started=1, model_result=3, tool_started=5, tool_result=5, completed=1)
     assert kinds.index("tool_started") > kinds.index("model_result")
     assert (await world.bench.terminal(run_id)).kind == "completed"
@@ -140,7 +142,7 @@ async def test_tools_that_do_no_harm_are_called_again_under_the_same_key(number:
 async def test_the_model_may_be_told_that_an_outcome_is_unknown() -> None:
     """By a setting; the run goes on and the tool is not called again."""
     world = World({"AGENT_INTERRUPTED_TOOLS": "tell"}, plan=(("add",), "all done"))
-    run_id = await world.killed_at(3, "after")
+    run_id = await world.killed_at(2, "after")
 
     await world.finished(run_id)
 
@@ -154,7 +156,7 @@ async def test_the_model_may_be_told_that_an_outcome_is_unknown() -> None:
 async def test_an_attempt_that_does_something_else_ends_the_run(kind: str, step: str) -> None:
     """As where the code changed, or says something else each time; the sentence names the step."""
     world = World(plan=(("add",), ("look",), "all done"))
-    run_id = await world.killed_at(5, "after")
+    run_id = await world.killed_at(4, "after")
     world.store._events[run_id] = [
         event.model_copy(update={"digest": "another"}) if event.kind == kind else event  # type: ignore[call-overload]
         for event in world.store._events[run_id]
@@ -177,11 +179,11 @@ async def test_a_zombie_that_lost_its_claim_calls_no_tool() -> None:
     zombie_holds, go_on = asyncio.Event(), asyncio.Event()
     plain = world.store.append
 
-    async def held(run_id: str, event: Event, after: int) -> bool:
-        if event.kind == "model_result" and not go_on.is_set():
+    async def held(run_id: str, *events: Event, after: int) -> bool:
+        if events[0].kind == "model_result" and not go_on.is_set():
             zombie_holds.set()
             await go_on.wait()
-        return await plain(run_id, event, after)
+        return await plain(run_id, *events, after=after)
 
     world.store.append = held  # type: ignore[method-assign]
     run_id = await world.bench.open("go")

@@ -17,7 +17,7 @@ from tests.hosting.planned import PlannedClient, planned_agent
 from tests.hosting.test_journal import GUARD_SECONDS, HaltingStore
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-AFTER_THE_TOOL = 4  # started, model result, begin and end of the call
+AFTER_THE_TOOL = 3  # started; model result with the begin of the call; its end
 
 
 class Counting(ContextProvider):

@@ -154,7 +154,7 @@ async def test_a_run_is_given_up_after_three_attempts(bench: Bench) -> None:
     for attempt in (1, 2, 3):
         record = await bench.record(run_id)
         claim = Started(at=1.0, attempt=attempt, token=f"dead-{attempt}", deadline=2.0)
-        assert await bench.store.append(run_id, claim, record.position)
+        assert await bench.store.append(run_id, claim, after=record.position)
     bench.restart()
 
     await bench.signal(run_id)
@@ -173,7 +173,7 @@ async def test_an_attempt_that_finds_the_run_ended_gives_its_delivery_back_and_a
 
     async def ended_meanwhile(text: str) -> AgentResponse[Any]:
         record = await bench.record(run_id)
-        await bench.store.append(run_id, ended(run_id, 1.0, RunLostError("Lost.")), record.position)
+        await bench.store.append(run_id, ended(run_id, 1.0, RunLostError("Lost.")), after=record.position)
         return AgentResponse(messages=[Message("assistant", ["too late"])])
 
     bench.agent.work = ended_meanwhile

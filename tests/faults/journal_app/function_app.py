@@ -28,12 +28,12 @@ class KillingStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def append(self, run_id: str, event: Event, after: int) -> bool:
+    async def append(self, run_id: str, *events: Event, after: int) -> bool:
         self._appends += 1
         is_last = self._appends == int(os.environ.get("KILL_AT", "0"))
         if is_last and os.environ["KILL_WHEN"] == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        appended = await self._store.append(run_id, event, after)
+        appended = await self._store.append(run_id, *events, after=after)
         if is_last:
             os.kill(os.getpid(), signal.SIGKILL)
         return appended
