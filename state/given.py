@@ -52,7 +52,7 @@ def _refuse_unknown_properties(index: int, value: Mapping[str, Any], kind: Kind)
     known = ("$type", *kind.required, *kind.optional)
     for name in value:
         if name not in known:
-            raise BadContentError(index, name, f"is not known for {value['$type']}. Use {', '.join(known)}.")
+            raise BadContentError(index, name[:60], f"is not known for {value['$type']}. Use {', '.join(known)}.")
 
 
 def _require_string(index: int, value: Mapping[str, Any], name: str, *, optional: bool) -> None:

@@ -56,6 +56,12 @@ BEHAVIOURS = {
     "or the setting declare it (http-api.md 2).",
     "http.carried-fields": "A request that an orchestration or another package carries in its call of the entity has "
     "the same fields; what is not served is refused (http-api.md 2, turn.md Records 1).",
+    "http.no-header-injection": "Nothing that a caller sent becomes a header of its own in an answer "
+    "(http-api.md 1).",
+    "http.slow-bodies": "Callers whose bodies do not come hold up nobody, and nothing of theirs is stored "
+    "(http-api.md 2).",
+    "http.many-threads": "A thousand threads that are created at once are all answered, kept and listed "
+    "(turn.md, What is promised).",
     "http.one-alphabet": "Ids have one alphabet at every door: body, query, header, path, MCP and the calls of "
     "entities (http-api.md 1, design.md 4).",
     "http.bounded-parsing": "A body within the limit is read or refused in a moment, whatever it is made of "
