@@ -1,0 +1,116 @@
+"""Two app processes over one run log, each with an engine of its own: what they share is the log, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.devhost.running_host import RunningHost
+from tests.faults.app_process import AppFolder
+from tests.hosting.carriers import GUARD_SECONDS, Api, run_count, socket_api
+
+pytestmark = pytest.mark.slow
+
+RUN = "/api/agents/Joker/run"
+THREADS = "/api/agents/Joker/threads"
+
+
+@pytest.fixture(scope="module")
+def run_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one log."""
+    return tmp_path_factory.mktemp("shared") / "runs.sqlite"
+
+
+@pytest.fixture(scope="module")
+def hosts(run_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RunningHost]]:
+    """Two hosts in folders of their own."""
+    folders = [AppFolder(tmp_path_factory.mktemp(name)) for name in ("one", "two")]
+    environ = {"AGENT_RUN_LOG": f"sqlite:{run_log}"}
+    with folders[0].host(environ) as one, folders[1].host(environ) as two:
+        yield [one, two]
+
+
+@pytest.fixture
+async def apis(hosts: list[RunningHost], run_log: Path) -> AsyncIterator[list[Api]]:
+    """A client of each."""
+    opened = [socket_api(host.origin, run_log) for host in hosts]
+    yield opened
+    for api in opened:
+        await api.http.aclose()
+
+
+@pytest.mark.behaviour("turn.shared-log")
+async def test_one_key_at_both_processes_at_once_is_one_run(apis: list[Api]) -> None:
+    """Whichever opens it; the other attaches to it and gives the same answer."""
+    headers = {"idempotency-key": "at-both"}
+    requests = [api.http.post(RUN, json={"message": "sleep 0.2"}, headers=headers) for api in apis * 4]
+
+    answers = await asyncio.wait_for(asyncio.gather(*requests), 2 * GUARD_SECONDS)
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["run_id"] for answer in answers}) == 1
+    assert len([answer for answer in answers if "idempotency-replayed" not in answer.headers]) == 1
+
+
+@pytest.mark.behaviour("turn.shared-log")
+async def test_a_run_of_one_process_is_answered_and_cancelled_by_the_other(apis: list[Api]) -> None:
+    """Through the log: its status, its end, and the request to end it."""
+    one, two = apis
+    accepted = (await one.ask("sleep 60", thread_id="elsewhere", wait_for_response=False)).json()
+    place = f"{THREADS}/elsewhere/runs/{accepted['run_id']}"
+    await asyncio.wait_for(until_running(two, place), GUARD_SECONDS)
+
+    cancelled = await two.http.post(f"{place}/cancel")
+    ended = await one.ended(place)
+
+    assert (cancelled.status_code, ended["status"]) == (202, "cancelled")
+    assert (await two.http.get(place)).json() == ended
+    assert (await one.ask("recall", thread_id="elsewhere")).json()["response"] == "recall"
+
+
+async def until_running(api: Api, place: str) -> None:
+    """Return once the run is executed."""
+    status = ""
+    while status != "running":
+        status = (await api.http.get(place)).json()["status"]
+
+
+@pytest.mark.behaviour("turn.shared-log")
+async def test_runs_opened_by_both_at_once_are_all_kept(apis: list[Api], run_log: Path) -> None:
+    """Two writers of one file: none is refused for the other's sake, and none is lost."""
+    before = run_count(run_log)
+
+    answers = await asyncio.wait_for(
+        asyncio.gather(*(api.ask(f"word-{number}") for number in range(60) for api in apis)), 4 * GUARD_SECONDS
+    )
+    there = await asyncio.gather(*(apis[1].http.get(status_of(answer)) for answer in answers))
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert run_count(run_log) == before + 120
+    assert [answer.json() for answer in there] == [answer.json() for answer in answers]
+
+
+def status_of(answer: httpx.Response) -> str:
+    """Return where a run's status is read."""
+    told = answer.json()
+    return f"{THREADS}/{told['thread_id']}/runs/{told['run_id']}"
+
+
+@pytest.mark.behaviour("turn.shared-log")
+async def test_the_bound_on_a_threads_runs_counts_those_of_both(apis: list[Api]) -> None:
+    """32 wait or run, whoever took them; the next is 429 at either."""
+    taken = [
+        (await apis[number % 2].ask("sleep 30", thread_id="bound", wait_for_response=False)).status_code
+        for number in range(32)
+    ]
+
+    refused = [await api.ask("hi", thread_id="bound") for api in apis]
+    deleted = [(await api.http.delete(f"{THREADS}/bound")).status_code for api in apis]
+
+    assert taken == [202] * 32
+    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [(429, "too_many_runs")] * 2
+    assert set(deleted) <= {202, 204}
