@@ -205,10 +205,14 @@ def _session_values(session: ThreadSession) -> dict[str, Any] | None:
         return None
     session.state = kept
     try:
-        values: dict[str, Any] = json.loads(json.dumps(session.to_dict(), allow_nan=False))
+        values: dict[str, Any] = json.loads(json.dumps(session.to_dict(), allow_nan=False, default=_refuse_type))
     except (TypeError, ValueError) as error:
-        raise UnstorableAnswerError(
-            "The agent's session holds a value that is not JSON; register its type with agent-framework "
-            "(register_state_type) or keep plain values."
-        ) from error
+        raise UnstorableAnswerError("The agent's session holds a value that is not JSON. Keep plain values.") from error
     return values
+
+
+def _refuse_type(value: object) -> Any:
+    raise UnstorableAnswerError(
+        f"The agent's session holds a {type(value).__name__}, which is not JSON. Register that type with "
+        "agent-framework (register_state_type), or keep plain values."
+    )

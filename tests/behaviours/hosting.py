@@ -8,6 +8,7 @@ BEHAVIOURS = {
     "hosting.run-log-outlives-the-instance": "On Azure a run log that ends with its instance is refused at start-up.",
     "hosting.run-log-of-a-newer-version": "A run log that a newer version wrote is refused at start-up and left "
     "as it is.",
+    "hosting.session-types": "A type in the session that cannot be stored is refused by its name (state.md rule 6).",
     "hosting.sync-tools-in-threads": "Synchronous tools run in threads, not on the loop of the agents (design.md 4).",
     "hosting.foreign-text-stays": "Whatever an agent's code raises ends its own run; its text goes to the log and not "
     "to the caller (http-api.md 4).",

@@ -186,15 +186,17 @@ class Unkeepable(ContextProvider):
         state["lock"] = threading.Lock()
 
 
+@pytest.mark.behaviour("hosting.session-types")
 @pytest.mark.filterwarnings("ignore:AgentSession state value:RuntimeWarning")
 async def test_a_session_that_cannot_be_kept_breaks_the_run_by_a_sentence(loop: AgentLoop) -> None:
-    """It says what to do, and the foreign text stays in the log."""
+    """It names the type and says what to do, and the foreign text stays in the log."""
     agent = Agent(ScriptedClient(), "Do as told.", name="Joker", context_providers=[Unkeepable("unkeepable")])
 
     outcome = await outcome_of(agent, loop, attempt())
 
     assert isinstance(outcome, Broke)
     assert outcome.error.code == "unstorable_answer"
+    assert "holds a lock, which is not JSON" in outcome.error.detail
     assert "register_state_type" in outcome.error.detail
 
 
