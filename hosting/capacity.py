@@ -34,7 +34,8 @@ class Capacity:
             return ThreadFullError(f"This message is stored in {more:,} bytes and a conversation has {self._limit:,}.")
         return ThreadFullError(
             f"Thread {thread_id!r} holds {held:,} of its {self._limit:,} bytes and has no room for this message of "
-            f"{more:,}. Reset the thread, go on with a new one, or let the app's operator raise AGENT_STATE_LIMIT_BYTES."
+            f"{more:,}. Reset the thread, go on with a new one, or let the app's operator raise "
+            "AGENT_STATE_LIMIT_BYTES."
         )
 
     def keeps(self, run_id: str, answer_bytes: int) -> bool:
