@@ -68,6 +68,7 @@ class PendingRun(RunIds):
 
     status: OpenStatus
     response: str
+    message: str
 
 
 class EndedRun(RunIds):

@@ -177,7 +177,8 @@ def _pending(record: RunRecord, form: Form, headers: Mapping[str, str]) -> Reply
     said = "Agent request accepted"
     if form == "text":
         return Reply(202, said, "text/plain", later)
-    body: PendingRun = {"status": open_status(record), "response": said, **ids(record)}
+    message = record.accepted.request.message
+    body: PendingRun = {"status": open_status(record), "response": said, "message": message, **ids(record)}
     return json_reply(202, body, later)
 
 

@@ -31,5 +31,7 @@ BEHAVIOURS = {
     "hosting.one-line-per-run": "Each run has one line in the log at its end: agent, thread, run, outcome, attempts, "
     "times, tokens (style.md, Logging).",
     "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level (style.md, Logging).",
+    "hosting.moves-over": "An app of agent-framework-azurefunctions becomes one of ours by its import line: the same "
+    "constructor calls make the same functions, the same requests get the same answers (http-api.md 8, design.md 1).",
     "hosting.classic-routes": "The user's own classic HTTP routes go on working beside the agents' (design.md 1).",
 }
