@@ -20,6 +20,7 @@ MOST_SECONDS = 240
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="schemathesis needs Python 3.11")
 @pytest.mark.behaviour("openapi.true")
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     """All of its phases, sequences along the document's links included; the host asks for keys."""
