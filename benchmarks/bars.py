@@ -41,6 +41,8 @@ BARS: Mapping[tuple[str, str], Bar] = {
     ("clients", "throughput"): AtLeast(250),
     ("crowd", "kept of 16"): AtLeast(16),
     ("crowd", "more than once"): AtMost(0),
+    ("waited", "added to 1 s, p99"): AtMost(20),
+    ("waited", "added to 50 ms, p99"): AtMost(20),
     ("slow", "wall time"): AtMost(3),
     ("state", "over json"): AtMost(3),
     ("state", "per byte, 1 MiB/128 KiB"): AtMost(1.5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.figures import Measure
-from benchmarks.measures import clients, clone, crowd, engine, fresh, growth, memory, slow, start, state
+from benchmarks.measures import clients, clone, crowd, engine, fresh, growth, memory, slow, start, state, waited
 
 MEASURES: Mapping[str, Measure] = {
     "start": start.measure,
@@ -13,6 +13,7 @@ MEASURES: Mapping[str, Measure] = {
     "growth": growth.measure,
     "clients": clients.measure,
     "crowd": crowd.measure,
+    "waited": waited.measure,
     "slow": slow.measure,
     "state": state.measure,
     "memory": memory.measure,

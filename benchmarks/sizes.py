@@ -18,6 +18,8 @@ class Sizes:
     clients: int = 16
     clients_seconds: float = 10.0
     crowd_rounds: int = 10
+    long_waits: int = 10
+    short_waits: int = 100
     slow_runs: int = 200
     slow_seconds: float = 2.0
     starts: int = 5
@@ -39,6 +41,8 @@ QUICK = Sizes(
     grown_turns=100,
     clients_seconds=1.0,
     crowd_rounds=1,
+    long_waits=1,
+    short_waits=3,
     slow_runs=20,
     slow_seconds=0.5,
     starts=1,
