@@ -302,6 +302,7 @@ def assert_accepted(answer: httpx.Response, thread: str) -> None:
     assert {**answer.json(), "status": "accepted"} == {
         "status": "accepted",
         "response": "Agent request accepted",
+        "message": "hi",
         "thread_id": thread,
         "session_id": thread,
         "run_id": run_id,
