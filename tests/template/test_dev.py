@@ -138,6 +138,8 @@ def test_a_venv_whose_python_is_gone_is_to_be_deleted(tmp_path: Path) -> None:
         (("run", "nowhere"), "is no Functions app: it has no host.json."),
         (("run", "--watch"), "`run` does not know --watch."),
         (("serve",), "invalid choice"),
+        (("test", "--key", "k"), "--key goes with --url, which says where the app runs."),
+        (("test", "--url", "localhost:7071"), "--url is localhost:7071: it must begin with http:// or https://."),
     ],
 )
 def test_a_wrong_command_line_is_answered_by_a_sentence(

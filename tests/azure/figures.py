@@ -1,0 +1,39 @@
+"""What was measured at a running host, beside what the product promises there."""
+
+from dataclasses import dataclass
+
+from benchmarks.bars import AtLeast, AtMost, Bar
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured value; the bars are those of the real host on Azurite and two cores."""
+
+    name: str
+    value: float
+    unit: str
+    bar: Bar
+
+
+BARS: dict[str, tuple[str, Bar]] = {
+    "fresh turn, p50": ("ms", AtMost(60)),
+    "16 clients": ("turns/s", AtLeast(50)),
+    "storage calls of a turn": ("calls", AtMost(14)),
+    "200 runs of 2 s": ("s", AtMost(5)),
+    "a killed worker's run": ("s", AtMost(5)),
+}
+
+
+def figure(name: str, value: float) -> Figure:
+    unit, bar = BARS[name]
+    return Figure(name, value, unit, bar)
+
+
+def table(figures: list[Figure]) -> list[str]:
+    """The lines to print."""
+    rows = [("figure", "value", "bar", "reached")] + [
+        (row.name, f"{row.value:.3g} {row.unit}", str(row.bar), "yes" if row.bar.is_reached(row.value) else "NO")
+        for row in figures
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,128 @@
+"""The HTTP contract at a running host, whatever its agents are and say."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from tests.azure.target import Target
+
+FINISHED_SECONDS = 120.0
+
+
+async def run(client: httpx.AsyncClient, agent: str, **fields: object) -> httpx.Response:
+    return await client.post(f"/api/agents/{agent}/run", json={"message": "Say hello.", **fields})
+
+
+async def finished(client: httpx.AsyncClient, url: str) -> httpx.Response:
+    """The first answer of a run's address that is not 202; asked again when the app says so, which is its contract."""
+    answer = await client.get(url)
+    if answer.status_code != 202:
+        return answer
+    await asyncio.sleep(float(answer.headers["retry-after"]))
+    return await finished(client, url)
+
+
+async def test_it_is_healthy_and_reaches_its_stores(target: Target) -> None:
+    """Both without a key."""
+    async with httpx.AsyncClient(base_url=target.url, timeout=60) as anonymous:
+        health, ready = await anonymous.get("/api/health"), await anonymous.get("/api/health/ready")
+
+    assert (health.status_code, health.json()) == (200, {"status": "healthy"})
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
+
+
+async def test_nobody_gets_in_without_the_key(target: Target, agent: str) -> None:
+    """Where keys are asked for."""
+    if not target.key:
+        pytest.skip("no key given: the host may ask for none")
+    async with httpx.AsyncClient(base_url=target.url, timeout=60) as anonymous:
+        statuses = [
+            (await anonymous.post(f"/api/agents/{agent}/run", json={"message": "hi"})).status_code,
+            (await anonymous.get("/api/agents")).status_code,
+        ]
+
+    assert statuses == [401, 401]
+
+
+async def test_a_turn_is_answered_with_its_ids(client: httpx.AsyncClient, agent: str, thread: str) -> None:
+    """In the body and in the headers."""
+    answer = await run(client, agent, thread_id=thread)
+    body = answer.json()
+
+    assert (answer.status_code, body["status"], body["thread_id"]) == (200, "success", thread)
+    assert body["response"]
+    assert answer.headers["x-ms-thread-id"] == thread
+    assert answer.headers["x-ms-run-id"] == body["run_id"]
+
+
+async def test_a_thread_goes_on(client: httpx.AsyncClient, agent: str, thread: str) -> None:
+    """Two turns are four messages at least: tools add theirs."""
+    first = (await run(client, agent, thread_id=thread)).json()
+    second = (await run(client, agent, thread_id=thread)).json()
+    entries = (await client.get(f"/api/agents/{agent}/threads/{thread}/messages")).json()["entries"]
+
+    assert second["message_count"] >= first["message_count"] + 2
+    assert [entry["type"] for entry in entries] == ["request", "response", "request", "response"]
+
+
+async def test_text_gets_text(client: httpx.AsyncClient, agent: str, thread: str) -> None:
+    """With the thread's id in a header."""
+    url = f"/api/agents/{agent}/run?thread_id={thread}"
+    answer = await client.post(url, content="Say hello.", headers={"content-type": "text/plain"})
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.headers["x-ms-thread-id"] == thread
+
+
+async def test_a_run_that_is_not_waited_for_is_found_where_the_answer_says(
+    client: httpx.AsyncClient, agent: str, thread: str
+) -> None:
+    """Location leads there from outside: through whatever stands between."""
+    accepted = await run(client, agent, thread_id=thread, wait_for_response=False)
+    answer = await asyncio.wait_for(finished(client, accepted.headers["location"]), FINISHED_SECONDS)
+
+    assert accepted.status_code == 202
+    assert (answer.status_code, answer.json()["run_id"]) == (200, accepted.json()["run_id"])
+
+
+async def test_a_request_sent_twice_is_one_run(client: httpx.AsyncClient, agent: str, thread: str) -> None:
+    """Under one Idempotency-Key; with another body it is refused."""
+    url, key = f"/api/agents/{agent}/run", {"idempotency-key": thread}
+    bodies = ({"message": "once", "thread_id": thread}, {"message": "other", "thread_id": thread})
+    first, again, other = [await client.post(url, json=body, headers=key) for body in (bodies[0], bodies[0], bodies[1])]
+
+    assert again.json()["run_id"] == first.json()["run_id"]
+    assert again.headers["idempotency-replayed"] == "true"
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "refusal"),
+    [
+        ("nobody/run", {"message": "hi"}, (404, "unknown_agent")),
+        ("{agent}/run", {"message": " "}, (400, "missing_message")),
+        ("{agent}/run", {"message": "hi", "thread_id": "a/b"}, (400, "invalid_thread_id")),
+        ("{agent}/run", {"message": "hi", "threadid": "a"}, (400, "unknown_field")),
+    ],
+)
+async def test_what_is_wrong_is_refused_by_its_code(
+    client: httpx.AsyncClient, agent: str, path: str, body: dict[str, str], refusal: tuple[int, str]
+) -> None:
+    """As a problem (RFC 9457), before a run is started."""
+    answer = await client.post(f"/api/agents/{path.format(agent=agent)}", json=body)
+
+    assert (answer.status_code, answer.json()["code"]) == refusal
+    assert answer.headers["content-type"].startswith("application/problem+json")
+
+
+async def test_a_deleted_thread_is_gone(client: httpx.AsyncClient, agent: str, thread: str) -> None:
+    """And deleting it again changes nothing."""
+    run_id = (await run(client, agent, thread_id=thread)).json()["run_id"]
+    place = f"/api/agents/{agent}/threads/{thread}"
+    deleted = [(await client.delete(place)).status_code for _ in range(2)]
+
+    assert deleted == [204, 204]
+    assert (await client.get(place)).status_code == 404
+    assert (await client.get(f"{place}/runs/{run_id}")).status_code == 410

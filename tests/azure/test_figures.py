@@ -1,0 +1,133 @@
+"""How fast the host is that was given: the figures that the product promises on the real one, printed and not judged.
+
+The runs of a known time need the app in tests/azure/app; the others are taken of any app's first agent, and hold its
+model's time.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable
+from itertools import chain
+from pathlib import Path
+
+import httpx
+import pytest
+
+from benchmarks.samples import median
+from tests.azure.figures import Figure, figure
+from tests.azure.target import Target
+
+WARM_UP_TURNS = 5
+FRESH_TURNS = 50
+CLIENTS = 16
+CLIENTS_SECONDS = 5.0
+SLOW_RUNS = 200
+SLOW_SECONDS = 2
+KILLED_SECONDS = 120.0  # a host that was killed whole gets its work back after a minute (recordings)
+
+
+async def turn(client: httpx.AsyncClient, agent: str, message: str = "Hello, how are you?") -> float:
+    """The seconds of one turn on a fresh thread, which must be answered 200."""
+    began = time.perf_counter()
+    answer = await client.post(f"/api/agents/{agent}/run", json={"message": message})
+    assert answer.status_code == 200, answer.text
+    return time.perf_counter() - began
+
+
+async def turns(client: httpx.AsyncClient, agent: str, count: int) -> list[float]:
+    return [await turn(client, agent) for _ in range(count)]
+
+
+async def turns_until(client: httpx.AsyncClient, agent: str, end: float) -> list[float]:
+    seconds: list[float] = []
+    while time.perf_counter() < end:
+        seconds.append(await turn(client, agent))
+    return seconds
+
+
+async def together(parts: list[Awaitable[list[float]]]) -> list[float]:
+    return list(chain.from_iterable(await asyncio.gather(*parts)))
+
+
+@pytest.fixture
+async def warm(client: httpx.AsyncClient, agent: str) -> str:
+    """The agent, after some turns that nobody measures."""
+    await turns(client, agent, WARM_UP_TURNS)
+    return agent
+
+
+@pytest.fixture
+async def timed(client: httpx.AsyncClient) -> str:
+    names = [agent["name"] for agent in (await client.get("/api/agents")).json()["agents"]]
+    if "timed" not in names:
+        pytest.skip("no agent of a known time: host tests/azure/app for this figure")
+    return "timed"
+
+
+async def test_one_client_on_fresh_threads(client: httpx.AsyncClient, warm: str, figures: list[Figure]) -> None:
+    """What one user waits for."""
+    figures.append(figure("fresh turn, p50", median(await turns(client, warm, FRESH_TURNS)) * 1000))
+
+
+async def test_many_clients(client: httpx.AsyncClient, warm: str, figures: list[Figure]) -> None:
+    """Turns in a second, each on a fresh thread."""
+    end = time.perf_counter() + CLIENTS_SECONDS
+    done = await together([turns_until(client, warm, end) for _ in range(CLIENTS)])
+
+    figures.append(figure("16 clients", len(done) / CLIENTS_SECONDS))
+
+
+async def test_storage_calls(target: Target, client: httpx.AsyncClient, warm: str, figures: list[Figure]) -> None:
+    """By the lines of Azurite's log; the queues' polling meanwhile counts too."""
+    if not target.storage_log:
+        pytest.skip("no log of the storage given (--storage-log FILE: what Azurite prints)")
+    before = storage_calls(target.storage_log)
+    await turns(client, warm, FRESH_TURNS)
+
+    figures.append(figure("storage calls of a turn", (storage_calls(target.storage_log) - before) / FRESH_TURNS))
+
+
+def storage_calls(log: str) -> int:
+    return Path(log).read_text(encoding="utf-8", errors="replace").count(' HTTP/1.1" ')
+
+
+async def test_many_slow_runs(client: httpx.AsyncClient, timed: str, figures: list[Figure]) -> None:
+    """None waits for another."""
+    began = time.perf_counter()
+    await asyncio.gather(*(turn(client, timed, f"wait {SLOW_SECONDS}") for _ in range(SLOW_RUNS)))
+
+    figures.append(figure("200 runs of 2 s", time.perf_counter() - began))
+
+
+async def test_a_worker_that_is_killed(
+    target: Target, client: httpx.AsyncClient, timed: str, figures: list[Figure]
+) -> None:
+    """Its run is finished by the next one, and stands in the conversation once."""
+    if not target.kill:
+        pytest.skip("no command that kills the worker given (--kill COMMAND)")
+    thread = f"check-{uuid.uuid4().hex}"
+    request = {"message": "wait 1", "thread_id": thread, "wait_for_response": False}
+    accepted = await client.post(f"/api/agents/{timed}/run", json=request)
+    await status_is(client, accepted.headers["location"], "running")
+    killed_at = time.perf_counter()
+    command = await asyncio.create_subprocess_shell(target.kill)
+    assert await command.wait() == 0
+    await status_is(client, accepted.headers["location"], "success")
+
+    figures.append(figure("a killed worker's run", time.perf_counter() - killed_at))
+    conversation = (await client.get(f"/api/agents/{timed}/threads/{thread}/messages")).json()["entries"]
+    assert [entry["type"] for entry in conversation] == ["request", "response"]
+
+
+async def status_is(client: httpx.AsyncClient, url: str, status: str) -> None:
+    """Return when the run at `url` says so; a host that is starting again is asked again."""
+    end = time.perf_counter() + KILLED_SECONDS
+    said = ""
+    while said != status:
+        assert time.perf_counter() < end, f"the run is {said!r}, and should be {status!r}"
+        try:
+            said = (await client.get(url)).json()["status"]
+        except (httpx.TransportError, ValueError, KeyError):
+            said = "not answered"
+        await asyncio.sleep(0.05)
