@@ -3,6 +3,6 @@
 BEHAVIOURS = {
     "docs.error-codes": "Every error code stands in docs/http-api.md with its status, and no other.",
     "docs.fields-and-routes": "Every field, header and route stands in docs/http-api.md.",
-    "docs.observability": "docs/observability.md has the log's line, the loggers, the spans' attributes and a set-up that "
-    "works as it stands.",
+    "docs.observability": "docs/observability.md has the log's line, the loggers, the spans' attributes and a set-up "
+    "that works as it stands.",
 }

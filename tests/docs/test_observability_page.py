@@ -1,4 +1,4 @@
-"""docs/observability.md: its set-up exports spans as it stands, its line is the one that is logged, its tables are whole."""
+"""docs/observability.md: its set-up exports spans as it stands, its line is the one logged, its tables are whole."""
 
 import asyncio
 import re
