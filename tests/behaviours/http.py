@@ -37,6 +37,8 @@ BEHAVIOURS = {
     "http.unknown-runs": "A run is found under its own agent and thread only; else 404 (http-api.md 1 and 3).",
     "http.idempotent": "The same request under the same Idempotency-Key is the same run, with its answer, however "
     "often and however concurrently it is sent (http-api.md 6).",
+    "http.idempotent-after-crash": "A request that is sent again after a crash between any two steps of its turn is the "
+    "same run, once (http-api.md 6, turn.md, Records 9).",
     "http.idempotency-key-reused": "Another request under a used Idempotency-Key is 409 and disturbs nothing "
     "(http-api.md 6).",
     "http.value": "A run with a response_format is answered with the JSON value of its answer, however often it is "

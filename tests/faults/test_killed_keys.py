@@ -1,0 +1,87 @@
+"""An Idempotency-Key when its process is killed between any two steps of the turn (http-api.md section 6)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.faults.app_process import AppFolder, until_dead
+from tests.hosting.carriers import Api
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.behaviour("http.idempotent-after-crash"),
+    pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
+]
+
+APP = Path(__file__).resolve().parent / "keyed_app" / "function_app.py"
+RUN = "/api/agents/Joker/run"
+STEPS = ["open", "signal", "append", "append 2"]
+
+
+@pytest.fixture
+def keyed(folder: AppFolder) -> AppFolder:
+    """A fresh copy of the app that kills itself."""
+    shutil.copy(APP, folder.path)
+    return folder
+
+
+async def send(api: Api, message: str = "hi", **fields: Any) -> httpx.Response:
+    """Send a request under the one key; no thread is named."""
+    return await api.http.post(RUN, json={"message": message, **fields}, headers={"idempotency-key": "key"})
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_request_sent_again_after_a_crash_at_any_step_is_one_run(
+    keyed: AppFolder, step: str, when: str
+) -> None:
+    """One answer, one place in the conversation of the thread that the first request was given; then a replay of it."""
+    with keyed.host({"KILL_AT": f"{when} {step}"}) as host:
+        api = keyed.api(host)
+        with contextlib.suppress(httpx.TransportError):
+            await send(api)
+        assert await until_dead(host) != 0
+        await api.http.aclose()
+
+    with keyed.host() as host:
+        api = keyed.api(host)
+        answers = [await send(api) for _ in range(2)]
+        other = await send(api, "something else")
+        entries = await api.entries(answers[0].json()["thread_id"])
+        stored = await api.stored()
+        await api.http.aclose()
+
+    assert [(answer.status_code, answer.json()["response"]) for answer in answers] == [(200, "echo: hi")] * 2
+    assert answers[1].json() == answers[0].json()
+    assert answers[1].headers["idempotency-replayed"] == "true"
+    assert ("idempotency-replayed" in answers[0].headers) == (f"{when} {step}" != "before open")
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+    assert [entry["correlationId"] for entry in entries] == [answers[0].json()["run_id"]] * 2
+    assert stored == (1, [answers[0].json()["thread_id"]])
+
+
+async def test_eight_at_once_after_a_crash_are_one_run(keyed: AppFolder) -> None:
+    """All attach to the run whose process died before it was signalled."""
+    with keyed.host({"KILL_AT": "before signal"}) as host:
+        api = keyed.api(host)
+        with contextlib.suppress(httpx.TransportError):
+            await send(api)
+        assert await until_dead(host) != 0
+        await api.http.aclose()
+
+    with keyed.host() as host:
+        api = keyed.api(host)
+        answers = await asyncio.gather(*(send(api) for _ in range(8)))
+        await api.http.aclose()
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["run_id"] for answer in answers}) == 1
+    assert keyed.asked("hi") == 1
