@@ -40,5 +40,5 @@ class ToolThreads(ThreadPoolExecutor):
         return future
 
     def working_for(self, run_id: str) -> int:
-        """Return how many threads work for the run at this moment."""
-        return sum(1 for future, run in list(self._runs.items()) if run == run_id and future.running())
+        """Return how many threads work for the run; of a run that was stopped, those that could not be."""
+        return sum(1 for run in list(self._runs.values()) if run == run_id)

@@ -65,8 +65,7 @@ class RunLog:
             return None
         moved = functools.reduce(RunRecord.with_event, events, record)
         self._learn(moved)
-        if record.terminal is None:
-            tell_end(moved)
+        tell_end(moved)
         return moved
 
     async def read(self, run_id: str) -> RunRecord | None:

@@ -11,6 +11,7 @@ from agent_framework import Agent, MCPStreamableHTTPTool
 from hosting.events import RunRequest
 from hosting.loop import AgentLoop
 from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
+from hosting.tool_threads import RUN
 from tests.hosting.app.scripted import ScriptedClient
 from tests.hosting.bench import CountingAgent
 from tests.hosting.tool_server import ToolServer
@@ -33,6 +34,7 @@ class OpenedAgent(CountingAgent):
         super().__init__()
         self.failures = failures
         self.noted: list[tuple[str, str, object]] = []
+        self.opened_for: str | None = None
 
     def note(self, what: str) -> None:
         """Keep what happened, on which thread and in which task."""
@@ -40,6 +42,7 @@ class OpenedAgent(CountingAgent):
 
     async def __aenter__(self) -> object:
         self.note("opened")
+        self.opened_for = RUN.get(None)
         await asyncio.sleep(0)
         if self.failures:
             self.failures -= 1
@@ -59,7 +62,7 @@ async def run(agent: Any, loop: AgentLoop, message: str = "hi") -> Outcome:
 
 @pytest.mark.behaviour("hosting.opened-once")
 async def test_an_agent_is_opened_once_for_all_its_runs_and_closed_with_the_loop(loop: AgentLoop) -> None:
-    """By one task of the agent loop, in which both happen."""
+    """By one task of the agent loop, in which both happen, and in the context of no run."""
     agent = OpenedAgent()
 
     await asyncio.gather(*(run(agent, loop) for _ in range(5)))
@@ -67,6 +70,7 @@ async def test_an_agent_is_opened_once_for_all_its_runs_and_closed_with_the_loop
 
     (opened, on, task), (closed, _, same) = agent.noted
     assert (opened, closed, on, task is same) == ("opened", "closed", "agent-loop", True)
+    assert agent.opened_for is None
 
 
 @pytest.mark.behaviour("hosting.opened-once")
