@@ -21,10 +21,12 @@ from hosting.functions.health import register_health
 from hosting.functions.http import register_agent, register_runs
 from hosting.functions.mcp import register_tool
 from hosting.functions.openapi import register_openapi
+from hosting.functions.orchestrations import AgentTask, get_agent
 from hosting.functions.threads import register_threads
 from hosting.limits import limits_of
 from hosting.loop import AgentLoop
 from hosting.plan import Plan
+from hosting.proxy import DurableAgent
 from hosting.runlog.choice import choose_store
 from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner
@@ -91,6 +93,10 @@ class AgentFunctionApp(df.DFApp):
     def agents(self) -> dict[str, SupportsAgentRun]:
         """The registered agents by name."""
         return {planned.name: planned.agent for planned in self._plan.agents.values()}
+
+    def get_agent(self, context: df.DurableOrchestrationContext, name: str) -> DurableAgent[AgentTask]:
+        """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name."""
+        return get_agent(context, self._plan, name)
 
     def get_functions(self) -> list[Any]:
         """Return the functions for the worker to index, the user's own classic HTTP handlers adapted."""

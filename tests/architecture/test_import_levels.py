@@ -19,6 +19,9 @@ FRAMEWORK_READERS = {
     "hosting.history",
     "hosting.plan",
     "hosting.asked_message",
+    "hosting.called_answer",
+    "hosting.proxy",
+    "hosting.spoken_message",
     "hosting.app",
     "state.convert",
 }

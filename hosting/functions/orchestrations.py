@@ -1,0 +1,71 @@
+"""Agents inside Durable Functions orchestrations: the proxy's calls as tasks of the SDK.
+
+The SDK's retry around an entity call is not used: it would run the agent again for an outcome that is recorded, and on
+the real host `task_all` with retries loses its place (host contract 0.5, 21 and 23).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import azure.durable_functions as df
+from azure.durable_functions.models.Task import CompoundTask, TaskBase
+
+from hosting.called_answer import AgentRunError, Call
+from hosting.errors import UnknownAgentError
+from hosting.names import entity_name
+from hosting.plan import Plan
+from hosting.proxy import DurableAgent, ReadAnswer
+
+
+class AgentTask(CompoundTask):  # type: ignore[misc]  # the SDK carries no types
+    """The task of one run: an entity call whose result is read as the agent's response."""
+
+    def __init__(self, call: TaskBase, read: ReadAnswer) -> None:
+        self._read = read
+        super().__init__([call])
+        self.action_repr = call.action_repr  # the call's own action: the host knows no compound of one
+
+    def try_set_value(self, child: TaskBase) -> None:
+        """Take the call's end as this task's: the response, or the error that names agent, run and cause."""
+        try:
+            response = self._read(child.result)
+        except AgentRunError as error:
+            self.set_value(is_error=True, value=error)
+        else:
+            self.set_value(is_error=False, value=response)
+
+
+class CallingOrchestration:
+    """A running orchestration, for the proxies in it."""
+
+    def __init__(self, context: df.DurableOrchestrationContext) -> None:
+        self._context = context
+
+    @property
+    def instance_id(self) -> str:
+        """The orchestration's id."""
+        return str(self._context.instance_id)
+
+    def new_id(self) -> str:
+        """Return the next id; the SDK makes it of instance, time and a counter, so a replay makes the same one."""
+        return str(self._context.new_uuid()).replace("-", "")
+
+    def call(self, call: Call, fields: Mapping[str, Any], read: ReadAnswer) -> AgentTask:
+        """Return the task that calls the agent's entity."""
+        place = df.EntityId(entity_name(call.agent), call.thread_id)
+        return AgentTask(self._context.call_entity(place, "run", dict(fields)), read)
+
+
+def get_agent(context: df.DurableOrchestrationContext, plan: Plan, name: str) -> DurableAgent[AgentTask]:
+    """Return the proxy of a registered agent.
+
+    Raises `UnknownAgentError` for a name that is none: on the real host a call to a missing entity never ends
+    (host contract 0.5, 21).
+    """
+    planned = plan.find(name)
+    if planned is None:
+        known = ", ".join(repr(agent.name) for agent in plan.agents.values()) or "none"
+        raise UnknownAgentError(f"No agent {str(name)[:80]!r} is registered with this app. Registered: {known}.")
+    return DurableAgent(planned.name, planned.description, CallingOrchestration(context))

@@ -1,0 +1,30 @@
+"""The app of the page docs/orchestrations.md, in a folder: its code blocks behind scripted agents."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tests.devhost.app_folder import make_app
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "orchestrations.md"
+HOST = json.loads((ROOT / "tests" / "hosting" / "app" / "host.json").read_text(encoding="utf-8"))
+AGENTS = """\
+from tests.hosting.app.scripted import scripted_agent
+
+from hosting.app import AgentFunctionApp
+
+app = AgentFunctionApp(agents=[scripted_agent("writer"), scripted_agent("critic")])
+"""
+
+
+def page_blocks() -> list[str]:
+    """Return the Python blocks of the page, in order."""
+    return re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def make_page_app(folder: Path, *more: str) -> Path:
+    """Write the app of the page, with more code behind it."""
+    return make_app(folder, "\n".join([AGENTS, *page_blocks(), *more]), host=HOST)

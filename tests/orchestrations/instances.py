@@ -1,0 +1,56 @@
+"""Orchestrations of a running host, over its management API: start one, raise an event, wait for the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+GUARD_SECONDS = 5.0
+HOOKS = "/runtime/webhooks/durabletask"
+Instance = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Instances:
+    """The orchestrations of one host."""
+
+    http: httpx.AsyncClient
+
+    async def start(self, name: str, given: object, instance_id: str) -> None:
+        """Start an instance; its input travels as JSON text inside JSON, as the SDK's client sends it."""
+        answer = await self.http.post(f"{HOOKS}/orchestrators/{name}/{instance_id}", json=json.dumps(given))
+        assert answer.status_code == 202, answer.text
+
+    async def tell(self, instance_id: str, event: str, value: object) -> None:
+        """Raise an event."""
+        answer = await self.http.post(f"{HOOKS}/instances/{instance_id}/raiseEvent/{event}", json=value)
+        assert answer.status_code == 202, answer.text
+
+    async def ended(self, instance_id: str) -> tuple[str, Any]:
+        """Return the status and output of an instance once it has ended, under the guard."""
+        instance = await self._until(instance_id, lambda found: found.get("runtimeStatus") in ("Completed", "Failed"))
+        return instance["runtimeStatus"], instance["output"]
+
+    async def result(self, name: str, given: object, instance_id: str) -> tuple[str, Any]:
+        """Start an instance and return its status and output once it has ended."""
+        await self.start(name, given, instance_id)
+        return await self.ended(instance_id)
+
+    async def waits(self, instance_id: str, event_type: str) -> None:
+        """Return once the instance's history has an event of this type."""
+        await self._until(instance_id, lambda found: event_type in str(found.get("historyEvents")))
+
+    async def _until(self, instance_id: str, holds: Callable[[Instance], bool]) -> Instance:
+        return await asyncio.wait_for(self._poll(instance_id, holds), GUARD_SECONDS)
+
+    async def _poll(self, instance_id: str, holds: Callable[[Instance], bool]) -> Instance:
+        while True:
+            answer = await self.http.get(f"{HOOKS}/instances/{instance_id}?showHistory=true")
+            if answer.status_code in (200, 202) and holds(found := dict(answer.json())):
+                return found
+            await asyncio.sleep(0.01)
