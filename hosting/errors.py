@@ -5,18 +5,34 @@ Source of codes and statuses: docs/http-api.md. A test holds that each code stan
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
 class HostingError(Exception):
-    """A refusal that a caller may read: `detail` says what was wrong, with the value, and what to do."""
+    """A refusal that a caller may read: `detail` says what was wrong, with the value, and what to do.
+
+    `thread_id` is the thread that the request named, once that is known (`about_thread`).
+    """
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
+    thread_id: str | None = None
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
         self.detail = detail
+
+
+@contextmanager
+def about_thread(thread_id: str | None) -> Iterator[None]:
+    """Have every `HostingError` of the block know its thread."""
+    try:
+        yield
+    except HostingError as error:
+        error.thread_id = thread_id
+        raise
 
 
 class ConfigurationError(HostingError):

@@ -8,7 +8,18 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Literal
 
-from hosting.bodies import CompletedRun, EndedRun, OpenStatus, PendingRun, Problem, RunIds, RunState, RunStatus, Usage
+from hosting.bodies import (
+    CompletedRun,
+    EndedRun,
+    OpenStatus,
+    PendingRun,
+    Problem,
+    RunIds,
+    RunState,
+    RunStatus,
+    ThreadIds,
+    Usage,
+)
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.events import Completed, Ending
 from hosting.negotiation import Form
@@ -71,7 +82,7 @@ def cancel_reply(record: RunRecord) -> Reply:
 
 
 def problem_reply(
-    error: HostingError, form: Form, headers: Mapping[str, str] | None = None, known: RunIds | None = None
+    error: HostingError, form: Form, headers: Mapping[str, str] | None = None, known: ThreadIds | None = None
 ) -> Reply:
     """Return the refusal of a request, as problem+json (RFC 9457) or as its sentence."""
     if form == "text":
@@ -80,7 +91,7 @@ def problem_reply(
     return Reply(error.status, body, "application/problem+json", headers or {})
 
 
-def problem(error: HostingError, known: RunIds | None) -> Problem:
+def problem(error: HostingError, known: ThreadIds | None) -> Problem:
     """Return the problem object; `error` repeats `detail` for clients of the older shape."""
     told: Problem = {
         "type": "about:blank",
@@ -159,6 +170,11 @@ def ids(record: RunRecord) -> RunIds:
 def run_headers(record: RunRecord) -> dict[str, str]:
     """Return the headers of every answer that knows the run."""
     return {**thread_headers(record.accepted.thread_id), "x-ms-run-id": record.run_id}
+
+
+def thread_ids(thread_id: str) -> ThreadIds:
+    """Return the id of a thread under both names."""
+    return {"thread_id": thread_id, "session_id": thread_id}
 
 
 def thread_headers(thread_id: str) -> dict[str, str]:

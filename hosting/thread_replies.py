@@ -16,14 +16,13 @@ from hosting.bodies import (
     RunList,
     ShownEntry,
     Thread,
-    ThreadIds,
     ThreadPage,
     Usage,
 )
 from hosting.pages import Window
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage
-from hosting.replies import RETRY_AFTER_SECONDS, USAGE_NAMES, Reply, json_reply, status_of, thread_headers
+from hosting.replies import RETRY_AFTER_SECONDS, USAGE_NAMES, Reply, json_reply, status_of, thread_headers, thread_ids
 from hosting.run_record import RunRecord
 from hosting.threads import ThreadView, export
 from hosting.times import iso
@@ -49,7 +48,7 @@ def agents_reply(agents: Sequence[AgentPlan], base_url: str) -> Reply:
 
 def threads_reply(page: EntityPage) -> Reply:
     """Return a page of threads, in the store's order."""
-    threads: list[ListedThread] = [{**_thread_ids(key), "updated_at": changed} for key, changed in page.keys]
+    threads: list[ListedThread] = [{**thread_ids(key), "updated_at": changed} for key, changed in page.keys]
     body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
     return json_reply(200, body)
 
@@ -60,7 +59,7 @@ def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
     text = view.text or ""
     body: Thread = {
         "agent": agent,
-        **_thread_ids(view.place.thread_id),
+        **thread_ids(view.place.thread_id),
         "created_at": _created(view),
         "updated_at": entries[-1].created_at if entries else _created(view),
         "message_count": message_count(view.conversation),
@@ -83,14 +82,14 @@ def messages_reply(view: ThreadView, window: Window) -> Reply:
     cut, has_more = window.cut(list(exchanges(view.conversation)))
     entries = [_entry(position, entry) for position, entry in cut]
     thread_id = view.place.thread_id
-    body: Messages = {**_thread_ids(thread_id), "entries": entries, "has_more": has_more}
+    body: Messages = {**thread_ids(thread_id), "entries": entries, "has_more": has_more}
     return json_reply(200, body, thread_headers(thread_id))
 
 
 def export_reply(agent: str, view: ThreadView, now: float) -> Reply:
     """Return everything that is kept about the thread."""
     thread_id = view.place.thread_id
-    body: Export = {"agent": agent, **_thread_ids(thread_id), "exported_at": iso(now), **export(view)}
+    body: Export = {"agent": agent, **thread_ids(thread_id), "exported_at": iso(now), **export(view)}
     return json_reply(200, body, thread_headers(thread_id))
 
 
@@ -101,7 +100,7 @@ def done_reply(thread_id: str) -> Reply:
 
 def queued_reply(thread_id: str, operation: Literal["reset", "delete"]) -> Reply:
     """Return that an operation is accepted and waits behind the thread's runs."""
-    body: QueuedOperation = {"status": "accepted", "operation": operation, **_thread_ids(thread_id)}
+    body: QueuedOperation = {"status": "accepted", "operation": operation, **thread_ids(thread_id)}
     return json_reply(202, body, {**thread_headers(thread_id), "retry-after": str(RETRY_AFTER_SECONDS)})
 
 
@@ -156,7 +155,3 @@ def _created(view: ThreadView) -> str | None:
     if first is not None:
         return first.created_at
     return iso(view.runs[-1].accepted.at) if view.runs else None
-
-
-def _thread_ids(thread_id: str) -> ThreadIds:
-    return {"thread_id": thread_id, "session_id": thread_id}

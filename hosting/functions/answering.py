@@ -25,7 +25,7 @@ from hosting.identity import is_id
 from hosting.negotiation import Form
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
-from hosting.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply, problem_reply
+from hosting.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply, problem_reply, thread_headers, thread_ids
 from hosting.requests import Call
 from hosting.routes import Route
 
@@ -113,12 +113,10 @@ async def answer(req: Request, work: Callable[[], Awaitable[Reply]]) -> Response
     try:
         reply = await work()
     except HostingError as error:
-        reply = problem_reply(error, _error_form(req), _error_headers(error))
+        reply = _refusal(req, error)
     except Exception:
         logger.exception("A request to %s failed.", req.url.path)
-        reply = problem_reply(
-            InternalError("The app failed on this request; the cause is in its log."), _error_form(req)
-        )
+        reply = _refusal(req, InternalError("The app failed on this request; the cause is in its log."))
     return Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
 
 
@@ -134,6 +132,15 @@ def _error_form(req: Request) -> Form:
     accept, sent = req.headers.get("accept", ""), req.headers.get("content-type", "")
     wants_text = accept.startswith("text/plain") or (accept in ("", "*/*") and sent.startswith("text/"))
     return "text" if wants_text else "json"
+
+
+def _refusal(req: Request, error: HostingError) -> Reply:
+    """Return the problem, with the thread that the request named in its body or its path."""
+    named = error.thread_id or req.path_params.get("thread_id", "")
+    if not is_id(named):
+        return problem_reply(error, _error_form(req), _error_headers(error))
+    headers = {**_error_headers(error), **thread_headers(named)}
+    return problem_reply(error, _error_form(req), headers, thread_ids(named))
 
 
 def _error_headers(error: HostingError) -> dict[str, str]:

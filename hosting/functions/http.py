@@ -7,7 +7,7 @@ from dataclasses import replace
 import azure.durable_functions as df
 from azurefunctions.extensions.http.fastapi import Request, Response
 
-from hosting.errors import MethodNotAllowedError
+from hosting.errors import MethodNotAllowedError, about_thread
 from hosting.functions.answering import Asked, answer, named_agent, register_route
 from hosting.limits import limits_of
 from hosting.names import http_function
@@ -53,12 +53,14 @@ async def start_run(asked: Asked, plan: AgentPlan, runs: Runs, settings: Setting
     """Answer `POST agents/<agent>/run` (http-api.md section 2)."""
     call = await asked.call()
     wanted = parse_run(call, plan.name, limits_of(plan.agent, settings))
-    attached = await runs.start(plan.name, wanted, asked.client)
+    with about_thread(wanted.thread_id):
+        attached = await runs.start(plan.name, wanted, asked.client)
     record = attached.record
     if wanted.wait.answer:
         longest = settings.wait_seconds
         seconds = longest if wanted.wait.seconds is None else min(longest, wanted.wait.seconds)
-        record = await runs.wait(record, asked.client, seconds)
+        with about_thread(record.accepted.thread_id):
+            record = await runs.wait(record, asked.client, seconds)
     extra = {"Idempotency-Replayed": "true"} if attached.replayed else {}
     if wanted.wait.applied:
         extra["Preference-Applied"] = wanted.wait.applied

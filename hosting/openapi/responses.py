@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from hosting.answers import RETRY_AFTER, RUN_HEADERS, Answer, Header
+from hosting.answers import RETRY_AFTER, RUN_HEADERS, THREAD_HEADERS, Answer, Header
 from hosting.bodies import Problem
 from hosting.errors import HostingError, InternalError
 from hosting.replies import TRY_AGAIN
@@ -45,10 +45,14 @@ def responses(route: Route, links: Schema, *, asks_for_key: bool) -> Schema:
     """Return the route's responses by status; `links` go with those that tell a run."""
     found = {str(answer.status): _response(answer, links) for answer in route.answers}
     for status, errors in _by_status(route).items():
-        found[str(status)] = _refusal(status, errors)
+        found[str(status)] = _refusal(status, errors, _named_thread(route))
     if asks_for_key:
         found["401"] = {"description": "No key, or one that does not open this route."}
     return found
+
+
+def _named_thread(route: Route) -> tuple[Header, ...]:
+    return THREAD_HEADERS if route.method == "POST" or "{thread_id}" in route.path else ()
 
 
 def _response(answer: Answer, links: Schema) -> Schema:
@@ -76,7 +80,7 @@ def _by_status(route: Route) -> dict[int, list[type[HostingError]]]:
     return grouped
 
 
-def _refusal(status: int, errors: list[type[HostingError]]) -> Schema:
+def _refusal(status: int, errors: list[type[HostingError]], headers: tuple[Header, ...]) -> Schema:
     codes = [error.code for error in errors]
     narrowed = {"type": "object", "properties": {"status": {"const": status}, "code": {"enum": codes}}}
     response: Schema = {
@@ -86,6 +90,6 @@ def _refusal(status: int, errors: list[type[HostingError]]) -> Schema:
             "text/plain": {"schema": {"type": "string"}},
         },
     }
-    if status in TRY_AGAIN:
-        response["headers"] = {RETRY_AFTER.name: {**_header(RETRY_AFTER), "required": False}}
+    told = (*headers, RETRY_AFTER) if status in TRY_AGAIN else headers
+    response["headers"] = {header.name: {**_header(header), "required": False} for header in told}
     return response

@@ -25,6 +25,8 @@ BEHAVIOURS = {
     "http.readiness": "Readiness says whether the stores are reached (http-api.md 3).",
     "http.unknown-places": "What is not there is 404, what cannot be asked for 400, by a problem (http-api.md 3).",
     "http.negotiates": "The answer is JSON or text as Accept prefers, else as the request was (http-api.md 2).",
+    "http.names-the-thread": "Every answer that knows its thread names it in headers, and a problem in its members too "
+    "(http-api.md 1 and 4).",
     "http.thread-id-spellings": "A thread is named by any of its names in body, query or header; blank is absent "
     "(http-api.md 1).",
     "http.location-is-the-callers": "Links are absolute, from what the forwarded headers say the caller used "
