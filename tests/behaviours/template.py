@@ -32,5 +32,7 @@ BEHAVIOURS = {
     "template.doctor-clean": "azure-functions-doctor finds nothing wrong with what is deployed.",
     "template.any-host": "The endpoint tests run against any host by its URL and key, and print the figures that are "
     "promised on the real one.",
+    "template.deploys-alone": "What is deployed indexes in a fresh environment with requirements.txt alone, on each "
+    "supported Python.",
     "template.plan-limits": "Every limit of host.json and of the settings is possible on the plan that infra deploys.",
 }

@@ -26,6 +26,15 @@ def deployed(paths: list[PurePosixPath]) -> list[PurePosixPath]:
     return [path for path in paths if not any(fnmatch.fnmatch(part, p) for part in path.parts for p in patterns)]
 
 
+def copy_deployed(folder: Path) -> int:
+    """Put into `folder` what a deployment takes along; return its size in bytes."""
+    paths = deployed(tracked_files())
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, folder / path)
+    return sum((folder / path).stat().st_size for path in paths)
+
+
 @pytest.mark.behaviour("template.deploys-without-devhost")
 def test_only_the_app_and_its_library_are_deployed() -> None:
     """A new folder at the top is deployed only when this list says so."""
@@ -50,10 +59,7 @@ def test_secrets_of_this_machine_are_never_deployed() -> None:
 @pytest.mark.behaviour("template.deploys-without-devhost")
 def test_the_deployed_tree_indexes_by_itself(tmp_path: Path) -> None:
     """Copied alone into an empty folder, the app loads and declares its functions."""
-    for path in deployed(tracked_files()):
-        target = tmp_path / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / path, target)
+    copy_deployed(tmp_path)
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     ended = subprocess.run(
         [sys.executable, "-c", INDEX], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False

@@ -2,13 +2,12 @@
 
 import json
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.template.checkout import PYTHON, Checkout, new_checkout
+from tests.template.interpreters import interpreter
 
 pytestmark = pytest.mark.slow
 
@@ -151,17 +150,6 @@ def test_a_wrong_command_line_is_answered_by_a_sentence(
     assert finished.returncode != 0
     assert sentence in finished.stderr
     assert "Traceback" not in finished.stderr
-
-
-def interpreter(version: str) -> str | None:
-    """The path of a Python `version` that runs, from the path or from pyenv."""
-    kept = Path.home().glob(f".pyenv/versions/{version}.*/bin/python")
-    candidates = [shutil.which(f"python{version}"), *map(str, kept)]
-    return next((path for path in candidates if path and runs(path)), None)
-
-
-def runs(path: str) -> bool:
-    return subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
 def no_other_index() -> dict[str, str]:

@@ -4,13 +4,13 @@ import json
 import re
 import shutil
 import sys
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 
 from tests.template.bicep import FILES
 from tests.template.checks import ROOT, run
-from tests.template.test_deployed_files import deployed, tracked_files
+from tests.template.test_deployed_files import copy_deployed
 
 pytestmark = [
     pytest.mark.slow,
@@ -57,9 +57,8 @@ def test_zizmor_finds_nothing_in_the_workflow() -> None:
 @pytest.mark.behaviour("template.doctor-clean")
 def test_the_doctor_finds_nothing_wrong_with_what_is_deployed(tmp_path: Path) -> None:
     """Of the folder as .funcignore leaves it, for the plan and the Python that infra deploys to."""
-    for path in [*deployed(tracked_files()), PurePosixPath(".funcignore")]:
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / path, tmp_path / path)
+    copy_deployed(tmp_path)
+    shutil.copy(ROOT / ".funcignore", tmp_path)
     (tmp_path / "recognised.py").write_text(RECOGNISED)
     options = ["--profile", "deploy", "--hosting-plan", "flex-consumption", "--target-python", "3.12"]
     ended = run("azure-functions-doctor", "doctor", "--path", str(tmp_path), "--format", "json", *options)

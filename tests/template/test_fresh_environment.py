@@ -1,0 +1,65 @@
+"""What is deployed, in an environment that holds what requirements.txt asks for and nothing else."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.template.interpreters import interpreter
+from tests.template.test_deployed_files import INDEX, copy_deployed
+
+PROGRAMS = "Scripts" if os.name == "nt" else "bin"
+MEASURED_IMPORTS = 5
+# The packages that no app of this kind can do without, then the one that sends a response as it is made.
+DURABLE_AGENTS = "import azure.durable_functions; from agent_framework import Agent"
+STREAMING = f"{DURABLE_AGENTS}; import azurefunctions.extensions.http.fastapi"
+THE_APP = "import function_app"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.behaviour("template.deploys-alone")
+@pytest.mark.parametrize("version", ["3.10", "3.12", "3.13"])
+def test_the_deployed_tree_indexes_with_its_requirements_alone(
+    version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A package that only the tests bring would be missing there; sizes and import times are printed."""
+    python = fresh_environment(version, tmp_path / "environment")
+    folder = tmp_path / "app"
+    size = copy_deployed(folder)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", str(folder / "requirements.txt")], check=True)
+    indexed = subprocess.check_output([python, "-c", INDEX], cwd=folder, env=bare_environment(), text=True).split()
+    durable, streaming, app = (import_seconds(python, folder, code) for code in (DURABLE_AGENTS, STREAMING, THE_APP))
+
+    with capsys.disabled():
+        packages = sum(path.stat().st_size for path in (tmp_path / "environment").rglob("*") if path.is_file())
+        print(
+            f"\nPython {version}: app {size / 1e3:.0f} kB, environment {packages / 1e6:.0f} MB; "
+            f"cold import {app:.2f} s, {app / durable:.2f} times azure-functions-durable and agent-framework-core, "
+            f"{app / streaming:.2f} times both with the HTTP extension"
+        )
+    assert {"http-assistant", "dafx-assistant", "mcptool-assistant"} <= set(indexed)
+    assert app < 1.5 * streaming
+
+
+def fresh_environment(version: str, folder: Path) -> str:
+    """The path of the Python in a new environment; skips when this machine has no Python of that version."""
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"no Python {version} on this machine")
+    subprocess.run([python, "-m", "venv", str(folder)], check=True, capture_output=True)
+    return str(folder / PROGRAMS / "python")
+
+
+def bare_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def import_seconds(python: str, folder: Path, code: str) -> float:
+    """The processor's time of a process that runs `code`: the least of some, its packages compiled before."""
+    timed = [python, "-c", f"import time; {code}; print(time.process_time())"]
+    measured = (
+        subprocess.check_output(timed, cwd=folder, env=bare_environment(), text=True) for _ in range(MEASURED_IMPORTS)
+    )
+    return min(map(float, measured))
