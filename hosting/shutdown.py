@@ -36,11 +36,15 @@ class StoppingError(Exception):
 
 
 class Shutdown:
-    """Knows whether the process is to end, and calls `close` when its turns have ended."""
+    """Knows whether the process is to end, and calls `close` when its turns have ended, or when the interpreter does.
 
-    def __init__(self, close: Callable[[], None]) -> None:
+    Never under a turn that goes on: it would fail by what was closed, and be recorded so instead of delivered again.
+    """
+
+    def __init__(self, close: Callable[[], None], *, grace_seconds: float = GRACE_SECONDS) -> None:
         self.is_asked = False
         self._close = close
+        self._grace_seconds = grace_seconds
         self._watches = False
         self._turns = 0
         self._changed = threading.Condition()
@@ -95,10 +99,13 @@ class Shutdown:
 
     def _end(self) -> None:
         number = self._asked.get()
-        logger.info("The process is asked to end: no new runs; those that run have %g s.", GRACE_SECONDS)
+        logger.info("The process is asked to end: no new runs; those that run have %g s.", self._grace_seconds)
         with self._changed:
-            self._changed.wait_for(lambda: self._turns == 0, GRACE_SECONDS)
-        self._close()
+            is_done = self._changed.wait_for(lambda: self._turns == 0, self._grace_seconds)
+        if is_done:
+            self._close()
+        else:
+            logger.warning("%d turns did not end and are left to redelivery.", self._turns)
         if number is not None:
             time.sleep(_ANSWER_SECONDS)  # what the last turns answered is on its way out
             signal.raise_signal(number)

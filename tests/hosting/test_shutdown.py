@@ -35,7 +35,7 @@ ALONE = """
 import asyncio, sys, time
 from hosting.shutdown import Shutdown
 
-shutdown = Shutdown(lambda: print("closed", flush=True))
+shutdown = Shutdown(lambda: print("closed", flush=True), grace_seconds=float(sys.argv[1]))
 
 async def main():
     with shutdown.turn():
@@ -124,8 +124,32 @@ async def until_refused(api: Api) -> httpx.Response:
 @pytest.mark.behaviour("hosting.drains")
 def test_a_worker_that_had_no_handler_ends_by_the_signal_once_its_turn_has_ended() -> None:
     """As the platform's worker: the exit status is the signal's, and nothing is cut off."""
+    worker = worker_in_a_turn(grace_seconds=10)
+
+    worker.send_signal(signal.SIGTERM)
+    told, _ = worker.communicate("go on\n", 4 * GUARD_SECONDS)
+
+    assert (told, worker.returncode) == ("ended\nclosed\n", -signal.SIGTERM)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that a process can take before it ends")
+@pytest.mark.behaviour("hosting.drains")
+def test_a_turn_that_does_not_end_in_time_is_left_as_it_is() -> None:
+    """Nothing is closed under it, so it cannot fail by that: it is delivered again."""
+    worker = worker_in_a_turn(grace_seconds=0.1)
+
+    worker.send_signal(signal.SIGTERM)
+    code = worker.wait(2 * GUARD_SECONDS)
+    told, _ = worker.communicate(timeout=GUARD_SECONDS)
+
+    assert (told, code) == ("", -signal.SIGTERM)
+
+
+def worker_in_a_turn(grace_seconds: float) -> subprocess.Popen[str]:
+    """Return a process without a handler of its own, in a turn that ends with a line on its standard input."""
     worker = subprocess.Popen(
-        [sys.executable, "-c", ALONE],
+        [sys.executable, "-c", ALONE, str(grace_seconds)],
         env=host_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -133,11 +157,7 @@ def test_a_worker_that_had_no_handler_ends_by_the_signal_once_its_turn_has_ended
     )
     assert worker.stdout is not None
     assert worker.stdout.readline() == "running\n"
-
-    worker.send_signal(signal.SIGTERM)
-    told, _ = worker.communicate("go on\n", 4 * GUARD_SECONDS)
-
-    assert (told, worker.returncode) == ("ended\nclosed\n", -signal.SIGTERM)
+    return worker
 
 
 @pytest.fixture
