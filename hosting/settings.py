@@ -20,8 +20,9 @@ class Settings(BaseModel):
     run_log: str = Field(
         "sqlite",
         alias="AGENT_RUN_LOG",
-        pattern=r"^(memory|sqlite|sqlite:.+)$",
-        description="Where run logs are kept: 'sqlite' (.agents/runs.sqlite), 'sqlite:PATH', or 'memory' (tests).",
+        pattern=r"^(memory|blob|sqlite|sqlite:.+|rediss?://.+)$",
+        description="Where run logs are kept: 'sqlite' (.agents/runs.sqlite), 'sqlite:PATH', 'blob' (the app's storage "
+        "account, the default on Azure), 'redis://HOST', or 'memory' (tests).",
     )
     run_log_synchronous: str = Field(
         "NORMAL",

@@ -17,19 +17,52 @@ DEFAULT_PATH = Path(".agents") / "runs.sqlite"
 
 
 def choose_store(settings: Settings, folder: Path, environ: Mapping[str, str]) -> RunLogStore:
-    """Return the store that `AGENT_RUN_LOG` names; relative paths are below `folder`, the app's root.
+    """Return the store that `AGENT_RUN_LOG` names; where it names none, a file, and on Azure the storage account.
 
-    On Azure that folder ends with the instance, and a run accepted there would be lost with it: refused until a path is
-    named on purpose. A file that a newer version wrote is refused too. Refusals are `ConfigurationError`.
+    Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: a file in that folder on
+    Azure, a file that a newer version wrote, an account that no setting names, a package that is not installed.
     """
-    if settings.run_log == "sqlite" and environ.get(_ON_AZURE):
+    is_named = "run_log" in settings.model_fields_set
+    chosen = settings.run_log if is_named or not environ.get(_ON_AZURE) else "blob"
+    if chosen == "memory":
+        return MemoryStore()
+    if chosen == "blob":
+        return _blob(environ)
+    if chosen.startswith(("redis://", "rediss://")):
+        return _redis(chosen)
+    if chosen == "sqlite" and environ.get(_ON_AZURE):
         raise ConfigurationError(
             "AGENT_RUN_LOG is 'sqlite', a file in the app's folder, which on Azure ends with the instance. "
-            "Name a disk that outlives it (sqlite:PATH) and keep to one instance; docs/deploying.md says more."
+            "Leave it out, which keeps run logs in the app's storage account; or name a disk that outlives the "
+            "instance (sqlite:PATH) and keep to one instance."
         )
-    if settings.run_log == "memory":
-        return MemoryStore()
-    _, _, named = settings.run_log.partition(":")
-    path = folder / (named or DEFAULT_PATH)
+    return _sqlite(settings, folder / (chosen.partition(":")[2] or DEFAULT_PATH))
+
+
+def _sqlite(settings: Settings, path: Path) -> RunLogStore:
     refuse_newer(path)
     return SqliteStore(path, settings.run_log_synchronous)
+
+
+def _blob(environ: Mapping[str, str]) -> RunLogStore:
+    """Imported here, because the storage client takes longer to load than a start on one machine may."""
+    from hosting.runlog.blob import BlobStore
+    from hosting.runlog.blob_account import storage_account
+    from hosting.runlog.blob_container import BlobContainer
+
+    return BlobStore(BlobContainer(storage_account(environ)))
+
+
+def _redis(url: str) -> RunLogStore:
+    """Nobody who does not ask for Redis needs its client."""
+    try:
+        from hosting.runlog.redis import RedisStore
+    except ModuleNotFoundError:
+        raise ConfigurationError(
+            "AGENT_RUN_LOG names a Redis server, and the package for it is not installed. Add the line of "
+            "requirements-redis.txt to requirements.txt."
+        ) from None
+    try:
+        return RedisStore(url)
+    except ValueError as error:
+        raise ConfigurationError(f"AGENT_RUN_LOG is no address of a Redis server: {error}") from None

@@ -41,6 +41,7 @@ REQUIRED = {
     "typing_extensions",
 }
 LOCAL = {"httptools", "uvicorn", "uvloop"}
+OPTIONAL = {"redis"}
 EXTENSION = {"fastapi", "starlette"}
 
 
@@ -73,10 +74,11 @@ def test_the_triggers_do_not_know_each_other() -> None:
 
 @pytest.mark.behaviour("hosting.azure-at-the-edge")
 def test_azure_is_imported_by_the_surface_and_the_app_alone() -> None:
-    """The behaviour runs without Functions, and another SDK is one more file in functions/."""
+    """The behaviour runs without Functions, and another SDK is one more file in functions/. Run logs reach storage."""
     users = importers({"azure", "azurefunctions"})
 
-    assert {name for name in users if name.startswith(("hosting.", "state."))} <= {*SURFACE, "hosting.app"}
+    storage = {"hosting.runlog.blob_account", "hosting.runlog.blob_container"}
+    assert {name for name in users if name.startswith(("hosting.", "state."))} <= {*SURFACE, *storage, "hosting.app"}
 
 
 @pytest.mark.behaviour("hosting.azure-at-the-edge")
@@ -113,7 +115,7 @@ def test_no_product_modules_import_each_other_in_a_circle() -> None:
 
 def test_the_product_imports_what_its_requirements_install() -> None:
     """What comes along with a requirement may go; the streaming extension's own two are its public types."""
-    allowed = {*OWN, "devhost", *sys.stdlib_module_names, *REQUIRED, *LOCAL, *EXTENSION}
+    allowed = {*OWN, "devhost", *sys.stdlib_module_names, *REQUIRED, *OPTIONAL, *LOCAL, *EXTENSION}
     files = [path for path in product_files() if not path.is_relative_to(ROOT / "benchmarks")]
     imported = {name.partition(".")[0] for path in files for name in imports_of(path)}
 

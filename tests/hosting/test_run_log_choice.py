@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
 
 from hosting.errors import ConfigurationError
+from hosting.runlog.blob import BlobStore
 from hosting.runlog.choice import DEFAULT_PATH, choose_store
 from hosting.runlog.memory import MemoryStore
+from hosting.runlog.redis import RedisStore
 from hosting.runlog.sqlite import SqliteStore
 from hosting.runlog.sqlite_file import SCHEMA_VERSION, connect
 from hosting.settings import read_settings
 
 AZURE = {"WEBSITE_INSTANCE_ID": "0123"}
+BY_STRING = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
+BY_IDENTITY = {"AzureWebJobsStorage__accountName": "account", "AzureWebJobsStorage__clientId": "0000"}
 
 
 @pytest.mark.parametrize(
     ("chosen", "environ", "kind"),
-    [("", {}, SqliteStore), ("memory", AZURE, MemoryStore), ("sqlite:/disk/runs.sqlite", AZURE, SqliteStore)],
+    [
+        ("", {}, SqliteStore),
+        ("memory", AZURE, MemoryStore),
+        ("sqlite:/disk/runs.sqlite", AZURE, SqliteStore),
+        ("", {**AZURE, **BY_STRING}, BlobStore),
+        ("", {**AZURE, **BY_IDENTITY}, BlobStore),
+        ("blob", BY_STRING, BlobStore),
+        ("blob", {"AzureWebJobsStorage__blobServiceUri": "https://account.blob.core.windows.net"}, BlobStore),
+        ("redis://127.0.0.1:6379/0", {}, RedisStore),
+        ("rediss://user:password@cache.example:6380", AZURE, RedisStore),
+    ],
 )
 def test_the_setting_names_the_store(chosen: str, environ: dict[str, str], kind: type, tmp_path: Path) -> None:
     """A path named on purpose is taken anywhere."""
@@ -31,7 +46,36 @@ def test_the_setting_names_the_store(chosen: str, environ: dict[str, str], kind:
 def test_a_file_that_would_end_with_the_instance_is_refused_on_azure(tmp_path: Path) -> None:
     """The sentence says what to set."""
     with pytest.raises(ConfigurationError, match="sqlite:PATH"):
+        choose_store(read_settings({"AGENT_RUN_LOG": "sqlite"}), tmp_path, AZURE)
+
+
+@pytest.mark.behaviour("hosting.run-log-outlives-the-instance")
+def test_on_azure_an_account_that_is_not_set_up_is_refused(tmp_path: Path) -> None:
+    """Both ways to set one up are named."""
+    with pytest.raises(ConfigurationError, match=r"AzureWebJobsStorage to a connection string, or .*__accountName"):
         choose_store(read_settings({}), tmp_path, AZURE)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "environ", "said"),
+    [
+        ("blob", {"AzureWebJobsStorage": "nonsense"}, "no connection string of a storage account"),
+        ("redis://127.0.0.1:port", {}, "no address of a Redis server"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(chosen: str, environ: dict[str, str], said: str, tmp_path: Path) -> None:
+    """At start-up, not at the first request."""
+    with pytest.raises(ConfigurationError, match=said):
+        choose_store(read_settings({"AGENT_RUN_LOG": chosen}), tmp_path, environ)
+
+
+def test_redis_without_its_package_is_refused_by_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The app does not need the package unless it is asked for."""
+    monkeypatch.delitem(sys.modules, "hosting.runlog.redis")
+    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+
+    with pytest.raises(ConfigurationError, match=r"requirements-redis\.txt"):
+        choose_store(read_settings({"AGENT_RUN_LOG": "redis://127.0.0.1"}), tmp_path, {})
 
 
 @pytest.mark.behaviour("hosting.run-log-of-a-newer-version")
