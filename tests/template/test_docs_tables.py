@@ -1,0 +1,78 @@
+"""The tables of docs/deploying.md and docs/costs.md, held against the files that they tell of."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.template.bicep import INFRA, ROOT, parsed
+
+DEPLOYING = (ROOT / "docs" / "deploying.md").read_text(encoding="utf-8")
+COSTS = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
+DAYS, QUEUES, SECONDS_OF_A_DAY, MEMORY_GB = 30, 5, 86_400, 2
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each key of nested objects as a dotted path, with its value as host.json has it."""
+    for key, part in value.items():
+        if isinstance(part, dict):
+            yield from leaves(part, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", str(part).lower() if isinstance(part, bool) else str(part)
+
+
+def rows(page: str, first: str) -> list[list[str]]:
+    """The cells of each row of the one table whose heading begins with `first`."""
+    table = page[page.index(f"\n\n| {first} |") + 2 :].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+
+
+def numbers(first: str, column: int = 1) -> dict[str, float]:
+    return {cells[0]: float(cells[column].replace(",", "")) for cells in rows(COSTS, first)}
+
+
+@pytest.mark.behaviour("template.host-json-explained")
+def test_every_line_of_host_json_is_explained_with_its_value() -> None:
+    """In the file's order or another; none is left out and none is of another version."""
+    host = json.loads((ROOT / "host.json").read_text(encoding="utf-8"))
+
+    assert {cells[0].strip("`"): cells[1] for cells in rows(DEPLOYING, "key")} == dict(leaves(host))
+
+
+def test_every_choice_of_a_deployment_stands_in_the_page_with_its_default() -> None:
+    """By the variable that azd fills the parameter from."""
+    parameters = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"].values()
+    filled = [re.fullmatch(r"\${(\w+)(?:=(.*))?}", parameter["value"]) for parameter in parameters]
+    told = {cells[0].strip("`"): cells[1] for cells in rows(DEPLOYING, "name")}
+
+    assert set(told) == {found[1] for found in filled if found}
+    assert {found[1]: found[2] for found in filled if found and found[2]}.items() <= told.items()
+
+
+def test_every_output_that_the_page_names_is_one() -> None:
+    """Whoever types them in finds them."""
+    named = {name for name in ("BASE_URL", "MCP_URL", "GET_FUNCTION_KEY", "GET_MCP_KEY") if f"`{name}`" in DEPLOYING}
+
+    assert named <= set(parsed(INFRA / "main.bicep")["outputs"])
+    assert len(named) == 4
+
+
+@pytest.mark.parametrize(("column", "turns"), [(1, 1_000), (2, 1_000_000)])
+@pytest.mark.behaviour("template.costs-add-up")
+def test_the_sums_of_a_month_follow_from_the_prices_and_from_what_a_turn_uses(column: int, turns: int) -> None:
+    """A price that is changed shows which sums are not true any more."""
+    price, use, month = numbers("price"), numbers("of one turn"), turns * DAYS
+    queue_call, blob_write = price["queue and table operations"] / 1e4, price["blob writes"] / 1e4
+    alone = month * use["instance seconds"] * MEMORY_GB
+    always_up = 2 * MEMORY_GB * SECONDS_OF_A_DAY * DAYS
+    sums = {
+        "storage: queues and tables": month * use["queue and table operations"] * queue_call,
+        "storage: run log": month * use["blob writes"] * blob_write,
+        "polling, where an instance is always up": QUEUES * SECONDS_OF_A_DAY * DAYS * queue_call,
+        "executions": max(0, month * use["executions"] - price["free executions"]) * price["executions"] / 1e6,
+        "instance time": (min(alone, always_up) - price["free instance time"]) * price["instance time"],
+    }
+
+    assert {name: round(value, 2) for name, value in sums.items()} == numbers("a month", column)
