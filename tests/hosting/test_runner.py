@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import queue
 import re
 import threading
 import time
@@ -284,15 +285,13 @@ def test_a_second_provider_that_loads_messages_is_refused() -> None:
 
 
 @pytest.mark.behaviour("hosting.names-who-blocked")
-async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(
-    loop: AgentLoop, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(loop: AgentLoop) -> None:
     """With the file, the line and how long."""
-    reported = threading.Event()
+    reported: queue.Queue[str] = queue.Queue()
 
     class Reporting(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            reported.set()
+            reported.put(record.getMessage())
 
     class Blocking(CountingAgent):
         async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
@@ -301,10 +300,10 @@ async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(
 
     logging.getLogger("hosting.loop").addHandler(handler := Reporting())
     await outcome_of(Blocking(), loop, attempt())
-    assert await asyncio.to_thread(reported.wait, GUARD_SECONDS)
+    said = await asyncio.to_thread(reported.get, timeout=GUARD_SECONDS)
     logging.getLogger("hosting.loop").removeHandler(handler)
 
-    assert re.search(r"The agent loop was blocked for \d\.\d s by \S+test_runner.py:\d+ in run\. Make it", caplog.text)
+    assert re.search(r"The agent loop was blocked for \d\.\d s by \S+test_runner.py:\d+ in run\. Make it", said)
 
 
 def test_the_scripted_tool_is_synchronous() -> None:
