@@ -29,11 +29,9 @@ def spoken_fields(given: SpokenInput) -> dict[str, Any]:
     if not contents:
         raise MissingMessageError("The message has no contents. Give it a text.")
     spoken = {} if message.role == "user" else {"role": str(message.role)}
-    first = contents[0]
-    if first["$type"] != "text" or not first["text"].strip():
-        return {**spoken, "contents": contents}
-    said = {**spoken, "message": check_message(first["text"])}
-    return {**said, "contents": contents[1:]} if contents[1:] else said
+    if contents[0]["$type"] == "text":
+        spoken["message"] = check_message(contents.pop(0)["text"])
+    return {**spoken, "contents": contents} if contents else spoken
 
 
 def _one_message(given: Content | Message | Sequence[str | Content | Message] | None) -> Message:

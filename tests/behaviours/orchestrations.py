@@ -3,6 +3,7 @@
 BEHAVIOURS = {
     "orchestrations.conversation": "Runs with one session are one conversation, and runs without are each their own "
     "(design.md 1).",
+    "orchestrations.response": "A run's task gives agent-framework's response: text, value and usage (design.md 1).",
     "orchestrations.fan-out": "Runs yielded together by task_all run at once and answer in the order of the list "
     "(design.md 4).",
     "orchestrations.structured": "With a response_format the value decides: a pydantic model's instance, or the JSON "
@@ -11,4 +12,12 @@ BEHAVIOURS = {
     "when none comes (design.md 1).",
     "orchestrations.failed-run": "A run that ends without an answer raises in the orchestrator an error that names "
     "agent, run and cause; left alone it fails the orchestration (design.md 4).",
+    "orchestrations.once": "A killed host changes no outcome of an orchestration, and no answer that is recorded is "
+    "asked for again (turn.md, Records 3).",
+    "orchestrations.run-id": "The run ids are the orchestration's: a replay makes the same ones, and the run is found "
+    "over HTTP under it (turn.md, Records 1).",
+    "orchestrations.refused-at-the-call": "A wrong call is refused where it is made, by a sentence, and nothing is "
+    "sent (design.md 4).",
+    "orchestrations.message": "A message keeps its role and contents; one that no request can hold is refused "
+    "(turn.md, Decisions).",
 }

@@ -18,6 +18,11 @@ from hosting.app import AgentFunctionApp
 
 app = AgentFunctionApp(agents=[scripted_agent("writer"), scripted_agent("critic")])
 """
+MORE = """\
+from tests.orchestrations.app_more import register
+
+register(app)
+"""
 
 
 def page_blocks() -> list[str]:
@@ -25,6 +30,6 @@ def page_blocks() -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def make_page_app(folder: Path, *more: str) -> Path:
-    """Write the app of the page, with more code behind it."""
-    return make_app(folder, "\n".join([AGENTS, *page_blocks(), *more]), host=HOST)
+def make_page_app(folder: Path) -> Path:
+    """Write the app of the page, with more orchestrations behind it."""
+    return make_app(folder, "\n".join([AGENTS, *page_blocks(), MORE]), host=HOST)

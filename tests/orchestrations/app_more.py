@@ -1,0 +1,64 @@
+"""More orchestrations of the page's app, for what the page does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import azure.durable_functions as df
+from agent_framework import Content, Message
+
+from hosting.app import AgentFunctionApp
+from hosting.called_answer import AgentRunError
+
+Steps = Generator[Any, Any, Any]
+
+
+def register(app: AgentFunctionApp) -> None:
+    """Register them."""
+
+    def orchestrator(function: Any) -> Any:
+        return app.orchestration_trigger(context_name="context")(function)
+
+    @orchestrator
+    def remember(context: df.DurableOrchestrationContext) -> Steps:
+        writer = app.get_agent(context, "WRITER")
+        session = writer.create_session(session_id=context.get_input())
+        yield writer.run("my name is Ada", session=session)
+        within = yield writer.run("recall", session=session)
+        apart = yield writer.run("recall")
+        return [within.text, apart.text]
+
+    @orchestrator
+    def tell_all(context: df.DurableOrchestrationContext) -> Steps:
+        answer = yield app.get_agent(context, "writer").run("say [1, 2]", response_format={"type": "array"})
+        return {
+            "kind": type(answer).__name__,
+            "text": answer.text,
+            "value": answer.value,
+            "usage": dict(answer.usage_details),
+            "ids": answer.additional_properties,
+        }
+
+    @orchestrator
+    def speak_as(context: df.DurableOrchestrationContext) -> Steps:
+        picture = Content.from_data(b"dots", "image/png")
+        message = Message(context.get_input(), ["see", picture])
+        try:
+            answer = yield app.get_agent(context, "writer").run(message)
+        except AgentRunError as error:
+            return [error.code, error.detail]
+        return answer.text
+
+    @orchestrator
+    def first_of_two(context: df.DurableOrchestrationContext) -> Steps:
+        writer, critic = (app.get_agent(context, name) for name in ("writer", "critic"))
+        slow, quick = writer.run("sleep 0.4"), critic.run("quick")
+        first = yield context.task_any([slow, quick])
+        other = yield slow
+        return [first is quick, quick.result.text, other.text]
+
+    @orchestrator
+    def call_nobody(context: df.DurableOrchestrationContext) -> Steps:
+        answer = yield app.get_agent(context, "nobody").run("hi")
+        return answer.text

@@ -1,0 +1,51 @@
+"""An orchestration that notes the calls of its proxies and sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from agent_framework import AgentResponse
+
+from hosting.called_answer import Call
+from hosting.proxy import DurableAgent, ReadAnswer
+
+
+@dataclass(frozen=True)
+class Noted:
+    """One call: what would be sent, and how its result would be read."""
+
+    call: Call
+    fields: Mapping[str, Any]
+    read: ReadAnswer
+
+    def answered(self, text: str, value: object) -> AgentResponse[Any]:
+        """Return what the orchestrator gets for an answer of the entity."""
+        return self.read({"status": "success", "response": text, "value": value, "usage": {}})
+
+
+class NotingOrchestration:
+    """Ids are counted from 1, as a replay counts them."""
+
+    instance_id = "o-1"
+
+    def __init__(self) -> None:
+        self._ids = count(1)
+        self.calls: list[Noted] = []
+
+    def new_id(self) -> str:
+        """Return the next id."""
+        return f"id-{next(self._ids)}"
+
+    def call(self, call: Call, fields: Mapping[str, Any], read: ReadAnswer) -> Noted:
+        """Note the call."""
+        self.calls.append(Noted(call, fields, read))
+        return self.calls[-1]
+
+
+def noting_agent(name: str = "writer") -> tuple[DurableAgent[Noted], NotingOrchestration]:
+    """Return a proxy, and where its calls are noted."""
+    orchestration = NotingOrchestration()
+    return DurableAgent(name, "Writes.", orchestration), orchestration
