@@ -41,10 +41,11 @@ class _Log:
 
 
 class BlobStore:
-    """A `RunLogStore` in a blob container."""
+    """A `RunLogStore` in a blob container; of one run it takes at most `most_blocks` appends that do not end it."""
 
-    def __init__(self, container: BlobContainer) -> None:
+    def __init__(self, container: BlobContainer, most_blocks: int = MOST_BLOCKS) -> None:
         self._blobs = container
+        self._most_blocks = most_blocks
         self._knowledge = Knowledge()
 
     async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
@@ -179,7 +180,7 @@ class BlobStore:
     async def _append(self, run_id: str, known: Known, events: tuple[Event, ...], lines: tuple[bytes, ...]) -> bool:
         is_ended = any(event.kind in TERMINAL_KINDS for event in events)
         is_to_cancel = any(isinstance(event, CancelRequested) for event in events)
-        if known.version.blocks >= MOST_BLOCKS and not is_ended:
+        if known.version.blocks >= self._most_blocks and not is_ended:
             raise RunLogUnavailableError(f"The log of run {run_id!r} is full: {known.version.blocks} appends.")
         if is_to_cancel:
             await self._blobs.put(names.cancel_name(run_id), b"")

@@ -53,6 +53,7 @@ class BlobContainer:
         self._patience_seconds = patience_seconds
         self._connecting = asyncio.Lock()
         self._client: ContainerClient | None = None
+        self._is_made = False
         self._open = AsyncExitStack()
 
     async def create_log(self, name: str, metadata: dict[str, str], *, replace: bool = False) -> Version | None:
@@ -98,13 +99,10 @@ class BlobContainer:
         async with self._connecting:
             if self._client is None:
                 service = await self._open.enter_async_context(self._connect())
-                container = service.get_container_client(self._name)
-                try:
-                    await container.create_container()
-                except HttpResponseError as error:
-                    if error.status_code != _CONFLICT:
-                        raise
-                self._client = container
+                self._client = service.get_container_client(self._name)
+            if not self._is_made:
+                await _make(self._client)
+                self._is_made = True
             return self._client
 
     async def _create_log(self, name: str, metadata: dict[str, str], replace: bool) -> Version | None:
@@ -168,6 +166,13 @@ class BlobContainer:
         container = await self._container()
         found = container.list_blobs(name_starts_with=prefix, include=["metadata"])
         return {str(blob.name): blob.metadata or {} async for blob in found}
+
+
+async def _make(container: ContainerClient) -> None:
+    try:
+        await container.create_container()
+    except HttpResponseError as error:
+        _raise_unless(error, _CONFLICT)
 
 
 def _raise_unless(error: HttpResponseError, *expected: int) -> None:

@@ -35,13 +35,13 @@ PATIENCE_SECONDS = 5.0
 class RedisStore:
     """A `RunLogStore` in the server at `url` (redis:// or rediss://), connected at the first use.
 
-    A step without an answer after `patience_seconds` is reported as unavailable and never repeated here: only the
-    caller knows how to find out whether it was done.
+    A step is repeated once where its connection was lost, which every script bears: an opening done twice is found, an
+    append done twice is known as done. Without an answer after `patience_seconds` it is reported as unavailable.
     """
 
     def __init__(self, url: str, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._patience_seconds = patience_seconds
-        self._redis: Any = Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=patience_seconds)
+        self._redis: Any = Redis.from_url(url, retry=Retry(NoBackoff(), 1), socket_connect_timeout=patience_seconds)
 
     async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         """See `RunLogStore.open`: one script."""

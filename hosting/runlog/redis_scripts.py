@@ -30,7 +30,13 @@ return {'opened', run}
 APPEND = """
 local run, after, ends, cancels = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'
 local log = KEYS[1] .. 'run:' .. run
-if after == 0 or redis.call('XLEN', log) ~= after then return 0 end
+if after == 0 or #ARGV == 4 then return 0 end
+if redis.call('XLEN', log) ~= after then
+  local held = redis.call('XRANGE', log, (after + 1) .. '-0', (after + #ARGV - 4) .. '-0')
+  if #held ~= #ARGV - 4 then return 0 end
+  for index, entry in ipairs(held) do if entry[2][2] ~= ARGV[index + 4] then return 0 end end
+  return 1
+end
 for index = 5, #ARGV do redis.call('XADD', log, (after + index - 4) .. '-0', 'body', ARGV[index]) end
 if cancels then redis.call('SADD', KEYS[1] .. 'cancels', run) end
 if ends then
@@ -40,7 +46,10 @@ if ends then
 end
 return 1
 """
-"""run id, position, whether a terminal event is among them, whether a wish to cancel is, events... -> 1 when done."""
+"""run id, position, whether a terminal event is among them, whether a wish to cancel is, events... -> 1 when done.
+
+Done also when exactly these events stand there: the client repeats a step whose answer was lost.
+"""
 
 MARK = """
 local key = KEYS[1] .. 'mark:' .. ARGV[1]

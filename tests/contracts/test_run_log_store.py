@@ -188,13 +188,15 @@ async def test_a_run_that_another_process_ended_makes_room(open_store: OpenStore
 
 
 async def test_an_append_that_is_repeated_after_its_answer_was_lost_changes_nothing(open_store: OpenStore) -> None:
-    """Whether it is told as done or not, every event is there once."""
+    """Whether it is told as done or not, every event is there once, and others' events are not taken for it."""
     store = open_store()
     await store.open(accepted("run"))
     await store.append("run", started(), after=1)
 
     await open_store().append("run", started(), after=1)
 
+    assert not await open_store().append("run", started("another"), after=1)
+    assert not await open_store().append("run", started(), completed(), after=1)
     assert await store.read("run") == log(accepted("run"), started())
 
 
