@@ -1,14 +1,23 @@
-"""What the document cannot say to schemathesis: fields that exclude each other, and which 5xx are promised."""
+"""What the document cannot say: which fields exclude each other, what parts of a schema are, which 5xx are promised."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import schemathesis
 from schemathesis.generation import GenerationMode
 
+from hosting.format_schema import JSON_SCHEMA
+
 THREAD_NAMES = ("thread_id", "session_id", "sessionId", "x-ms-thread-id", "x-ms-session-id")
 FORMAT_NAMES = ("response_format", "responseFormat")
+WITHOUT_PARTS: dict[str, Callable[[Any], Any]] = {
+    "additionalProperties": lambda part: True,
+    "items": lambda part: True,
+    "properties": lambda parts: dict.fromkeys(parts, True),
+    "anyOf": lambda parts: [True],
+}
 
 
 @schemathesis.hook
@@ -19,6 +28,9 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwar
     body = case.body if isinstance(case.body, dict) else {}
     _keep_first(THREAD_NAMES, body, case.query, case.headers)
     _keep_first(FORMAT_NAMES, body)
+    for name in FORMAT_NAMES:
+        if isinstance(body.get(name), dict):
+            body[name] = _without_parts(body[name])
     for content in body.get("contents") or ():
         if content["$type"] == "data":  # its address says the media type too
             content.pop("mediaType", None)
@@ -32,6 +44,15 @@ def server_errors(
     if response.status_code >= 500:
         assert response.json()["code"] == "invalid_output", response.text
     return None
+
+
+def _without_parts(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return the format with trivial parts and known keywords: any object is a part to the document, not to the app."""
+    if "json_schema" in wanted:
+        envelope = wanted["json_schema"]
+        return {**wanted, "json_schema": {**envelope, "schema": _without_parts(envelope["schema"])}}
+    kept = {name: value for name, value in wanted.items() if name in JSON_SCHEMA["properties"]}
+    return {name: WITHOUT_PARTS.get(name, lambda value: value)(value) for name, value in kept.items()}
 
 
 def _keep_first(names: tuple[str, ...], *places: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.devhost.running_host import RunningHost
+from tests.devhost.running_host import RunningHost, host_environment
 from tests.hosting.carriers import APP
 
 HERE = Path(__file__).resolve().parent
@@ -32,7 +31,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
         ended = subprocess.run(
             [*schemathesis(), "run", f"{host.origin}/api/openapi.json", "--header", f"x-functions-key: {KEYS['host']}"],
             cwd=tmp_path,
-            env={**os.environ, "SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(HERE)},
+            env=host_environment({"SCHEMATHESIS_HOOKS": "tests.openapi.schemathesis_hooks"}),
             capture_output=True,
             text=True,
             timeout=MOST_SECONDS,
