@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.azure.target import VARIABLES
+from tests.azure.test_figures import storage_calls
 from tests.devhost.running_host import ROOT, RunningHost, host_environment
 
 pytestmark = pytest.mark.slow
@@ -24,6 +25,12 @@ pid, port = map(int, sys.argv[1:])
 os.kill(pid, 9)
 started = subprocess.Popen([sys.executable, "-m", "devhost", "start", "--auth", "--port", str(port)])
 open("started-again", "w").write(str(started.pid))
+"""
+
+AZURITE = """
+Azurite Queue service successfully listens on http://127.0.0.1:10001
+127.0.0.1 - - [21/Nov/2026:16:35:22 +0000] "GET /devstoreaccount1/agenthub-control-00/messages HTTP/1.1" 200 -
+127.0.0.1 - - [21/Nov/2026:16:35:22 +0000] "POST /devstoreaccount1/agenthub-control-01/messages HTTP/1.1" 201 -
 """
 
 
@@ -102,3 +109,11 @@ def test_without_a_host_every_test_is_skipped_and_says_how_to_give_one() -> None
     assert ended.returncode == 0
     assert "no host given: python dev.py test --url URL --key KEY" in ended.stdout
     assert " passed" not in ended.stdout
+
+
+def test_calls_are_counted_by_the_lines_that_azurite_prints(tmp_path: Path) -> None:
+    """One for each request, and none for what else it says."""
+    log = tmp_path / "azurite.log"
+    log.write_text(AZURITE, encoding="utf-8")
+
+    assert storage_calls(str(log)) == 2

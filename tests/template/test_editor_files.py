@@ -1,4 +1,4 @@
-"""The files for editors and containers: JSON that names what is there."""
+"""The files for editors, containers and the workflow: they name what is there."""
 
 import json
 import re
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dev import NEWEST, OLDEST
 from tests.template.bicep import ROOT
 
 FILES = sorted([*(ROOT / ".vscode").glob("*.json"), *(ROOT / ".devcontainer").glob("*.json")])
@@ -49,3 +50,13 @@ def test_the_container_has_the_python_that_is_deployed_and_the_editors_extension
 
     assert f"-{deployed[0]}-" in container["image"]
     assert container["customizations"]["vscode"]["extensions"] == read(".vscode/extensions.json")["recommendations"]
+
+
+def test_the_workflow_runs_the_tests_on_every_python_that_the_app_takes_and_reads_no_secret() -> None:
+    """A deployment is whoever's own to set up."""
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    supported = [f"{OLDEST[0]}.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)]
+
+    assert f"python: {json.dumps(supported)}" in workflow
+    assert "- run: python dev.py test\n" in workflow
+    assert "secrets." not in workflow
