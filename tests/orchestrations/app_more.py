@@ -53,7 +53,7 @@ def register(app: AgentFunctionApp) -> None:
     @orchestrator
     def first_of_two(context: df.DurableOrchestrationContext) -> Steps:
         writer, critic = (app.get_agent(context, name) for name in ("writer", "critic"))
-        slow, quick = writer.run("sleep 0.4"), critic.run("quick")
+        slow, quick = writer.run("sleep 1"), critic.run("quick")
         first = yield context.task_any([slow, quick])
         other = yield slow
         return [first is quick, quick.result.text, other.text]

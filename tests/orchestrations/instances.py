@@ -45,6 +45,11 @@ class Instances:
         """Return once the instance's history has an event of this type."""
         await self._until(instance_id, lambda found: event_type in str(found.get("historyEvents")))
 
+    async def history(self, instance_id: str) -> list[str]:
+        """Return the types of an instance's events, in order."""
+        found = await self._until(instance_id, lambda _: True)
+        return [event["EventType"] for event in found["historyEvents"]]
+
     async def _until(self, instance_id: str, holds: Callable[[Instance], bool]) -> Instance:
         return await asyncio.wait_for(self._poll(instance_id, holds), GUARD_SECONDS)
 

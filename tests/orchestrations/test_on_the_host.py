@@ -53,7 +53,7 @@ async def test_the_first_of_two_runs_is_told_and_the_other_can_be_waited_for(ins
     """A run's task is a task like any other."""
     ended = await instances.result("first_of_two", None, "first-of-two")
 
-    assert ended == ("Completed", [True, "echo: quick", "echo: sleep 0.4"])
+    assert ended == ("Completed", [True, "echo: quick", "echo: sleep 1"])
 
 
 @pytest.mark.behaviour("orchestrations.refused-at-the-call")
