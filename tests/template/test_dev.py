@@ -21,6 +21,12 @@ class Debian(PathFinder):
 sys.meta_path[sys.meta_path.index(PathFinder)] = Debian
 """
 
+PYTEST = """
+import json, os, sys
+target = {name: value for name, value in sorted(os.environ.items()) if name.startswith("AGENTS_TEST_")}
+print(json.dumps({"arguments": sys.argv[1:], "target": target}))
+"""
+
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
@@ -53,6 +59,22 @@ def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout
     assert "Installing requirements-local.txt, requirements.txt: done" in finished.stdout
     started = json.loads(finished.stdout.splitlines()[-1])
     assert (started["folder"], started["arguments"]) == (str(tmp_path), ["start"])
+
+
+@pytest.mark.behaviour("template.any-host")
+def test_a_url_chooses_the_tests_of_endpoints_and_hands_them_the_host_and_the_rest_to_pytest(
+    checkout: Checkout,
+) -> None:
+    """In variables, so that no key stands in the command line of pytest."""
+    checkout.write("requirements-dev.txt", "")
+    checkout.write("pytest/__init__.py", "")
+    checkout.write("pytest/__main__.py", PYTEST)
+    finished = checkout.dev("test", "--url", "http://localhost:1", "--mcp-key", "m", "-k", "mcp", AGENTS_TEST_KEY="k")
+
+    assert json.loads(finished.stdout.splitlines()[-1]) == {
+        "arguments": ["tests/azure", "-k", "mcp"],
+        "target": {"AGENTS_TEST_KEY": "k", "AGENTS_TEST_MCP_KEY": "m", "AGENTS_TEST_URL": "http://localhost:1"},
+    }
 
 
 @pytest.mark.behaviour("template.dev-installs-once")
