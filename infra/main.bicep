@@ -52,7 +52,8 @@ param openAiModel string = ''
 @description('The key of that server, or of OpenAI, or a reference to a Key Vault secret; empty: none.')
 param openAiKey string = ''
 
-@description('The setting AGENT_RUN_LOG: where run logs are kept; empty: the library\'s default.')
+@secure()
+@description('The setting AGENT_RUN_LOG, such as rediss://:KEY@HOST:6380; empty: in the storage account.')
 param runLog string = ''
 
 @minValue(0)

@@ -13,6 +13,7 @@ param taskHubName string
 param modelSettings object
 @secure()
 param openAiKey string
+@secure()
 param runLog string
 param subnetId string
 param alwaysReadyInstances int

@@ -69,7 +69,7 @@ def test_the_sums_of_a_month_follow_from_the_prices_and_from_what_a_turn_uses(co
     always_up = 2 * MEMORY_GB * SECONDS_OF_A_DAY * DAYS
     sums = {
         "storage: queues and tables": month * use["queue and table operations"] * queue_call,
-        "storage: run log": month * use["blob writes"] * blob_write,
+        "storage: run log": month * (use["blob writes"] * blob_write + use["blob reads"] * price["blob reads"] / 1e4),
         "polling, where an instance is always up": QUEUES * SECONDS_OF_A_DAY * DAYS * queue_call,
         "executions": max(0, month * use["executions"] - price["free executions"]) * price["executions"] / 1e6,
         "instance time": (min(alone, always_up) - price["free instance time"]) * price["instance time"],

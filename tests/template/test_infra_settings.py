@@ -2,12 +2,15 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from agents.models import PROVIDERS
 from agents.models import SETTINGS as MODEL_SETTINGS
-from hosting.settings import Settings
+from hosting.runlog.blob import BlobStore
+from hosting.runlog.choice import choose_store
+from hosting.settings import Settings, read_settings
 from tests.template.bicep import INFRA, MAIN, ROOT, parsed, setting_names
 
 API = parsed(INFRA / "app" / "api.bicep")
@@ -90,6 +93,15 @@ def test_the_worker_has_the_same_settings_on_azure_and_on_a_laptop() -> None:
     assert {name: value for name, value in on_azure.items() if name.startswith("PYTHON_")} == {
         name: value for name, value in TEMPLATE.items() if name.startswith("PYTHON_")
     }
+
+
+@pytest.mark.behaviour("template.infra-settings")
+def test_the_run_log_of_a_deployment_is_one_that_instances_share(tmp_path: Path) -> None:
+    """By what api.bicep sets and nothing else: HTTP and durable functions never share an instance on this plan."""
+    environ = dict.fromkeys(API["variables"]["hostSettings"]["value"], "given")
+    on_azure = {**environ, "AGENT_RUN_LOG": "", "WEBSITE_INSTANCE_ID": "one"}
+
+    assert isinstance(choose_store(read_settings(on_azure), tmp_path, on_azure), BlobStore)
 
 
 def test_the_settings_of_two_models_are_never_filled_at_once() -> None:
