@@ -160,7 +160,7 @@ class BlobStore:
             if packed is None or not names.is_indexed_by_id(run_id, place):
                 await self._enter(accepted, holds_event=packed is None)
             version = await self._blobs.create_log(names.run_name(run_id), metadata)
-        except RunLogUnavailableError:
+        except BaseException:  # a caller that went away, too: nothing would ever count the run down
             self._knowledge.ended(run_id, place)
             raise
         if version is not None:

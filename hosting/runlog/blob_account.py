@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ _EMULATOR = (
 )
 """What `UseDevelopmentStorage=true` stands for: Azurite's published account on its default port."""
 
+_calls = logging.getLogger(f"{__name__}.calls")
 _CONNECT_SECONDS = 3
 _ANSWER_SECONDS = 5
 
@@ -61,7 +63,7 @@ def _by_connection_string(text: str) -> Connect:
 
     @asynccontextmanager
     async def connect() -> AsyncIterator[BlobServiceClient]:
-        async with BlobServiceClient.from_connection_string(text, **_patience()) as client:
+        async with BlobServiceClient.from_connection_string(text, **client_options()) as client:
             yield client
 
     return connect
@@ -72,16 +74,21 @@ def _by_identity(identity: _Identity) -> Connect:
     async def connect() -> AsyncIterator[BlobServiceClient]:
         async with (
             DefaultAzureCredential(managed_identity_client_id=identity.client_id) as credential,
-            BlobServiceClient(identity.url, credential=credential, **_patience()) as client,
+            BlobServiceClient(identity.url, credential=credential, **client_options()) as client,
         ):
             yield client
 
     return connect
 
 
-def _patience() -> dict[str, Any]:
-    """Two repeats for throttling and lost connections; whoever calls has a limit above all of them."""
+def client_options() -> dict[str, Any]:
+    """Return how the client behaves: two repeats where the account is busy or the connection lost, and a quiet log.
+
+    Whoever calls has a limit above all repeats. By itself the client writes a page of headers for each call.
+    """
+    _calls.setLevel(logging.WARNING)
     return {
+        "logger": _calls,
         "retry_policy": ExponentialRetry(initial_backoff=1, increment_base=2, retry_total=2, random_jitter_range=1),
         "connection_timeout": _CONNECT_SECONDS,
         "read_timeout": _ANSWER_SECONDS,

@@ -11,7 +11,7 @@ from azure.core.exceptions import ServiceResponseError
 from azure.core.pipeline.transport import AioHttpTransport, AsyncHttpResponse
 from azure.storage.blob.aio import BlobServiceClient, ExponentialRetry
 
-from hosting.runlog.blob_account import Connect
+from hosting.runlog.blob_account import Connect, client_options
 
 Send = Callable[[], Any]
 Fault = Callable[[Any, Send], Any]
@@ -39,8 +39,8 @@ def connect_over(line: StorageLine, connection_string: str) -> Connect:
 
     @asynccontextmanager
     async def connect() -> AsyncIterator[BlobServiceClient]:
-        client = BlobServiceClient.from_connection_string(connection_string, transport=line, retry_policy=retry)
-        async with client:
+        options = {**client_options(), "transport": line, "retry_policy": retry}
+        async with BlobServiceClient.from_connection_string(connection_string, **options) as client:
             yield client
 
     return connect

@@ -1,5 +1,7 @@
 """What the blob run log promises beyond the contract: how few calls, and an outcome whatever the account does."""
 
+import asyncio
+import logging
 import uuid
 from collections.abc import AsyncIterator
 
@@ -85,6 +87,29 @@ async def test_a_turn_that_another_process_takes_costs_one_look_more(here: Proce
     await there.store.append(OWN_ID, completed(), after=2)
 
     assert (len(here.line.calls), len(there.line.calls)) == (1, 3)
+
+
+async def test_storage_calls_are_not_logged_one_by_one(here: Process, caplog: pytest.LogCaptureFixture) -> None:
+    """An app that logs at INFO, as apps on Azure do, is not flooded with the headers of every call."""
+    with caplog.at_level(logging.INFO):
+        await here.store.open(accepted("run"))
+
+    assert caplog.messages == []
+
+
+@pytest.mark.behaviour("turn.queue-limit")
+async def test_openings_that_failed_do_not_fill_the_thread(here: Process) -> None:
+    """Nor those whose caller went away."""
+    async with busy_server(500) as origin:
+        here.line.fault = detour(3, origin)
+        with pytest.raises(RunLogUnavailableError):
+            await here.store.open(accepted("one"), most_open=1)
+    here.line.fault = never_answer
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(here.store.open(accepted("two"), most_open=1), timeout=0.05)
+
+    here.line.fault = None
+    assert isinstance(await here.store.open(accepted("three"), most_open=1), Opened)
 
 
 async def test_wishes_to_cancel_are_looked_for_in_one_call_and_gone_with_the_run(here: Process, there: Process) -> None:

@@ -1,4 +1,4 @@
-"""The template's app on two local hosts with engines of their own and one run log, as two instances have it on Azure."""
+"""The app on two local hosts with engines of their own and one run log, as two instances have it on Azure."""
 
 from __future__ import annotations
 
