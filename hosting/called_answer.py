@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -41,14 +42,24 @@ def read_answer(call: Call, result: object) -> AgentResponse[Any]:
     """Return the response that a call's result holds; raise `AgentRunError` for every other end."""
     if isinstance(result, Exception):
         raise AgentRunError(call, "refused", str(result))
-    if not isinstance(result, Mapping) or "status" not in result:
+    answer = _answer(result)
+    if answer is None:
         raise AgentRunError(call, "refused", f"The entity answered {result!r:.80}, which is no run's end.")
-    if result["status"] != "success":
-        raise AgentRunError(call, result["error"]["code"], result["error"]["detail"])
+    if answer["status"] != "success":
+        raise AgentRunError(call, answer["error"]["code"], answer["error"]["detail"])
     try:
-        return _response(call, result)
+        return _response(call, answer)
     except HostingError as error:
         raise AgentRunError(call, error.code, error.detail) from None
+
+
+def _answer(result: object) -> Mapping[str, Any] | None:
+    """Return the JSON object that a result's text holds: text, because the SDK makes Python objects of objects."""
+    try:
+        answer = json.loads(result) if isinstance(result, str) else None
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) and "status" in answer else None
 
 
 def _response(call: Call, result: Mapping[str, Any]) -> AgentResponse[Any]:

@@ -8,6 +8,7 @@ before the agent started or a newer attempt holds the run. Source: turn.md, Reco
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -189,11 +190,14 @@ class AgentEntity:
 
 
 def _result(operation: Operation, record: RunRecord) -> Done | Refused:
-    """Return little for a signal, whose result nobody reads, and the whole answer for a call."""
+    """Return little for a signal, whose result nobody reads, and the whole answer for a call.
+
+    As JSON text inside JSON: the SDK makes Python objects of what an orchestration gets, and the model wrote this.
+    """
     terminal = record.terminal
     if operation.is_signal or terminal is None:
         return Done(record.run_id)
     if isinstance(terminal, Completed):
-        return Done(completed_fields(record, terminal))
+        return Done(json.dumps(completed_fields(record, terminal)))
     error = run_error(terminal)
-    return Done({"status": terminal.kind, "error": problem(error, ids(record)), **ids(record)})
+    return Done(json.dumps({"status": terminal.kind, "error": problem(error, ids(record)), **ids(record)}))

@@ -39,8 +39,8 @@ BEHAVIOURS = {
     "http.unknown-runs": "A run is found under its own agent and thread only; else 404 (http-api.md 1 and 3).",
     "http.idempotent": "The same request under the same Idempotency-Key is the same run, with its answer, however "
     "often and however concurrently it is sent (http-api.md 6).",
-    "http.idempotent-after-crash": "A request that is sent again after a crash between any two steps of its turn is the "
-    "same run, once (http-api.md 6, turn.md, Records 9).",
+    "http.idempotent-after-crash": "A request that is sent again after a crash between any two steps of its turn is "
+    "the same run, once (http-api.md 6, turn.md, Records 9).",
     "http.idempotency-key-reused": "Another request under a used Idempotency-Key is 409 and disturbs nothing "
     "(http-api.md 6).",
     "http.value": "A run with a response_format is answered with the JSON value of its answer, however often it is "
@@ -58,10 +58,11 @@ BEHAVIOURS = {
     "http.references-are-not-fetched": "No address in a request makes this app connect to it (http-api.md 2).",
     "http.model-inputs": "What the model of an agent does not take is refused before the run, as the agent, its client "
     "or the setting declare it (http-api.md 2).",
+    "http.carried-answers-are-text": "The answer of a call is JSON text inside JSON, of which the SDK makes no objects "
+    "(turn.md, Decisions).",
     "http.carried-fields": "A request that an orchestration or another package carries in its call of the entity has "
     "the same fields; what is not served is refused (http-api.md 2, turn.md Records 1).",
-    "http.no-header-injection": "Nothing that a caller sent becomes a header of its own in an answer "
-    "(http-api.md 1).",
+    "http.no-header-injection": "Nothing that a caller sent becomes a header of its own in an answer (http-api.md 1).",
     "http.slow-bodies": "Callers whose bodies do not come hold up nobody, and nothing of theirs is stored "
     "(http-api.md 2).",
     "http.many-threads": "A thousand threads that are created at once are all answered, kept and listed "

@@ -33,12 +33,12 @@ BEHAVIOURS = {
     "turn.reset": "A reset is applied once, and a run that it made forgotten is not applied again "
     "(turn.md, Records 6 and 11).",
     "turn.delete": "A deleted thread leaves no byte of its runs; its runs answer 410 (turn.md, Records 11).",
-    "turn.shared-log": "Processes that share a run log and nothing else give one answer to one key, see and cancel each "
-    "other's runs, and lose none (turn.md, Records 1 and 3, Decisions).",
+    "turn.shared-log": "Processes that share a run log and nothing else give one answer to one key, see and cancel "
+    "each other's runs, and lose none (turn.md, Records 1 and 3, Decisions).",
     "turn.blob-calls": "A turn that nobody streams costs three storage calls in the process that opened it "
     "(turn.md, Decisions).",
-    "turn.log-is-shared": "A run that one instance took is seen, followed and repeated at every other that has the same "
-    "run log (design.md 2).",
+    "turn.log-is-shared": "A run that one instance took is seen, followed and repeated at every other that has the "
+    "same run log (design.md 2).",
     "turn.log-unavailable": "A run log that cannot be reached is reported as such, whatever stands in the way, and is "
     "tried again by the next call (turn.md, Records 5 and 9).",
 }

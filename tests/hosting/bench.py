@@ -131,7 +131,10 @@ class Bench:
         if commit:
             self.state = answered["entityState"] if answered["entityExists"] else None
         result = answered["results"][0]
-        return {"refused": json.loads(result["result"])} if result["isError"] else json.loads(result["result"])
+        said = json.loads(result["result"])
+        if result["isError"]:
+            return {"refused": said}
+        return said if signal or said is None else json.loads(said)
 
     async def signal(self, run_id: str, *, commit: bool = True) -> None:
         """Deliver the signal of a run that has a log."""

@@ -1,9 +1,11 @@
 """Requests that an orchestration, or another package, carries in its call of the entity."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from azure.durable_functions.models.utils.df_serialization import df_loads
 
 from tests.hosting.app.scripted import scripted_agent
 from tests.hosting.bad_contents import PICTURE, picture
@@ -41,6 +43,20 @@ async def test_a_carried_request_may_ask_for_a_format_and_bring_contents(bench: 
     assert asked["response"] == f"user text:see data:{PICTURE}"
     assert formatted["value"] == {"a": 1}
     assert [entry["responseType"] for entry in bench.entries()[::2]] == ["text", "json"]
+
+
+@pytest.mark.behaviour("http.carried-answers-are-text")
+async def test_nothing_that_a_model_answers_becomes_an_object_of_the_sdk(bench: Bench) -> None:
+    """The answer is text within the result, so the SDK's decoder makes no class of a value with its keys."""
+    built = {"__class__": "Popen", "__module__": "subprocess", "__data__": "{}"}
+    order = {"message": f"say {json.dumps(built)}", "correlationId": "r-1", "response_format": {"type": "object"}}
+    operation = {"name": "run", "input": json.dumps(json.dumps(order)), "isSignal": False, "id": "1"}
+    payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": False, "state": None, "batch": [operation]}
+
+    answered = json.loads(await bench.entity.handle(json.dumps(payload)))
+    decoded = df_loads(answered["results"][0]["result"])
+
+    assert json.loads(decoded)["value"] == built
 
 
 @pytest.mark.behaviour("http.carried-fields")

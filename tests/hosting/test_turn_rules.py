@@ -380,7 +380,7 @@ async def test_a_batch_of_several_operations_is_answered_in_its_order(bench: Ben
     answered = json.loads(await bench.entity.handle(json.dumps(payload)))
 
     results = [json.loads(result["result"]) for result in answered["results"]]
-    assert [result["response"] for result in results] == ["echo: one", "echo: two"]
+    assert [json.loads(result)["response"] for result in results] == ["echo: one", "echo: two"]
     assert bench.agent.seen == [["one"], ["one", "echo: one", "two"]]
 
 

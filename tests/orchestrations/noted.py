@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -23,7 +24,7 @@ class Noted:
 
     def answered(self, text: str, value: object) -> AgentResponse[Any]:
         """Return what the orchestrator gets for an answer of the entity."""
-        return self.read({"status": "success", "response": text, "value": value, "usage": {}})
+        return self.read(json.dumps({"status": "success", "response": text, "value": value, "usage": {}}))
 
 
 class NotingOrchestration:
