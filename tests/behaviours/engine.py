@@ -73,6 +73,6 @@ BEHAVIOURS = {
     "engine.drains": "A stopping engine begins nothing new, lets running work end, and leaves the rest to the next "
     "start (local-host.md, commands).",
     "engine.explains-itself": "Instances, entities, pending messages, timers and history can be read as text, from the "
-    "running engine and beside it from the file, and each step in the log, without the app's values (local-host.md, how "
-    "it is proved).",
+    "running engine and beside it from the file, and each step in the log, without the app's values (local-host.md, "
+    "how it is proved).",
 }
