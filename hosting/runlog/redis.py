@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Awaitable, Collection, Iterable
 from typing import Any, TypeVar
 
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -30,6 +30,7 @@ PREFIX = "{agents}:"
 """Begins every key; the braces keep them in one slot of a cluster, which scripts ask for."""
 
 PATIENCE_SECONDS = 5.0
+MOST_CONNECTIONS = 16
 
 
 class RedisStore:
@@ -41,7 +42,7 @@ class RedisStore:
 
     def __init__(self, url: str, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._patience_seconds = patience_seconds
-        self._redis: Any = Redis.from_url(url, retry=Retry(NoBackoff(), 1), socket_connect_timeout=patience_seconds)
+        self._redis: Any = Redis.from_pool(_pool(url, patience_seconds))
 
     async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         """See `RunLogStore.open`: one script."""
@@ -109,6 +110,17 @@ class RedisStore:
             raise RunLogUnavailableError(
                 "The run log cannot be reached. Try again; what was started goes on."
             ) from error
+
+
+def _pool(url: str, patience_seconds: float) -> BlockingConnectionPool:
+    """Return a pool in which a burst waits for a connection; the client's own refuses the 101st."""
+    return BlockingConnectionPool.from_url(
+        url,
+        max_connections=MOST_CONNECTIONS,
+        timeout=patience_seconds,
+        socket_connect_timeout=patience_seconds,
+        retry=Retry(NoBackoff(), 1),
+    )
 
 
 def _key(place: Place) -> str:

@@ -141,6 +141,17 @@ async def test_several_events_are_appended_together_or_not_at_all(open_store: Op
     assert isinstance(await store.open(accepted("next"), most_open=1), Opened)
 
 
+async def test_a_burst_of_turns_is_carried_to_the_end(open_store: OpenStore) -> None:
+    """More at once than a client has connections: they wait for each other, and none is refused."""
+    store = open_store()
+
+    async def turn(run_id: str) -> bool:
+        await store.open(accepted(run_id, thread_id=run_id), most_open=32)
+        return await store.append(run_id, started(), completed(), after=1)
+
+    assert all(await asyncio.gather(*(turn(f"run-{n}") for n in range(150))))
+
+
 async def test_runs_do_not_see_each_other(open_store: OpenStore) -> None:
     """Positions count per run."""
     store = open_store()
