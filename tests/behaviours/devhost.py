@@ -77,8 +77,7 @@ BEHAVIOURS = {
     "devhost.run-by-hand": "POST /admin/functions/{name} runs a timer now (host contract 2.5).",
     "devhost.watch": "With --watch an edit starts the app again and loses no durable work; an app that cannot be "
     "imported is explained and started again at the next edit (local-host.md, Commands).",
-    "devhost.loud-functions": "A function that writes 100 MB of log holds up nobody and ends "
-    "(local-host.md, HTTP).",
+    "devhost.loud-functions": "A function that writes 100 MB of log holds up nobody and ends (local-host.md, HTTP).",
     "devhost.exiting-functions": "A function that ends the program ends its own call only (local-host.md, HTTP).",
     "devhost.read-only-folder": "A folder that cannot be written is refused by one sentence (local-host.md, Storage).",
     "devhost.worker-library": "Microsoft's worker library agrees on the index of an app and on what its functions' "
