@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 from hosting.endings import cancelled, ended
 from hosting.errors import IdempotencyKeyReusedError, RunLogUnavailableError, RunLostError, UnknownRunError
-from hosting.events import Accepted, CancelRequested, Ending, Signalled
+from hosting.events import Accepted, CancelRequested, Ending, Place, Signalled
 from hosting.identity import new_id
 from hosting.names import entity_name
 from hosting.ports import Clock, EntityClient, Found
 from hosting.requests import RunCall
 from hosting.run_record import RunRecord
+from hosting.runlog.blob_names import new_run_id
 from hosting.runlog.log import RunLog
 from hosting.settings import Settings
 from hosting.telemetry import carried_traceparent
@@ -59,11 +60,12 @@ class Runs:
         leaves an accepted run: the caller gets 202, and whoever attaches to it signals again.
         """
         self._admit()
+        thread_id = call.thread_id or new_id()
         accepted = Accepted(
             at=self._clock(),
-            run_id=new_id(),
+            run_id=new_run_id(Place(agent.lower(), thread_id)),
             agent=agent,
-            thread_id=call.thread_id or new_id(),
+            thread_id=thread_id,
             fingerprint=call.fingerprint(agent),
             request=call.request,
             traceparent=carried_traceparent(call.traceparent),
