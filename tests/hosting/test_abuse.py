@@ -218,7 +218,7 @@ async def test_this_process_reaches_for_no_address_of_a_caller(
 async def test_the_watch_sees_a_connection() -> None:
     """What the test above relies on."""
     with WATCH.on() as reached:
-        async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as server:
+        async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
             _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
             writer.close()
 
