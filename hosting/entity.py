@@ -25,12 +25,12 @@ from hosting.errors import (
     UnreadableStateError,
     UnstorableAnswerError,
 )
-from hosting.events import Accepted, Completed, Place
+from hosting.events import Accepted, Place
 from hosting.forgetting import delete, reset
 from hosting.identity import check_thread_id, is_id, new_id
 from hosting.limits import Limits
 from hosting.ports import Clock
-from hosting.replies import completed_fields, ids, problem, run_error
+from hosting.replies import outcome_fields
 from hosting.requests import fingerprint
 from hosting.run_record import RunRecord
 from hosting.run_request import carried_request
@@ -123,7 +123,7 @@ class AgentEntity:
             )
             return thread, Done()
         if isinstance(thread.conversation, UnreadableDocumentError):
-            error = UnreadableStateError(f"The stored conversation cannot be read: {thread.conversation}")
+            error = UnreadableStateError.because(thread.conversation)
             return thread, _result(operation, await self._turns.end(record, ended(record.run_id, self._clock(), error)))
         if applied(thread.conversation, record.run_id):
             return thread, _result(operation, await self._turns.repair(record, thread.conversation))
@@ -178,14 +178,14 @@ class AgentEntity:
 
     async def _reset(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
         if isinstance(thread.conversation, UnreadableDocumentError):
-            raise UnreadableStateError(f"The stored conversation cannot be read: {thread.conversation}")
+            raise UnreadableStateError.because(thread.conversation)
         emptied = reset(thread.conversation, operation.value)
         return thread if emptied is None else Thread(thread.key, emptied.text, emptied.conversation), Done()
 
     async def _delete(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
-        if not await delete(Place(self._agent.lower(), thread.key), thread.text, operation.value, self._log):
+        if not await delete(Place.of(self._agent, thread.key), thread.text, operation.value, self._log):
             return thread, Done()
-        self._threads.drop(thread.key)
+        self._threads.forget(thread.key)
         return self._open(thread.key, None), Done()
 
 
@@ -197,7 +197,4 @@ def _result(operation: Operation, record: RunRecord) -> Done | Refused:
     terminal = record.terminal
     if operation.is_signal or terminal is None:
         return Done(record.run_id)
-    if isinstance(terminal, Completed):
-        return Done(json.dumps(completed_fields(record, terminal)))
-    error = run_error(terminal)
-    return Done(json.dumps({"status": terminal.kind, "error": problem(error, ids(record)), **ids(record)}))
+    return Done(json.dumps(outcome_fields(record, terminal)))

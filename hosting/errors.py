@@ -232,6 +232,11 @@ class UnreadableStateError(HostingError):
 
     code, status = "unreadable_state", 500
 
+    @classmethod
+    def because(cls, reason: Exception) -> UnreadableStateError:
+        """Return the refusal of a conversation for the reason that `state` gave."""
+        return cls(f"The stored conversation cannot be read: {reason}")
+
 
 class UnstorableAnswerError(HostingError):
     """The agent's answer, or its session state, cannot be kept as JSON."""

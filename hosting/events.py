@@ -29,6 +29,11 @@ class Place:
     agent: str
     thread_id: str
 
+    @classmethod
+    def of(cls, agent: str, thread_id: str) -> Place:
+        """Return the place of a thread of the agent of that name, in whichever letter case."""
+        return cls(agent.lower(), thread_id)
+
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -85,7 +90,7 @@ class Accepted(_Record):
     @property
     def place(self) -> Place:
         """The thread that the run belongs to."""
-        return Place(self.agent.lower(), self.thread_id)
+        return Place.of(self.agent, self.thread_id)
 
 
 class Signalled(_Record):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import uuid
 
 from hosting.errors import InvalidThreadIdError
+from hosting.events import Place
 from hosting.names import max_thread_id_length
 
 MAX_ID_LENGTH = 64
+_DIGEST_LENGTH = 12
 
 
 def id_pattern(most: int = MAX_ID_LENGTH) -> str:
@@ -22,6 +25,16 @@ _ID = re.compile(id_pattern())
 def new_id() -> str:
     """Return a fresh id of 32 hexadecimal digits, for a run, a thread or a fencing token."""
     return uuid.uuid4().hex
+
+
+def place_digest(place: Place) -> str:
+    """Return the 12 hexadecimal digits with which the ids of a thread's runs begin."""
+    return hashlib.sha256(f"{place.agent}/{place.thread_id}".encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
+def new_run_id(place: Place) -> str:
+    """Return a fresh run id of 32 hexadecimal digits, which leads a store from the thread to its runs."""
+    return place_digest(place) + new_id()[_DIGEST_LENGTH:]
 
 
 def is_id(value: str) -> bool:

@@ -84,7 +84,7 @@ class JournaledRun:
         await call_next()
         response = context.result
         if isinstance(response, ChatResponse) and _calls_tools(response):
-            said = json.loads(json.dumps(response.to_dict(exclude_none=True), default=str))
+            said = _plain(response)
             digest = _digest_of(context.messages)
             self._unwritten.append(ModelResult(at=self._clock(), number=number, digest=digest, response=said))
 
@@ -200,9 +200,14 @@ def _digest(value: Any) -> str:
 def _tool_result(at: float, key: str, result: Any) -> ToolResult:
     """Return the record of what a tool gave: contents, or its text, as the framework itself would make of it."""
     if isinstance(result, list) and all(isinstance(item, Content) for item in result):
-        contents = [json.loads(json.dumps(item.to_dict(exclude_none=True), default=str)) for item in result]
-        return ToolResult(at=at, key=key, contents=contents)
+        return ToolResult(at=at, key=key, contents=[_plain(item) for item in result])
     return ToolResult(at=at, key=key, text=str(result))
+
+
+def _plain(given: ChatResponse[Any] | Content) -> dict[str, Any]:
+    """Return the framework's own form as JSON values, so that what is recorded is what is read again."""
+    values: dict[str, Any] = json.loads(json.dumps(given.to_dict(exclude_none=True), default=str))
+    return values
 
 
 def _given_again(result: ToolResult) -> Any:

@@ -129,11 +129,11 @@ class EntityPage:
 class EntityClient(Protocol):
     """Reaches entities: the durable client of one invocation.
 
-    Reading and listing raise `errors.EngineUnavailableError` when the engine cannot be reached.
+    Each method raises `errors.EngineUnavailableError` when the engine cannot be reached.
     """
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Send a one-way operation whose input is the JSON of `value`. Raises whatever the carrier raises."""
+        """Send a one-way operation whose input is the JSON of `value`; it may be sent even where this raises."""
         ...
 
     async def read(self, entity: str, key: str) -> str | None:

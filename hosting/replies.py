@@ -21,7 +21,7 @@ from hosting.bodies import (
     Usage,
 )
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
-from hosting.events import Completed, Ending
+from hosting.events import Completed, Ending, Terminal
 from hosting.negotiation import Form
 from hosting.run_record import RunRecord
 from state.conversation import response_text, response_value
@@ -68,11 +68,7 @@ def status_reply(record: RunRecord, base_url: str) -> Reply:
     headers = run_headers(record)
     if terminal is None:
         return _pending(record, "json", {**headers, "location": run_url(record, base_url)})
-    if isinstance(terminal, Completed):
-        return json_reply(200, completed_fields(record, terminal), headers)
-    error = run_error(terminal)
-    body: EndedRun = {"status": terminal.kind, "error": problem(error, ids(record)), **ids(record)}
-    return json_reply(200, body, headers)
+    return json_reply(200, outcome_fields(record, terminal), headers)
 
 
 def cancel_reply(record: RunRecord) -> Reply:
@@ -107,6 +103,13 @@ def problem(error: HostingError, known: ThreadIds | None) -> Problem:
 def run_error(terminal: Ending) -> HostingError:
     """Return the error that an ended run's record tells."""
     return RUN_ERROR_BY_CODE.get(terminal.code, RunFailedError)(terminal.detail)
+
+
+def outcome_fields(record: RunRecord, terminal: Terminal) -> CompletedRun | EndedRun:
+    """Return what a run ended in, whatever that was: its answer, or its status with the problem."""
+    if isinstance(terminal, Completed):
+        return completed_fields(record, terminal)
+    return {"status": terminal.kind, "error": problem(run_error(terminal), ids(record)), **ids(record)}
 
 
 def completed_fields(record: RunRecord, terminal: Completed) -> CompletedRun:

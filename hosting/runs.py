@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 from hosting.endings import cancelled, ended
 from hosting.errors import IdempotencyKeyReusedError, RunLogUnavailableError, RunLostError, UnknownRunError
-from hosting.events import Accepted, CancelRequested, Ending, Place, Signalled
-from hosting.identity import new_id
+from hosting.events import Accepted, CancelRequested, Event, Place, Signalled
+from hosting.identity import new_id, new_run_id
 from hosting.names import entity_name
 from hosting.ports import Clock, EntityClient, Found
 from hosting.requests import RunCall
 from hosting.run_record import RunRecord
-from hosting.runlog.blob_names import new_run_id
 from hosting.runlog.log import RunLog
 from hosting.settings import Settings
 from hosting.telemetry import carried_traceparent
@@ -63,7 +62,7 @@ class Runs:
         thread_id = call.thread_id or new_id()
         accepted = Accepted(
             at=self._clock(),
-            run_id=new_run_id(Place(agent.lower(), thread_id)),
+            run_id=new_run_id(Place.of(agent, thread_id)),
             agent=agent,
             thread_id=thread_id,
             fingerprint=call.fingerprint(agent),
@@ -102,8 +101,7 @@ class Runs:
     async def find(self, agent: str, thread_id: str, run_id: str, client: EntityClient) -> RunRecord:
         """Return a run by its place; raises `UnknownRunError` when that place has no such run."""
         record = await self._log.read(run_id)
-        place = (agent.lower(), thread_id)
-        if record is None or (record.accepted.agent.lower(), record.accepted.thread_id) != place:
+        if record is None or record.accepted.place != Place.of(agent, thread_id):
             raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {thread_id[:80]!r} of agent {agent!r}.")
         return record if record.terminal is not None else await self._care(record, client)
 
@@ -120,7 +118,7 @@ class Runs:
         while record.terminal is None and not record.cancel_requested:
             now = self._clock()
             event = cancelled(record.run_id, now) if record.claim is None else CancelRequested(at=now)
-            record = (await self._log.append(record, event)) or (await self._log.read(record.run_id)) or record
+            record = await self._append(record, event)
         return record
 
     async def _look(self, record: RunRecord, client: EntityClient) -> RunRecord:
@@ -154,7 +152,7 @@ class Runs:
             return now > record.accepted.at + self._settings.queue_timeout_seconds
         return now > record.claim.deadline + self._settings.redelivery_seconds
 
-    async def _append(self, record: RunRecord, event: Ending) -> RunRecord:
+    async def _append(self, record: RunRecord, event: Event) -> RunRecord:
         appended = await self._log.append(record, event)
         return appended or (await self._log.read(record.run_id)) or record
 

@@ -33,16 +33,13 @@ class ThreadCache:
 
     def keep(self, key: str, text: str, conversation: Conversation) -> None:
         """Remember what was just written; the longest unused threads make room."""
-        self._forget(key)
+        self.forget(key)
         self._threads[key] = (text, conversation)
         self._held += len(text)
         while self._held > self._most_characters or len(self._threads) > self._most_threads:
-            self._forget(next(iter(self._threads)))
+            self.forget(next(iter(self._threads)))
 
-    def drop(self, key: str) -> None:
-        """Forget a conversation that is no more."""
-        self._forget(key)
-
-    def _forget(self, key: str) -> None:
+    def forget(self, key: str) -> None:
+        """Make as if the conversation had not been kept."""
         text, _ = self._threads.pop(key, ("", None))
         self._held -= len(text)

@@ -19,6 +19,7 @@ from hosting.bodies import (
     ThreadPage,
     Usage,
 )
+from hosting.capacity import size_bytes
 from hosting.pages import Window
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage
@@ -56,7 +57,6 @@ def threads_reply(page: EntityPage) -> Reply:
 def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
     """Return what one thread is: its times, its size and what it used."""
     entries = list(exchanges(view.conversation))
-    text = view.text or ""
     body: Thread = {
         "agent": agent,
         **thread_ids(view.place.thread_id),
@@ -64,7 +64,7 @@ def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
         "updated_at": entries[-1].created_at if entries else _created(view),
         "message_count": message_count(view.conversation),
         "usage": _usage(entries),
-        "size_bytes": len(text.encode(errors="surrogatepass")),
+        "size_bytes": size_bytes(view.text or ""),
         "limit_bytes": limit_bytes,
         "expires_at": view.conversation.data.expiration_time_utc,
     }
@@ -143,9 +143,9 @@ def _entry(position: int, entry: RequestEntry | ResponseEntry) -> ShownEntry:
 def _usage(entries: Sequence[RequestEntry | ResponseEntry]) -> Usage:
     total: Usage = {}
     for entry in entries:
-        used = entry_value(entry).get("usage") if type(entry) is ResponseEntry else None
-        for stored, name in USAGE_NAMES.items():
-            count = used.get(stored) if isinstance(used, dict) else None
+        used = entry.usage if type(entry) is ResponseEntry else None
+        for name in USAGE_NAMES.values():
+            count = getattr(used, name, None)
             total[name] = total.get(name, 0) + (count if type(count) is int else 0)
     return total
 

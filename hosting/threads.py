@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from hosting.applying import request_of, with_run
 from hosting.bodies import Kept
-from hosting.errors import EngineUnavailableError, UnknownThreadError, UnreadableStateError
+from hosting.errors import UnknownThreadError, UnreadableStateError
 from hosting.events import Place
 from hosting.identity import new_id
 from hosting.names import entity_name
@@ -59,7 +59,7 @@ class Threads:
         Raises `UnknownThreadError` when there is neither a conversation nor a run, `UnreadableStateError` when the
         stored text cannot be read, `EngineUnavailableError` and `RunLogUnavailableError`.
         """
-        place = Place(agent.lower(), thread_id)
+        place = Place.of(agent, thread_id)
         text = await client.read(entity_name(agent), thread_id)
         runs = tuple(await self._log.runs_of(place, RUNS_LOOKED_AT))
         if text is None and not runs:
@@ -67,12 +67,12 @@ class Threads:
         try:
             conversation = read(text)
         except UnreadableDocumentError as error:
-            raise UnreadableStateError(f"The stored conversation cannot be read: {error}") from error
+            raise UnreadableStateError.because(error) from error
         return ThreadView(place, text, _with_ended(conversation, runs), runs)
 
     async def runs(self, agent: str, thread_id: str, limit: int, client: EntityClient) -> list[RunRecord]:
         """Return the thread's newest runs; raises `UnknownThreadError` when there is neither one nor a conversation."""
-        runs = await self._log.runs_of(Place(agent.lower(), thread_id), limit)
+        runs = await self._log.runs_of(Place.of(agent, thread_id), limit)
         if not runs and await client.read(entity_name(agent), thread_id) is None:
             raise _unknown(agent, thread_id)
         return runs
@@ -84,7 +84,7 @@ class Threads:
         """
         await self.view(agent, thread_id, client)
         reset_id = new_id()
-        await _send(client, agent, thread_id, "reset", {"id": reset_id})
+        await client.signal(entity_name(agent), thread_id, "reset", {"id": reset_id})
 
         async def is_done() -> bool:
             return applied(read(await client.read(entity_name(agent), thread_id)), reset_id)
@@ -96,13 +96,13 @@ class Threads:
 
         A thread that is not there is deleted already. Whoever deletes again while it goes on joins in.
         """
-        place = Place(agent.lower(), thread_id)
+        place = Place.of(agent, thread_id)
         if not await self._is_there(place, client):
             return True
         mark = await self._log.mark_deleting(place, new_id())
         for record in await self._log.runs_of(place, RUNS_LOOKED_AT):
             await self._runs.end_early(record)
-        await _send(client, agent, thread_id, "delete", {"id": mark.id})
+        await client.signal(entity_name(agent), thread_id, "delete", {"id": mark.id})
 
         async def is_done() -> bool:
             found = await self._log.deletion(place)
@@ -143,13 +143,6 @@ def _with_ended(conversation: Conversation, runs: tuple[RunRecord, ...]) -> Conv
         if not applied(conversation, record.run_id):
             conversation = with_run(conversation, record, request_of(record.accepted)) or conversation
     return conversation
-
-
-async def _send(client: EntityClient, agent: str, thread_id: str, operation: str, order: dict[str, str]) -> None:
-    try:
-        await client.signal(entity_name(agent), thread_id, operation, order)
-    except Exception as error:
-        raise EngineUnavailableError("The durable engine cannot be reached. Try again.") from error
 
 
 async def _until(is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool:

@@ -24,7 +24,10 @@ class DurableEntityClient:
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
         """See `EntityClient.signal`. The SDK sends no body for falsy values, so `value` must be truthy."""
-        await self._client.signal_entity(EntityId(entity, key), operation, value)
+        try:
+            await self._client.signal_entity(EntityId(entity, key), operation, value)
+        except Exception as error:
+            raise _unavailable() from error
 
     async def read(self, entity: str, key: str) -> str | None:
         """See `EntityClient.read`. The engine answers with the state as a value, not as the text that was stored."""

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from hosting.errors import RunLogUnavailableError
 from hosting.events import TERMINAL_KINDS, Accepted, CancelRequested, Event, Place, decode, encode
+from hosting.identity import place_digest
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, Opening, QueueFull
 from hosting.run_record import RunRecord, fold
 from hosting.runlog import blob_names as names
@@ -221,7 +222,7 @@ class BlobStore:
 
     async def _index(self, place: Place) -> dict[str, float]:
         """Return the ids of the thread's runs that were not erased, each with the time of its request."""
-        prefix, own = names.thread_prefix(place), names.run_name(names.place_digest(place))
+        prefix, own = names.thread_prefix(place), names.run_name(place_digest(place))
         entries, logs = await asyncio.gather(self._blobs.list(prefix), self._blobs.list(own))
         found = {name[len(prefix) :]: float(metadata["at"]) for name, metadata in entries.items()}
         return {**found, **_indexed_by_id(logs, place)}

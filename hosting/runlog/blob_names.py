@@ -11,9 +11,8 @@ import hashlib
 import zlib
 
 from hosting.events import Accepted, Place, decode, encode
-from hosting.identity import new_id
+from hosting.identity import place_digest
 
-DIGEST_LENGTH = 12
 MOST_METADATA_CHARACTERS = 7000
 """Of the 8 KiB of a blob's metadata; a header of more is refused by HTTP clients."""
 
@@ -41,16 +40,6 @@ def receipt_name(receipt: str) -> str:
 def cancel_name(run_id: str) -> str:
     """Return the name of the wish to cancel a run."""
     return f"cancel/{run_id}"
-
-
-def place_digest(place: Place) -> str:
-    """Return 12 hexadecimal digits: a run whose id begins with them is found by its thread without an index entry."""
-    return hashlib.sha256(f"{place.agent}/{place.thread_id}".encode()).hexdigest()[:DIGEST_LENGTH]
-
-
-def new_run_id(place: Place) -> str:
-    """Return a fresh run id of 32 hexadecimal digits that leads from the thread to its log."""
-    return place_digest(place) + new_id()[DIGEST_LENGTH:]
 
 
 def is_indexed_by_id(run_id: str, place: Place) -> bool:

@@ -9,10 +9,10 @@ import pytest
 
 from hosting.errors import RunLogUnavailableError
 from hosting.events import Place, RunRequest
+from hosting.identity import place_digest
 from hosting.ports import Deleting, Deletion, Erased, Opened, Opening
 from hosting.runlog.blob import BlobStore
 from hosting.runlog.blob_container import BlobContainer
-from hosting.runlog.blob_names import place_digest
 from tests.contracts.azurite import Azurite
 from tests.contracts.sample_events import accepted, cancel_requested, completed, signalled, started
 from tests.contracts.storage_line import StorageLine, busy_server, connect_over, detour, lose_answers, never_answer
