@@ -29,6 +29,9 @@ class RuleChatClient(BaseChatClient[Any]):
 
     OTEL_PROVIDER_NAME = "offline"
     MODEL_INPUTS = ("text",)  # read by hosting: pictures and files are refused before they come here
+    ONLY_FOR_DEVELOPMENT = (  # read by hosting too: an app in production is told so at its start
+        "Choose a model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or OPENAI_API_KEY: docs/models.md."
+    )
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any

@@ -31,11 +31,13 @@ from hosting.runlog.choice import choose_store
 from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner
 from hosting.runs import Runs
+from hosting.safeguards import safeguards_of
 from hosting.settings import Settings, read_settings
 from hosting.shutdown import Shutdown
 from hosting.threads import Threads
 from hosting.time_limit import TimeLimit, function_timeout_seconds
 from hosting.turn import Turns
+from hosting.worker_settings import report_missing
 
 _NOT_YET = {
     "workflow": "Workflows are not hosted yet. Give agents=[...].",
@@ -74,7 +76,11 @@ class AgentFunctionApp(df.DFApp):
         self._http_by_default = enable_http_endpoints
         self._mcp_by_default = enable_mcp_tool_trigger
         self._plan = Plan()
+        report_missing(environ)
         folder = Path.cwd()
+        asks_for_key = self.auth_level is not func.AuthLevel.ANONYMOUS
+        self._safeguards = safeguards_of(self._settings, folder, environ)
+        self._safeguards.check_http(is_anonymous=not asks_for_key)
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._loop = AgentLoop(self._settings.tool_threads)
         self._log = RunLog(choose_store(self._settings, folder, environ))
@@ -82,7 +88,6 @@ class AgentFunctionApp(df.DFApp):
         self._runs = Runs(self._log, self._settings, time.time, admit=self._shutdown.admit)
         register_runs(self, self._plan, self._runs)
         register_threads(self, self._plan, Threads(self._log, self._runs), self._settings)
-        asks_for_key = http_auth_level is not func.AuthLevel.ANONYMOUS
         register_openapi(self, self._plan, self._settings, has_health=enable_health_check, asks_for_key=asks_for_key)
         if enable_health_check:
             register_health(self, self._plan, self._log, self._shutdown.admit)
@@ -125,6 +130,7 @@ class AgentFunctionApp(df.DFApp):
             tool_name=mcp_tool_name,
             tool_description=mcp_tool_description,
         )
+        self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         settings = self._settings.model_copy(update={"run_timeout_seconds": seconds})
         capacity = Capacity(planned.name, settings.state_limit_bytes)

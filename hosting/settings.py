@@ -17,12 +17,18 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
+    anonymous: str = Field(
+        "refuse",
+        alias="AGENT_ANONYMOUS",
+        pattern=r"^(refuse|allow)$",
+        description="Whether an app in production may ask for no keys: 'refuse', or 'allow' where this is meant.",
+    )
     run_log: str = Field(
         "sqlite",
         alias="AGENT_RUN_LOG",
         pattern=r"^(memory|blob|sqlite|sqlite:.+|rediss?://.+)$",
         description="Where run logs are kept: 'sqlite' (.agents/runs.sqlite), 'sqlite:PATH', 'blob' (the app's storage "
-        "account, the default on Azure), 'redis://HOST', or 'memory' (tests).",
+        "account, the default in production), 'redis://HOST', or 'memory' (tests).",
     )
     run_log_synchronous: str = Field(
         "NORMAL",

@@ -6,13 +6,13 @@ must be stopped by us before: a limit that leaves no time to stop the agent and 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from hosting.errors import ConfigurationError
+from hosting.host_json import host_value
 
 MARGIN_SECONDS = 15.0
 """Between a run's limit and the function's: the agent's last words (5 s) and the log's last retries (7.6 s)."""
@@ -20,7 +20,6 @@ MARGIN_SECONDS = 15.0
 DEFAULT_FUNCTION_TIMEOUT_SECONDS = 1800.0
 """Where host.json says nothing: the Flex Consumption plan's (host contract 6.1)."""
 
-_OVERRIDE = "AzureFunctionsJobHost__functionTimeout"
 _DURATION = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})\Z")
 
 
@@ -50,7 +49,7 @@ def function_timeout_seconds(folder: Path, environ: Mapping[str, str]) -> float 
 
     None stands for no limit. Raises `ConfigurationError` for a value that the platform would not take either.
     """
-    value = environ.get(_OVERRIDE) or _from_host_json(folder / "host.json")
+    value = host_value(folder, environ, "functionTimeout")
     if value is None:
         return DEFAULT_FUNCTION_TIMEOUT_SECONDS
     if value in ("-1", -1):
@@ -60,13 +59,3 @@ def function_timeout_seconds(folder: Path, environ: Mapping[str, str]) -> float 
         raise ConfigurationError(f'functionTimeout is {value!r}: it must be "-1" or hh:mm:ss.')
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-
-
-def _from_host_json(path: Path) -> object:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise ConfigurationError(f"{path.name} is not JSON: {error}") from None
-    return content.get("functionTimeout") if isinstance(content, dict) else None

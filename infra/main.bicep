@@ -19,8 +19,8 @@ param durableBackend string = 'storage'
 @description('The copies of what is stored: in one data centre, over zones, or in the paired region too.')
 param storageRedundancy string = 'LRS'
 
-@description('A model to deploy with the app, such as gpt-4.1-mini; empty: none is deployed.')
-param deployedModel string = ''
+@description('The model to deploy with the app, unless one of your own is given below.')
+param deployedModel string = 'gpt-5-mini'
 
 @description('The version of the deployed model; empty: its default version.')
 param deployedModelVersion string = ''
@@ -36,7 +36,7 @@ param modelResidency string = 'GlobalStandard'
 @description('The region of the deployed model; empty: that of everything else.')
 param modelLocation string = ''
 
-@description('An Azure OpenAI endpoint of your own, when no model is deployed; empty: none.')
+@description('An Azure OpenAI endpoint of your own; empty: none.')
 param azureOpenAiEndpoint string = ''
 
 @description('The name of the deployment at that endpoint.')
@@ -77,7 +77,7 @@ var token = toLower(uniqueString(subscription().id, environmentName, location))
 var tags = { 'azd-env-name': environmentName }
 var packageContainer = 'app-package'
 var usesScheduler = durableBackend == 'scheduler'
-var deploysModel = !empty(deployedModel)
+var deploysModel = empty(azureOpenAiEndpoint) && empty(openAiBaseUrl) && empty(openAiKey)
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
   name: '${abbreviations.resourceGroup}${environmentName}'

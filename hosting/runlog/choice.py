@@ -11,32 +11,38 @@ from hosting.runlog.memory import MemoryStore
 from hosting.runlog.sqlite import SqliteStore
 from hosting.runlog.sqlite_file import refuse_newer
 from hosting.settings import Settings
+from hosting.surroundings import is_on_azure, is_production
 
-_ON_AZURE = "WEBSITE_INSTANCE_ID"
 DEFAULT_PATH = Path(".agents") / "runs.sqlite"
 
 
 def choose_store(settings: Settings, folder: Path, environ: Mapping[str, str]) -> RunLogStore:
-    """Return the store that `AGENT_RUN_LOG` names; where it names none, a file, and on Azure the storage account.
+    """Return the store that `AGENT_RUN_LOG` names; where it names none, a file, and in production the storage account.
 
-    Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: a file in that folder on
-    Azure, a file that a newer version wrote, an account that no setting names, a package that is not installed.
+    Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
+    production, a file that a newer version wrote, an account that no setting names, a package that is not installed.
     """
+    must_be_shared = is_production(environ) or is_on_azure(environ)
     is_named = "run_log" in settings.model_fields_set
-    chosen = settings.run_log if is_named or not environ.get(_ON_AZURE) else "blob"
+    chosen = settings.run_log if is_named or not must_be_shared else "blob"
+    if must_be_shared:
+        _refuse_unshared(chosen)
     if chosen == "memory":
         return MemoryStore()
     if chosen == "blob":
         return _blob(environ)
     if chosen.startswith(("redis://", "rediss://")):
         return _redis(chosen)
-    if chosen == "sqlite" and environ.get(_ON_AZURE):
-        raise ConfigurationError(
-            "AGENT_RUN_LOG is 'sqlite', a file in the app's folder, which on Azure ends with the instance. "
-            "Leave it out, which keeps run logs in the app's storage account; or name a disk that outlives the "
-            "instance (sqlite:PATH) and keep to one instance."
-        )
     return _sqlite(settings, folder / (chosen.partition(":")[2] or DEFAULT_PATH))
+
+
+def _refuse_unshared(chosen: str) -> None:
+    if chosen.startswith(("memory", "sqlite")):
+        raise ConfigurationError(
+            f"AGENT_RUN_LOG is {chosen!r}, which other instances cannot read, and the one that answers a request is "
+            "rarely the one that runs its agent. Leave AGENT_RUN_LOG out in production, which keeps run logs in the "
+            "app's storage account, or name a Redis server."
+        )
 
 
 def _sqlite(settings: Settings, path: Path) -> RunLogStore:

@@ -30,6 +30,7 @@ var alwaysReady = [for group in scaleGroups: {
 var hostSettings = {
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   APPLICATIONINSIGHTS_CONNECTION_STRING: insights.properties.ConnectionString
+  AZURE_FUNCTIONS_ENVIRONMENT: 'Production'
   AzureWebJobsStorage__accountName: storage.name
   AzureWebJobsStorage__clientId: identityClientId
   AzureWebJobsStorage__credential: 'managedidentity'

@@ -10,6 +10,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "identity",
         "parameters",
         "settings",
+        "surroundings",
         "ports",
     ),
     "single jobs": (
@@ -48,7 +49,10 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "lifespans",
         "loop",
         "shutdown",
+        "host_json",
         "time_limit",
+        "safeguards",
+        "worker_settings",
         "runlog.memory",
         "runlog.writer",
         "runlog.sqlite_file",

@@ -5,7 +5,8 @@ BEHAVIOURS = {
     "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "
     "and messages are touched (design.md 3).",
     "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it (design.md 3).",
-    "hosting.run-log-outlives-the-instance": "On Azure a run log that ends with its instance is refused at start-up.",
+    "hosting.run-log-outlives-the-instance": "In production, and on Azure anyway, a run log that other "
+    "instances cannot read is refused at start-up.",
     "hosting.run-log-of-a-newer-version": "A run log that a newer version wrote is refused at start-up and left "
     "as it is.",
     "hosting.session-types": "A type in the session that cannot be stored is refused by its name (state.md rule 6).",

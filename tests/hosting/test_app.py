@@ -231,6 +231,7 @@ def client_of(host: DirectHost) -> httpx.AsyncClient:
 
 
 WRONG_SETTINGS = [
+    ("AGENT_ANONYMOUS", "yes"),
     ("AGENT_RUN_LOG", "redis"),
     ("AGENT_RUN_LOG", "sqlite:"),
     ("AGENT_RUN_LOG_SYNCHRONOUS", "OFF"),

@@ -18,7 +18,8 @@ from hosting.runlog.sqlite import SqliteStore
 from hosting.runlog.sqlite_file import SCHEMA_VERSION, connect
 from hosting.settings import read_settings
 
-AZURE = {"WEBSITE_INSTANCE_ID": "0123"}
+AZURE = {"WEBSITE_SITE_NAME": "agents"}
+PRODUCTION = {"AZURE_FUNCTIONS_ENVIRONMENT": "Production"}
 BY_STRING = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 BY_IDENTITY = {"AzureWebJobsStorage__accountName": "account", "AzureWebJobsStorage__clientId": "0000"}
 
@@ -27,8 +28,8 @@ BY_IDENTITY = {"AzureWebJobsStorage__accountName": "account", "AzureWebJobsStora
     ("chosen", "environ", "kind"),
     [
         ("", {}, SqliteStore),
-        ("memory", AZURE, MemoryStore),
-        ("sqlite:/disk/runs.sqlite", AZURE, SqliteStore),
+        ("memory", {}, MemoryStore),
+        ("", {**PRODUCTION, **BY_STRING}, BlobStore),
         ("", {**AZURE, **BY_STRING}, BlobStore),
         ("", {**AZURE, **BY_IDENTITY}, BlobStore),
         ("blob", BY_STRING, BlobStore),
@@ -38,15 +39,21 @@ BY_IDENTITY = {"AzureWebJobsStorage__accountName": "account", "AzureWebJobsStora
     ],
 )
 def test_the_setting_names_the_store(chosen: str, environ: dict[str, str], kind: type, tmp_path: Path) -> None:
-    """A path named on purpose is taken anywhere."""
+    """Where it names none, what fits the place."""
     assert isinstance(choose_store(read_settings({"AGENT_RUN_LOG": chosen}), tmp_path, environ), kind)
 
 
 @pytest.mark.behaviour("hosting.run-log-outlives-the-instance")
-def test_a_file_that_would_end_with_the_instance_is_refused_on_azure(tmp_path: Path) -> None:
-    """The sentence says what to set."""
-    with pytest.raises(ConfigurationError, match="sqlite:PATH"):
-        choose_store(read_settings({"AGENT_RUN_LOG": "sqlite"}), tmp_path, AZURE)
+@pytest.mark.parametrize("chosen", ["memory", "sqlite", "sqlite:/disk/runs.sqlite"])
+@pytest.mark.parametrize("environ", [PRODUCTION, AZURE, {**AZURE, "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}])
+def test_a_run_log_that_other_instances_cannot_read_is_refused(
+    chosen: str, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """In production, and on Azure whatever its environment is called: no disk there is shared. It says what to do."""
+    with pytest.raises(
+        ConfigurationError, match=f"'{chosen}', which other instances cannot read.* Leave AGENT_RUN_LOG"
+    ):
+        choose_store(read_settings({"AGENT_RUN_LOG": chosen}), tmp_path, environ)
 
 
 @pytest.mark.behaviour("hosting.run-log-outlives-the-instance")

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.models import PROVIDERS
+from agents.assistant import create_assistant
+from agents.models import PROVIDERS, create_chat_client
 from agents.models import SETTINGS as MODEL_SETTINGS
+from hosting.app import AgentFunctionApp
+from hosting.errors import ConfigurationError
 from hosting.runlog.blob import BlobStore
 from hosting.runlog.choice import choose_store
 from hosting.settings import Settings, read_settings
@@ -22,6 +25,7 @@ TEMPLATE: dict[str, str] = json.loads((ROOT / "local.settings.json.template").re
 READ_BY_OTHERS = {
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "the host",
     "APPLICATIONINSIGHTS_CONNECTION_STRING": "the host",
+    "AZURE_FUNCTIONS_ENVIRONMENT": "the host, and hosting/surroundings.py",
     "AZURE_CLIENT_ID": "azure-identity, for which identity it is",
     "AzureFunctionsJobHost__extensions__durableTask__hubName": "the host, over host.json",
     "AzureFunctionsJobHost__extensions__durableTask__storageProvider__connectionStringName": "the host, over host.json",
@@ -46,6 +50,8 @@ NOT_ON_FLEX = {
     "WEBSITE_CONTENTSHARE",
     "WEBSITE_RUN_FROM_PACKAGE",
 }
+# What is given of a model that is deployed with the app.
+DEPLOYED = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_MODEL")
 # Azure's ids of its built-in roles.
 BUILT_IN = {
     "Cognitive Services OpenAI User": "5e0bd9bd-7b93-4f28-af87-19fc36ad61bd",
@@ -55,6 +61,12 @@ BUILT_IN = {
     "Storage Queue Data Contributor": "974c5e8b-45b9-4653-ba55-5f855dd0fb88",
     "Storage Table Data Contributor": "0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3",
 }
+
+
+def as_deployed() -> dict[str, str]:
+    """The host's settings as api.bicep writes them, with something where it says how to find the value."""
+    written = API["variables"]["hostSettings"]["value"]
+    return {name: value if isinstance(value, str) and "." not in value else "given" for name, value in written.items()}
 
 
 def settings_of_the_app() -> set[str]:
@@ -98,10 +110,20 @@ def test_the_worker_has_the_same_settings_on_azure_and_on_a_laptop() -> None:
 @pytest.mark.behaviour("template.infra-settings")
 def test_the_run_log_of_a_deployment_is_one_that_instances_share(tmp_path: Path) -> None:
     """By what api.bicep sets and nothing else: HTTP and durable functions never share an instance on this plan."""
-    environ = dict.fromkeys(API["variables"]["hostSettings"]["value"], "given")
-    on_azure = {**environ, "AGENT_RUN_LOG": "", "WEBSITE_INSTANCE_ID": "one"}
+    environ = {**as_deployed(), "AGENT_RUN_LOG": ""}
 
-    assert isinstance(choose_store(read_settings(on_azure), tmp_path, on_azure), BlobStore)
+    assert isinstance(choose_store(read_settings(environ), tmp_path, environ), BlobStore)
+
+
+@pytest.mark.behaviour("template.infra-settings")
+def test_a_deployment_without_a_choice_has_a_model_and_starts() -> None:
+    """With the offline model it would be refused: infra says that it is in production."""
+    offline, deployed = ({**as_deployed(), **dict.fromkeys(names, "https://a.example")} for names in ((), DEPLOYED))
+
+    assert parsed(MAIN)["parameters"]["deployedModel"]["default"]
+    assert AgentFunctionApp(agents=[create_assistant(create_chat_client(deployed))], environ=deployed).agents
+    with pytest.raises(ConfigurationError, match="not for production"):
+        AgentFunctionApp(agents=[create_assistant(create_chat_client(offline))], environ=offline)
 
 
 def test_the_settings_of_two_models_are_never_filled_at_once() -> None:

@@ -1,0 +1,10 @@
+"""What an app promises about where it runs: on a developer's machine, or for others."""
+
+BEHAVIOURS = {
+    "azure.which-is-production": "Production is every environment that is not called Development, as for the host; a "
+    "process that no host started is none.",
+    "azure.refuses-laptop-parts": "An app in production that uses the offline model, or that lets callers in without a "
+    "key and does not say that this is meant, is refused at start-up by a sentence that says what to set.",
+    "azure.names-missing-worker-settings": "A setting that the Python worker needs and has not is named in the log at "
+    "start-up, with what does not work without it.",
+}

@@ -1,0 +1,104 @@
+"""What an app in production may not be, through its constructor."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import azure.functions as func
+import pytest
+
+from agents.assistant import create_assistant
+from agents.offline import OfflineChatClient
+from hosting.app import AgentFunctionApp
+from hosting.errors import ConfigurationError
+from hosting.surroundings import is_production
+from tests.hosting.app.scripted import scripted_agent
+
+NAMED = "AZURE_FUNCTIONS_ENVIRONMENT"
+STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
+PRODUCTION = {NAMED: "Production", **STORAGE}
+DEVELOPMENT = {NAMED: "Development", **STORAGE}
+OPEN_MCP = {"extensions": {"mcp": {"system": {"webhookAuthorizationLevel": "Anonymous"}}}}
+ANONYMOUS = (
+    "is Anonymous: whoever finds the app may use its agents and read their threads. Ask for keys, or set "
+    "AGENT_ANONYMOUS to 'allow' if this is meant."
+)
+
+
+def open_tool(environ: dict[str, str], folder: Path, patch: pytest.MonkeyPatch) -> AgentFunctionApp:
+    """An app whose agent is an MCP tool, at an endpoint that host.json leaves open."""
+    (folder / "host.json").write_text(json.dumps({"version": "2.0", **OPEN_MCP}), encoding="utf-8")
+    patch.chdir(folder)
+    return AgentFunctionApp(agents=[scripted_agent("one")], enable_mcp_tool_trigger=True, environ=environ)
+
+
+@pytest.mark.behaviour("azure.which-is-production")
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({NAMED: "Production"}, True),
+        ({NAMED: "Staging"}, True),
+        ({NAMED: "Development"}, False),
+        ({NAMED: " development "}, False),
+        ({NAMED: "Development", "WEBSITE_SITE_NAME": "agents"}, False),
+        ({"WEBSITE_SITE_NAME": "agents"}, True),
+        ({"WEBSITE_INSTANCE_ID": "0123"}, True),
+        ({NAMED: "", "AzureWebJobsScriptRoot": "/home/site/wwwroot"}, True),
+        ({"FUNCTIONS_WORKER_RUNTIME": "python"}, False),
+        ({}, False),
+    ],
+)
+def test_production_is_every_environment_but_development(environ: dict[str, str], expected: bool) -> None:
+    """On Azure, and in the host's container images, it has no name at all; the variables of hosts tell."""
+    assert is_production(environ) is expected
+
+
+@pytest.mark.behaviour("azure.refuses-laptop-parts")
+def test_the_offline_model_is_refused_in_production() -> None:
+    """The sentence names the agent, the model and the settings of real ones."""
+    with pytest.raises(ConfigurationError) as refused:
+        AgentFunctionApp(agents=[create_assistant(OfflineChatClient())], environ=PRODUCTION)
+
+    assert refused.value.detail == (
+        "Agent 'assistant' uses OfflineChatClient, which is not for production. "
+        "Choose a model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or OPENAI_API_KEY: docs/models.md."
+    )
+
+
+@pytest.mark.behaviour("azure.refuses-laptop-parts")
+@pytest.mark.parametrize("level", [func.AuthLevel.ANONYMOUS, "ANONYMOUS"])
+def test_routes_without_a_key_are_refused_in_production(level: Any) -> None:
+    """Left from a laptop, they would let anybody in."""
+    with pytest.raises(ConfigurationError) as refused:
+        AgentFunctionApp(agents=[scripted_agent("one")], http_auth_level=level, environ=PRODUCTION)
+
+    assert refused.value.detail == f"http_auth_level of AgentFunctionApp {ANONYMOUS}"
+
+
+@pytest.mark.behaviour("azure.refuses-laptop-parts")
+def test_tools_without_a_key_are_refused_in_production(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """host.json opens the MCP endpoint to everybody; the agents behind it are the same."""
+    with pytest.raises(ConfigurationError) as refused:
+        open_tool(PRODUCTION, tmp_path, monkeypatch)
+
+    assert refused.value.detail == f"extensions.mcp.system.webhookAuthorizationLevel in host.json {ANONYMOUS}"
+
+
+@pytest.mark.behaviour("azure.refuses-laptop-parts")
+@pytest.mark.parametrize("environ", [DEVELOPMENT, {**PRODUCTION, "AGENT_ANONYMOUS": "allow"}])
+def test_without_a_key_it_starts_in_development_or_when_it_is_said_to_be_meant(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a gateway that asks callers itself, say."""
+    tool = open_tool(environ, tmp_path, monkeypatch)
+    app = AgentFunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS, environ=environ)
+
+    assert (tool.auth_level, app.auth_level) == (func.AuthLevel.FUNCTION, func.AuthLevel.ANONYMOUS)
+
+
+@pytest.mark.behaviour("azure.refuses-laptop-parts")
+def test_the_offline_model_is_taken_in_development_and_where_no_host_runs_the_app() -> None:
+    """A test that imports the app needs no settings."""
+    for environ in (DEVELOPMENT, {}):
+        app = AgentFunctionApp(agents=[create_assistant(OfflineChatClient())], environ=environ)
+        assert list(app.agents) == ["assistant"]
