@@ -104,6 +104,15 @@ def recall_question(found: re.Match[str], turn: Turn) -> Answer:
     return Say(f'Before that, you said: "{shortened(previous)}".')
 
 
+def write_about(found: re.Match[str], turn: Turn) -> Answer:
+    subject = found["subject"].strip()
+    return Say(f"{subject[0].upper()}{subject[1:]}: worth knowing, and worth telling others.")
+
+
+def shorten(found: re.Match[str], turn: Turn) -> Answer:
+    return Say(found["text"].partition(",")[0].rstrip(" .") + ".")
+
+
 def earlier_texts(turn: Turn) -> Iterator[str]:
     """What the user said before the newest message, the latest first."""
     return (read(message) for message in reversed(turn.messages[:-1]) if message.role == "user")
@@ -141,7 +150,10 @@ WEATHER = re.compile(
     re.IGNORECASE,
 )
 FOLLOW_UP = re.compile(r"^(?:and|what about|how about)\s+(?:in\s+)?(?P<cities>[^?!;\n]+)\?", re.IGNORECASE)
+WRITE = re.compile(r"^(?:please\s+)?(?:write|draft)\b[^:\n]*?\b(?:about|for)\s+(?P<subject>[^.!?\n]+)", re.IGNORECASE)
+SHORTEN = re.compile(r"^(?:please\s+)?shorten\b[^:\n]*:\s*(?P<text>\S.*)", re.IGNORECASE)
 RULES: tuple[Rule, ...] = (
+    (SHORTEN, shorten),
     (re.compile(r"\bwhat(?:'s| is| was) my name\b|\bwho am i\b", re.IGNORECASE), recall_name),
     (re.compile(r"\b(?:which|what) (?:city|place)\b.*\bask", re.IGNORECASE), recall_city),
     (re.compile(r"\bwhat (?:did|have) i (?:just )?(?:ask|say|said)", re.IGNORECASE), recall_question),
@@ -149,4 +161,5 @@ RULES: tuple[Rule, ...] = (
     (WEATHER, ask_weather),
     (re.compile(r"\b(?:weather|forecast|temperature)\b", re.IGNORECASE), ask_for_city),
     (FOLLOW_UP, ask_weather),
+    (WRITE, write_about),
 )

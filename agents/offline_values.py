@@ -68,6 +68,12 @@ def referred(reference: Any, filling: Filling) -> Any:
     return value_of(place, filling)
 
 
+def first_mentioned(allowed: Sequence[Any], filling: Filling) -> Any:
+    """The allowed value that the words name first, so that what is said can decide; else the first."""
+    named = [(place, value) for value in allowed if (place := filling.words.lower().find(str(value).lower())) >= 0]
+    return min(named, key=lambda item: item[0])[1] if named else allowed[0]
+
+
 def merged(parts: Sequence[Any], filling: Filling) -> Any:
     values = [value_of(part, filling) for part in parts]
     objects = [value for value in values if isinstance(value, dict)]
@@ -107,7 +113,7 @@ FORMATS = {
 }
 CHOICES: dict[str, Callable[[Any, Filling], Any]] = {
     "const": lambda given, filling: given,
-    "enum": lambda given, filling: given[0],
+    "enum": first_mentioned,
     "default": lambda given, filling: given,
     "$ref": referred,
     "anyOf": lambda given, filling: value_of(given[0], filling),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from devhost.app_functions import AppFunctions
-from devhost.durable.clock import SystemClock
+from devhost.durable.clock import Clock, SystemClock
 from devhost.hosted_app import HostedApp
 from devhost.http.admin import AdminEndpoint
 from devhost.http.app import HostApp
@@ -67,10 +67,21 @@ class Host:
     """The assembled host."""
 
     def __init__(
-        self, app: HostedApp, address: Address, *, verbose: bool, keys: Keys | None, cors: CorsPolicy | None
+        self,
+        app: HostedApp,
+        address: Address,
+        *,
+        verbose: bool,
+        keys: Keys | None,
+        cors: CorsPolicy | None,
+        clock: Clock | None = None,
     ) -> None:
-        """Assemble; nothing runs yet. `keys` None asks for no key, `cors` None adds no CORS header."""
+        """Assemble; nothing runs yet.
+
+        `keys` None asks for no key, `cors` None adds no CORS header, `clock` None is the machine's.
+        """
         self._started_at = time.monotonic()
+        self._clock = clock or SystemClock()
         self._app = app
         self._address = address
         self._keys = keys
@@ -78,7 +89,7 @@ class Host:
         settings = app.settings
         self._invoker = Invoker(settings.threads, settings.function_timeout_seconds, lambda: self._client_text)
         self._engine = self._make_engine() if app.index.uses_durable() else None
-        self._timers = TimerRunner(app.timers, self._invoker, Monitor(settings.engine_folder / "timers"), SystemClock())
+        self._timers = TimerRunner(app.timers, self._invoker, Monitor(settings.engine_folder / "timers"), self._clock)
         served = self._make_app()
         self._server = WebServer(
             with_cors(served, cors) if cors else served, verbose=verbose, grace_seconds=GRACE_SECONDS
@@ -91,7 +102,8 @@ class Host:
         settings = DurableSettings.from_host_json(self._app.settings.durable_task, os.environ)
         if self._keys is not None:
             settings = replace(settings, webhook_key=self._keys.system["durabletask_extension"])
-        engine = DurableTask(AppFunctions(self._app.index, self._invoker), self._app.settings.engine_folder, settings)
+        functions = AppFunctions(self._app.index, self._invoker)
+        engine = DurableTask(functions, self._app.settings.engine_folder, settings, self._clock)
         self._client_text = engine.client_binding(self._address.origin, self._address.rpc_base_url)
         return engine
 

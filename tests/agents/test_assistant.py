@@ -114,6 +114,15 @@ async def test_an_answer_to_anything_else_names_the_offline_model_and_the_way_to
     assert "docs/models.md" in response.text
 
 
+async def test_a_text_is_written_and_shortened_so_that_answers_can_be_questions() -> None:
+    """What chains of agents need of it."""
+    written = await ask("Write a slogan for a bakery in Paris.")
+    shortened = await ask(f"Shorten this: {written.text}")
+
+    assert written.text == "A bakery in Paris: worth knowing, and worth telling others."
+    assert shortened.text == "A bakery in Paris: worth knowing."
+
+
 async def test_an_answer_in_a_format_has_the_words_in_it() -> None:
     """Also after a tool was called, so that a laptop shows structured output."""
     city = {"properties": {"city": {"enum": ["Paris", "Rome"]}, "told": {"type": "string"}}}

@@ -64,3 +64,11 @@ def test_a_class_of_pydantic_is_a_format_too() -> None:
         degrees: float | None
 
     assert City.model_validate_json(in_format("hi", City)) == City(name="hi", degrees=0.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"), [("A Complaint about an order", "complaint"), ("An order", "order"), ("hi", "spam")]
+)
+def test_of_allowed_values_the_one_that_is_said_first_is_chosen(words: str, chosen: str) -> None:
+    """In any letter case; where none is said, the schema's first."""
+    assert json.loads(in_format(words, {"enum": ["spam", "order", "complaint"]})) == chosen

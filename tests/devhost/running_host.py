@@ -38,11 +38,17 @@ def run_command(folder: Path, *arguments: str, environ: Mapping[str, str] | None
 
 
 class RunningHost:
-    """One started host; `origin` is the address that it printed. Use as a context manager: it is killed at the end."""
+    """One started host; `origin` is the address that it printed. Use as a context manager: it is killed at the end.
 
-    def __init__(self, folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> None:
+    `module` is what Python runs, with the arguments behind it.
+    """
+
+    def __init__(
+        self, folder: Path, *arguments: str, environ: Mapping[str, str] | None = None, module: str = "devhost"
+    ) -> None:
+        given = arguments if module != "devhost" else ("start", *(arguments or ("--port", "0")))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "devhost", "start", *(arguments or ("--port", "0"))],
+            [sys.executable, "-m", module, *given],
             cwd=folder,
             env=host_environment(environ),
             stdout=subprocess.PIPE,

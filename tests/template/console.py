@@ -3,6 +3,7 @@
 A line `...` in the output stands for any lines. A command goes on in the next line after a backslash.
 """
 
+import asyncio
 import re
 from dataclasses import dataclass
 
@@ -50,3 +51,13 @@ def masked(line: str) -> str:
     for pattern, replacement in VARYING:
         line = pattern.sub(replacement, line)
     return line.rstrip()
+
+
+async def typed(step: Step, origin: str) -> tuple[str, ...]:
+    """What a shell prints for the step's command, sent to the host at `origin`."""
+    command = step.command.replace("http://localhost:7071", origin)
+    process = await asyncio.create_subprocess_shell(
+        command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    printed, _ = await asyncio.wait_for(process.communicate(), 30)
+    return without_blank_end(printed.decode().splitlines())

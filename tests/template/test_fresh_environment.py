@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.template.deployed_tree import INDEX, copy_deployed
 from tests.template.interpreters import interpreter
-from tests.template.test_deployed_files import INDEX, copy_deployed
 
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 MEASURED_IMPORTS = 5

@@ -1,6 +1,5 @@
 """The README, typed in from a clone: each command runs, and prints what the README shows."""
 
-import asyncio
 import json
 import re
 import shutil
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.template.app_process import ROOT, copy_tree, running
-from tests.template.console import Step, is_shown, steps_in
+from tests.template.console import is_shown, steps_in, typed
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 START = "python dev.py run"
@@ -34,16 +33,6 @@ async def test_from_a_clone_every_command_of_the_readme_prints_what_it_shows(tmp
             printed = await typed(step, app.origin)
             assert is_shown(step.output, printed), f"{step.command}\n" + "\n".join(printed)
             assert number or time.monotonic() - began < FIRST_ANSWER_SECONDS
-
-
-async def typed(step: Step, origin: str) -> tuple[str, ...]:
-    """What a shell prints for the step's command, sent to the host at `origin`."""
-    command = step.command.replace("http://localhost:7071", origin)
-    process = await asyncio.create_subprocess_shell(
-        command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    printed, _ = await asyncio.wait_for(process.communicate(), 30)
-    return tuple(printed.decode().splitlines())
 
 
 def test_the_mcp_settings_are_json_and_name_the_endpoint_that_the_host_prints() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.template.bicep import FILES
 from tests.template.checks import ROOT, run
-from tests.template.test_deployed_files import copy_deployed
+from tests.template.deployed_tree import copy_deployed
 
 pytestmark = [
     pytest.mark.slow,

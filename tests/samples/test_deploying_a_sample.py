@@ -1,0 +1,24 @@
+"""What each sample's page says of Azure: its file in the place of the template's is an app that indexes by itself."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.samples.folders import APPS, SAMPLES
+from tests.template.deployed_tree import copy_deployed, indexed_alone
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("samples.deploy")
+@pytest.mark.parametrize("name", APPS)
+def test_a_sample_in_the_place_of_the_template_s_app_indexes_alone(name: str, tmp_path: Path) -> None:
+    """With nothing but what a deployment takes along; its page says so."""
+    copy_deployed(tmp_path)
+    for path in SAMPLES.joinpath(name).glob("*.py"):
+        shutil.copyfile(path, tmp_path / path.name)
+    ended = indexed_alone(tmp_path)
+
+    assert ended.stderr == ""
+    assert "dafx-" in ended.stdout
+    assert "Copy `function_app.py` over the template's" in SAMPLES.joinpath(name, "README.md").read_text("utf-8")

@@ -1,0 +1,57 @@
+"""The pages of samples/, typed in: each command prints what its page shows, on the local host and without a network."""
+
+import asyncio
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agents.models import SETTINGS
+from tests.devhost.running_host import GUARD_SECONDS, RunningHost
+from tests.samples.folders import APPS, ROOT, SAMPLES, copy_app, page_of
+from tests.template.console import Step, is_shown, steps_in, typed
+
+OFFLINE = dict.fromkeys(SETTINGS, "")
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("samples.pages-run")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the pages' commands use curl")
+@pytest.mark.parametrize("name", APPS)
+async def test_every_command_of_a_sample_s_page_prints_what_it_shows(name: str, tmp_path: Path) -> None:
+    """On the host that `python dev.py run samples/<name>` becomes."""
+    start, *steps = steps_in(page_of(name))
+    assert start == Step(f"python dev.py run samples/{name}", ())
+
+    with RunningHost(copy_app(name, tmp_path), environ=OFFLINE) as host:
+        for step in steps:
+            await asyncio.wait_for(until_shown(step, host.origin), GUARD_SECONDS)
+
+
+async def until_shown(step: Step, origin: str) -> None:
+    """Type the command; one that only looks is typed again until it prints what is shown."""
+    while not is_shown(step.output, printed := await typed(step, origin)):
+        assert " -d " not in step.command, f"{step.command}\n" + "\n".join(printed)
+
+
+@pytest.mark.behaviour("samples.pages-run")
+def test_the_table_of_samples_has_a_row_for_each_and_no_other() -> None:
+    """In samples/README.md, with a link to the page."""
+    linked = re.findall(r"^\| \[(\w+)\]\(\1/README\.md\) \|", (SAMPLES / "README.md").read_text("utf-8"), re.MULTILINE)
+
+    assert sorted(linked) == sorted(path.parent.name for path in SAMPLES.glob("*/README.md"))
+
+
+@pytest.mark.parametrize("page", sorted(SAMPLES.rglob("README.md")), ids=lambda page: page.parent.name)
+def test_every_page_that_a_sample_links_is_there(page: Path) -> None:
+    """From the folder that the page is in."""
+    linked = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[\w-]*)?\)", page.read_text(encoding="utf-8"))
+
+    assert [link for link in linked if not (page.parent / link).is_file()] == []
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_a_sample_has_the_template_s_own_host_json(name: str) -> None:
+    """Its reasons stand in docs/deploying.md, once for all."""
+    assert (SAMPLES / name / "host.json").read_bytes() == (ROOT / "host.json").read_bytes()
