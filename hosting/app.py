@@ -12,6 +12,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
+from hosting.archive.choice import choose_archive
 from hosting.capacity import Capacity
 from hosting.entity import AgentEntity
 from hosting.errors import ConfigurationError
@@ -84,6 +85,7 @@ class AgentFunctionApp(df.DFApp):
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._loop = AgentLoop(self._settings.tool_threads)
         self._log = RunLog(choose_store(self._settings, folder, environ))
+        self._archive = choose_archive(self._settings, folder)
         self._shutdown = Shutdown(self._loop.close)
         self._runs = Runs(self._log, self._settings, time.time, admit=self._shutdown.admit)
         register_runs(self, self._plan, self._runs)
@@ -137,7 +139,14 @@ class AgentFunctionApp(df.DFApp):
         turns = Turns(AgentRunner(agent, planned.name, self._loop), self._log, settings, time.time, capacity)
         limits = limits_of(agent, self._settings)
         entity = AgentEntity(
-            planned.name, turns, self._log, time.time, capacity, limits=limits, turn=self._shutdown.turn
+            planned.name,
+            turns,
+            self._log,
+            time.time,
+            capacity,
+            archive=self._archive,
+            limits=limits,
+            turn=self._shutdown.turn,
         )
         register_entity(self, planned.name, entity)
         if planned.http:

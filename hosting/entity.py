@@ -2,8 +2,9 @@
 
 Theory. An operation may be delivered again after any crash, so each step first looks for its own record: a terminal
 record in the log means that the agent has run, a run id in the document's ledger means that the conversation has it.
-The handler never raises on what a caller sent; it raises only to be delivered again, when the log cannot be reached
-before the agent started or a newer attempt holds the run. Source: turn.md, Records 1, 5 and 6.
+The handler never raises on what a caller sent; it raises only to be delivered again: when the log cannot be reached
+before the agent started, when the archive cannot while a thread is to be forgotten, and when a newer attempt holds the
+run. Source: turn.md, Records 1, 5 and 6.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hosting.capacity import Capacity
 from hosting.endings import ended
 from hosting.entity_batch import Done, Operation, Refused, parse_batch, write_answer
 from hosting.errors import (
+    ArchiveUnavailableError,
     HostingError,
     InvalidFieldError,
     RunLogUnavailableError,
@@ -29,7 +31,7 @@ from hosting.events import Accepted, Place
 from hosting.forgetting import delete, reset
 from hosting.identity import check_thread_id, is_id, new_id
 from hosting.limits import Limits
-from hosting.ports import Clock
+from hosting.ports import ArchiveStore, Clock
 from hosting.replies import outcome_fields
 from hosting.requests import fingerprint
 from hosting.run_record import RunRecord
@@ -39,7 +41,7 @@ from hosting.telemetry import carried_traceparent
 from hosting.thread_cache import ThreadCache
 from hosting.turn import Turns
 from state.codec import write
-from state.conversation import applied
+from state.conversation import applied, generation
 from state.errors import UnreadableStateError as UnreadableDocumentError
 from state.models import Conversation, RequestEntry, entry_text
 
@@ -66,6 +68,7 @@ class AgentEntity:
         clock: Clock,
         capacity: Capacity,
         *,
+        archive: ArchiveStore,
         limits: Limits,
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
@@ -77,6 +80,7 @@ class AgentEntity:
         self._log = log
         self._clock = clock
         self._capacity = capacity
+        self._archive = archive
         self._threads = ThreadCache()
         self._operations: dict[str, Callable[[Thread, Operation], Awaitable[tuple[Thread, Done | Refused]]]] = {
             "run": self._run,
@@ -111,7 +115,7 @@ class AgentEntity:
         try:
             return await handler(thread, operation)
         except HostingError as error:
-            if isinstance(error, RunLogUnavailableError):
+            if isinstance(error, RunLogUnavailableError | ArchiveUnavailableError):
                 raise
             return thread, Refused(error.detail)
 
@@ -180,10 +184,13 @@ class AgentEntity:
         if isinstance(thread.conversation, UnreadableDocumentError):
             raise UnreadableStateError.because(thread.conversation)
         emptied = reset(thread.conversation, operation.value)
-        return thread if emptied is None else Thread(thread.key, emptied.text, emptied.conversation), Done()
+        if emptied is None:
+            return thread, Done()
+        await self._archive.erase(Place.of(self._agent, thread.key), before=generation(emptied.conversation))
+        return Thread(thread.key, emptied.text, emptied.conversation), Done()
 
     async def _delete(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
-        if not await delete(Place.of(self._agent, thread.key), thread.text, operation.value, self._log):
+        if not await delete(Place.of(self._agent, thread.key), thread.text, operation.value, self._log, self._archive):
             return thread, Done()
         self._threads.forget(thread.key)
         return self._open(thread.key, None), Done()

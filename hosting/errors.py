@@ -190,6 +190,28 @@ class RunLogUnavailableError(HostingError):
 
     code, status = "run_log_unavailable", 503
 
+    @classmethod
+    def unreached(cls) -> RunLogUnavailableError:
+        """Return the refusal of a call that the store did not answer."""
+        return cls("The run log cannot be reached. Try again; what was started goes on.")
+
+
+class ArchiveUnavailableError(HostingError):
+    """The archive of threads could not be reached; what it holds is as it was."""
+
+    code, status = "archive_unavailable", 503
+
+    @classmethod
+    def unreached(cls) -> ArchiveUnavailableError:
+        """Return the refusal of a call that the store did not answer."""
+        return cls("The archive, which holds the older part of this thread, cannot be reached. Try again.")
+
+
+class ArchiveIncompleteError(HostingError):
+    """The archive does not have what a thread's document says is there."""
+
+    code, status = "archive_incomplete", 503
+
 
 class EngineUnavailableError(HostingError):
     """The durable engine could not be reached; what was asked for may or may not happen."""
@@ -306,6 +328,8 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     TooManyRunsError,
     ShuttingDownError,
     RunLogUnavailableError,
+    ArchiveUnavailableError,
+    ArchiveIncompleteError,
     EngineUnavailableError,
     InternalError,
 )

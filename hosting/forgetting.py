@@ -16,7 +16,7 @@ from typing import Any
 from hosting.errors import InvalidFieldError
 from hosting.events import Place
 from hosting.identity import is_id
-from hosting.ports import Deletion
+from hosting.ports import ArchiveStore, Deletion
 from hosting.runlog.log import RunLog
 from state.codec import write
 from state.conversation import applied, forget
@@ -42,8 +42,8 @@ def reset(conversation: Conversation, order: Any) -> Emptied | None:
     return Emptied(write(emptied), emptied)
 
 
-async def delete(place: Place, text: str | None, order: Any, log: RunLog) -> bool:
-    """Erase the thread's runs if that is still to be done; tell whether the stored text must go too."""
+async def delete(place: Place, text: str | None, order: Any, log: RunLog, archive: ArchiveStore) -> bool:
+    """Erase the thread's archive and runs if that is still to be done; tell whether the stored text must go too."""
     deletion_id = _id_of(order, "delete")
     mark = await log.deletion(place)
     if mark is None or mark.id != deletion_id:
@@ -51,6 +51,7 @@ async def delete(place: Place, text: str | None, order: Any, log: RunLog) -> boo
         return False
     digest = hashlib.sha256((text or "").encode(errors="surrogatepass")).hexdigest()
     if mark.digest is None:
+        await archive.erase(place)
         await log.erase(place, Deletion(deletion_id, digest))
         return True
     return mark.digest == digest

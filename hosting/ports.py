@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -112,6 +112,49 @@ class RunLogStore(Protocol):
 
     async def close(self) -> None:
         """Let go of files, connections and threads; pending writes are done first."""
+        ...
+
+
+@dataclass(frozen=True)
+class Volume:
+    """One conversation of a thread: what was said between two resets, which raise the `generation`."""
+
+    place: Place
+    generation: int
+
+
+class ArchiveStore(Protocol):
+    """Where the older entries of conversations are kept, under their positions, which count from 1 in each volume.
+
+    Every backend passes `tests/contracts/test_archive_store.py`. The document says how many entries of its volume are
+    archived; what stands behind that position was left by somebody who died, and is never asked for. Each method raises
+    `errors.ArchiveUnavailableError` when the store cannot be reached; calling again with the same arguments is safe.
+    """
+
+    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
+        """Keep entries, each the JSON text of one, under the positions from `first` on.
+
+        An entry that stands under one of these positions is replaced; no other is touched. Once this returns they are
+        kept, whatever happens to this process.
+        """
+        ...
+
+    async def read(self, volume: Volume, first: int, last: int) -> list[str]:
+        """Return the entries from position `first` to `last`, as the JSON values that were put.
+
+        Raises `errors.ArchiveIncompleteError` when one of them is not there.
+        """
+        ...
+
+    async def erase(self, place: Place, before: int | None = None) -> int:
+        """Remove the thread's volumes, where `before` is given those of the generations below it.
+
+        Returns how many entries that were. What was removed is in no file of the store afterwards.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of files, connections and threads."""
         ...
 
 

@@ -23,6 +23,13 @@ class Settings(BaseModel):
         pattern=r"^(refuse|allow)$",
         description="Whether an app in production may ask for no keys: 'refuse', or 'allow' where this is meant.",
     )
+    archive: str = Field(
+        "sqlite",
+        alias="AGENT_ARCHIVE",
+        pattern=r"^(memory|sqlite|sqlite:.+)$",
+        description="Where the older part of long threads is kept: 'sqlite' (archive.sqlite beside the run log), "
+        "'sqlite:PATH', or 'memory' (tests; the default where the run log is in memory).",
+    )
     run_log: str = Field(
         "sqlite",
         alias="AGENT_RUN_LOG",

@@ -25,12 +25,21 @@ from hosting.identity import place_digest
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, Opening, QueueFull
 from hosting.run_record import RunRecord, fold
 from hosting.runlog import blob_names as names
-from hosting.runlog.blob_container import Blob, BlobContainer
 from hosting.runlog.blob_knowledge import Knowledge, Known
 from hosting.runlog.marks import decode_mark, encode_mark
+from hosting.storage.blob_account import Connect
+from hosting.storage.blob_container import PATIENCE_SECONDS, Blob, BlobContainer
 
+CONTAINER = "agent-run-logs"
 MOST_BLOCKS = 49_000
 """Of the 50,000 that an append blob takes; the rest is kept for the events that end a run."""
+
+
+def run_log_container(
+    connect: Connect, name: str = CONTAINER, patience_seconds: float = PATIENCE_SECONDS
+) -> BlobContainer:
+    """Return the container for run logs, which says of itself that the run log cannot be reached."""
+    return BlobContainer(connect, name, RunLogUnavailableError.unreached, patience_seconds)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from hosting.events import Place
-from hosting.runlog.blob_container import Version
+from hosting.storage.blob_container import Version
 
 _MOST_RUNS = 4096
 

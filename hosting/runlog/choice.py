@@ -9,7 +9,7 @@ from hosting.errors import ConfigurationError
 from hosting.ports import RunLogStore
 from hosting.runlog.memory import MemoryStore
 from hosting.runlog.sqlite import SqliteStore
-from hosting.runlog.sqlite_file import refuse_newer
+from hosting.runlog.sqlite_schema import RUN_LOG
 from hosting.settings import Settings
 from hosting.surroundings import is_on_azure, is_production
 
@@ -33,7 +33,13 @@ def choose_store(settings: Settings, folder: Path, environ: Mapping[str, str]) -
         return _blob(environ)
     if chosen.startswith(("redis://", "rediss://")):
         return _redis(chosen)
-    return _sqlite(settings, folder / (chosen.partition(":")[2] or DEFAULT_PATH))
+    return _sqlite(settings, sqlite_path(settings, folder))
+
+
+def sqlite_path(settings: Settings, folder: Path) -> Path:
+    """Return the file of a run log in SQLite, where it is or would be."""
+    kind, _, path = settings.run_log.partition(":")
+    return folder / (path if kind == "sqlite" and path else DEFAULT_PATH)
 
 
 def _refuse_unshared(chosen: str) -> None:
@@ -46,17 +52,16 @@ def _refuse_unshared(chosen: str) -> None:
 
 
 def _sqlite(settings: Settings, path: Path) -> RunLogStore:
-    refuse_newer(path)
+    RUN_LOG.refuse_newer(path)
     return SqliteStore(path, settings.run_log_synchronous)
 
 
 def _blob(environ: Mapping[str, str]) -> RunLogStore:
     """Imported here, because the storage client takes longer to load than a start on one machine may."""
-    from hosting.runlog.blob import BlobStore
-    from hosting.runlog.blob_account import storage_account
-    from hosting.runlog.blob_container import BlobContainer
+    from hosting.runlog.blob import BlobStore, run_log_container
+    from hosting.storage.blob_account import storage_account
 
-    return BlobStore(BlobContainer(storage_account(environ)))
+    return BlobStore(run_log_container(storage_account(environ)))
 
 
 def _redis(url: str) -> RunLogStore:

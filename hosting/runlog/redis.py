@@ -107,9 +107,7 @@ class RedisStore:
         try:
             return await asyncio.wait_for(work, self._patience_seconds)
         except (RedisError, OSError, asyncio.TimeoutError) as error:
-            raise RunLogUnavailableError(
-                "The run log cannot be reached. Try again; what was started goes on."
-            ) from error
+            raise RunLogUnavailableError.unreached() from error
 
 
 def _pool(url: str, patience_seconds: float) -> BlockingConnectionPool:

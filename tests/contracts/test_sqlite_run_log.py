@@ -12,7 +12,7 @@ from hosting.errors import ConfigurationError, RunLogUnavailableError
 from hosting.events import RunRequest
 from hosting.ports import Deletion
 from hosting.runlog.sqlite import SqliteStore
-from hosting.runlog.sqlite_file import SCHEMA_VERSION, connect
+from hosting.runlog.sqlite_schema import RUN_LOG
 from tests.contracts.sample_events import accepted, completed, started
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ async def test_nothing_is_made_before_the_first_use(store: SqliteStore, run_log_
 @pytest.mark.parametrize(("synchronous", "level"), [("NORMAL", 1), ("FULL", 2)])
 def test_the_connection_is_as_durable_as_it_was_asked_to_be(run_log_path: Path, synchronous: str, level: int) -> None:
     """WAL always; synchronous by the setting; what is deleted is overwritten."""
-    connection = connect(run_log_path, synchronous)
+    connection = RUN_LOG.connect(run_log_path, synchronous)
 
     assert pragma(connection, "journal_mode") == "wal"
     assert pragma(connection, "synchronous") == level
@@ -48,16 +48,16 @@ def test_the_connection_is_as_durable_as_it_was_asked_to_be(run_log_path: Path, 
 
 async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(run_log_path: Path) -> None:
     """The sentence names the file, both versions and what to do."""
-    connect(run_log_path, "NORMAL").close()
+    RUN_LOG.connect(run_log_path, "NORMAL").close()
     newer = sqlite3.connect(run_log_path)
-    newer.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
+    newer.execute(f"PRAGMA user_version={RUN_LOG.version + 1}")
     newer.close()
 
     with pytest.raises(ConfigurationError) as refused:
-        connect(run_log_path, "NORMAL")
+        RUN_LOG.connect(run_log_path, "NORMAL")
 
     assert refused.value.detail == (
-        f"The run log {run_log_path} has version {SCHEMA_VERSION + 1}; this app reads up to {SCHEMA_VERSION}. "
+        f"The run log {run_log_path} has version {RUN_LOG.version + 1}; this app reads up to {RUN_LOG.version}. "
         "Run the version that wrote it, or set AGENT_RUN_LOG to another file."
     )
 
@@ -66,7 +66,7 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(run_log_pa
 async def test_a_file_that_another_holds_is_reported_as_unavailable(store: SqliteStore, run_log_path: Path) -> None:
     """The wait for a lock ends, and once the lock is gone the same store goes on."""
     await store.open(accepted("run"))
-    holder = connect(run_log_path, "NORMAL")
+    holder = RUN_LOG.connect(run_log_path, "NORMAL")
     holder.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(RunLogUnavailableError):
@@ -117,7 +117,7 @@ async def test_one_run_that_cannot_be_read_does_not_fail_the_others_of_its_commi
     """A step that raises fails alone, although the steps queued beside it share its transaction."""
     await store.open(accepted("spoilt"))
     await store.open(accepted("sound"))
-    spoiler = connect(run_log_path, "NORMAL")
+    spoiler = RUN_LOG.connect(run_log_path, "NORMAL")
     spoiler.execute("UPDATE event SET body = 'no event' WHERE run_id = 'spoilt'")
     spoiler.close()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
 
+from hosting.archive.memory import MemoryArchive
 from hosting.capacity import Capacity
 from hosting.entity import AgentEntity
 from hosting.errors import RunLogUnavailableError
@@ -96,6 +97,7 @@ class Bench:
         self.agent: Any = agent or CountingAgent()
         self.clock = MovingClock()
         self.store = ArmedStore()
+        self.archive = MemoryArchive()
         self.settings = read_settings(environ or {})
         self.loop = AgentLoop(tool_threads=2)
         self.state: str | None = None
@@ -108,7 +110,7 @@ class Bench:
         capacity = Capacity("Joker", self.settings.state_limit_bytes)
         limits = limits_of(self.agent, self.settings)
         turns = Turns(runner, self.log, self.settings, self.clock, capacity, log_retry_seconds=())
-        self.entity = AgentEntity("Joker", turns, self.log, self.clock, capacity, limits=limits)
+        self.entity = AgentEntity("Joker", turns, self.log, self.clock, capacity, archive=self.archive, limits=limits)
 
     async def open(self, message: str = "hi", run_id: str | None = None) -> str:
         """Open the log of a run on this thread and return its id."""

@@ -232,6 +232,8 @@ def client_of(host: DirectHost) -> httpx.AsyncClient:
 
 WRONG_SETTINGS = [
     ("AGENT_ANONYMOUS", "yes"),
+    ("AGENT_ARCHIVE", "sqlite:"),
+    ("AGENT_ARCHIVE", "disk"),
     ("AGENT_RUN_LOG", "redis"),
     ("AGENT_RUN_LOG", "sqlite:"),
     ("AGENT_RUN_LOG_SYNCHRONOUS", "OFF"),

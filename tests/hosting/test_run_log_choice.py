@@ -15,7 +15,7 @@ from hosting.runlog.choice import DEFAULT_PATH, choose_store
 from hosting.runlog.memory import MemoryStore
 from hosting.runlog.redis import RedisStore
 from hosting.runlog.sqlite import SqliteStore
-from hosting.runlog.sqlite_file import SCHEMA_VERSION, connect
+from hosting.runlog.sqlite_schema import RUN_LOG
 from hosting.settings import read_settings
 
 AZURE = {"WEBSITE_SITE_NAME": "agents"}
@@ -89,12 +89,12 @@ def test_redis_without_its_package_is_refused_by_a_sentence(tmp_path: Path, monk
 def test_a_run_log_of_a_newer_version_is_refused_at_start_up(tmp_path: Path) -> None:
     """Not at the first request: an app that was rolled back too far does not begin to serve."""
     path = tmp_path / DEFAULT_PATH
-    connect(path, "NORMAL").close()
+    RUN_LOG.connect(path, "NORMAL").close()
     assert isinstance(choose_store(read_settings({}), tmp_path, {}), SqliteStore)
     with contextlib.closing(sqlite3.connect(path)) as newer:
-        newer.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
+        newer.execute(f"PRAGMA user_version={RUN_LOG.version + 1}")
 
-    with pytest.raises(ConfigurationError, match=f"has version {SCHEMA_VERSION + 1}; this app reads up to"):
+    with pytest.raises(ConfigurationError, match=f"has version {RUN_LOG.version + 1}; this app reads up to"):
         choose_store(read_settings({}), tmp_path, {})
 
 

@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 import threading
 
-from hosting.runlog.writer import WriterThread
+from hosting.storage.writer import WriterThread
 
 GUARD_SECONDS = 5.0
 

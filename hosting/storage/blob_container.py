@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,14 +12,12 @@ from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError
 from azure.storage.blob.aio import ContainerClient
 
-from hosting.errors import RunLogUnavailableError
-from hosting.runlog.blob_account import Connect
+from hosting.errors import HostingError
+from hosting.storage.blob_account import Connect
 
 T = TypeVar("T")
-CONTAINER = "agent-run-logs"
 PATIENCE_SECONDS = 20.0
 _MISSING, _CONFLICT, _CHANGED = 404, 409, 412
-_UNAVAILABLE = "The run log cannot be reached. Try again; what was started goes on."
 
 
 @dataclass(frozen=True)
@@ -43,13 +41,20 @@ class Blob:
 class BlobContainer:
     """A container, connected to and made at the first use.
 
-    Every verb raises `RunLogUnavailableError` when the account does not answer within `patience_seconds`, is throttling
-    beyond the client's own repeats, or refuses.
+    Every verb raises the error that `unavailable` makes when the account does not answer within `patience_seconds`, is
+    throttling beyond the client's own repeats, or refuses.
     """
 
-    def __init__(self, connect: Connect, name: str = CONTAINER, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        name: str,
+        unavailable: Callable[[], HostingError],
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
         self._connect = connect
         self._name = name
+        self._unavailable = unavailable
         self._patience_seconds = patience_seconds
         self._connecting = asyncio.Lock()
         self._client: ContainerClient | None = None
@@ -93,7 +98,7 @@ class BlobContainer:
         try:
             return await asyncio.wait_for(work, self._patience_seconds)
         except (AzureError, OSError, asyncio.TimeoutError) as error:
-            raise RunLogUnavailableError(_UNAVAILABLE) from error
+            raise self._unavailable() from error
 
     async def _container(self) -> ContainerClient:
         async with self._connecting:

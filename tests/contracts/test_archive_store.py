@@ -1,0 +1,190 @@
+"""What every backend of the archive must do: `hosting.ports.ArchiveStore`, in the order of its sentences."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from hosting.errors import ArchiveIncompleteError
+from hosting.events import Place
+from hosting.ports import ArchiveStore, Volume
+from tests.contracts.archives import ARCHIVES, FACTORIES, OpenArchive
+
+PLACE = Place("joker", "thread")
+VOLUME = Volume(PLACE, 0)
+
+
+@pytest.fixture(params=ARCHIVES)
+async def open_archive(request: pytest.FixtureRequest) -> AsyncIterator[OpenArchive]:
+    """Opens the archive of this test; memory has one view of it, the others as many as are opened."""
+    opened: list[ArchiveStore] = []
+    make = FACTORIES[request.param](request)
+
+    def open_one() -> ArchiveStore:
+        opened.append(make())
+        return opened[-1]
+
+    yield open_one
+    for archive in opened:
+        await archive.close()
+
+
+def entries(first: int, last: int, said: str = "entry") -> list[str]:
+    """Return entries that tell their position."""
+    return [json.dumps({"text": f"{said} {position}"}) for position in range(first, last + 1)]
+
+
+@pytest.mark.behaviour("archive.keeps-entries")
+async def test_entries_are_read_as_they_were_put_by_any_process(open_archive: OpenArchive) -> None:
+    """From any position to any other, over the borders of what was put at once."""
+    archive = open_archive()
+    for first, last in ((1, 3), (4, 4), (5, 9)):
+        await archive.put(VOLUME, first, entries(first, last))
+
+    other = open_archive()
+    assert await other.read(VOLUME, 1, 9) == entries(1, 9)
+    assert await other.read(VOLUME, 2, 6) == entries(2, 6)
+    assert await other.read(VOLUME, 9, 9) == entries(9, 9)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":"ü😀"}', '{"a":"\\ud83d"}', '{"a":"\\n"}', '{"a":" "}', '{"a":12345678901234567890.5}']
+)
+async def test_an_entry_comes_back_as_the_text_it_was(open_archive: OpenArchive, text: str) -> None:
+    """Letters of every plane, halves of them, and numbers that some stores would round."""
+    await open_archive().put(VOLUME, 1, [text, "{}"])
+
+    assert await open_archive().read(VOLUME, 1, 2) == [text, "{}"]
+
+
+async def test_an_entry_that_is_laid_out_in_lines_comes_back_as_the_value_it_was(open_archive: OpenArchive) -> None:
+    """Another program may have written it."""
+    await open_archive().put(VOLUME, 1, ['{\n  "a": 1\r\n}', "{}"])
+
+    assert [json.loads(entry) for entry in await open_archive().read(VOLUME, 1, 2)] == [{"a": 1}, {}]
+
+
+@pytest.mark.behaviour("archive.put-again")
+async def test_what_is_put_again_stands_once(open_archive: OpenArchive) -> None:
+    """A move that was broken off is done again, cut at another place: nothing is lost or doubled."""
+    archive = open_archive()
+    await archive.put(VOLUME, 1, entries(1, 6))
+    await archive.put(VOLUME, 1, entries(1, 6))
+    await open_archive().put(VOLUME, 1, entries(1, 4))
+    await open_archive().put(VOLUME, 5, entries(5, 10))
+
+    assert await archive.read(VOLUME, 1, 10) == entries(1, 10)
+
+
+@pytest.mark.behaviour("archive.put-again")
+async def test_the_newer_entry_of_a_position_stands(open_archive: OpenArchive) -> None:
+    """As after a backup of the documents was restored and the conversation went another way."""
+    await open_archive().put(VOLUME, 1, entries(1, 4, "old"))
+    await open_archive().put(VOLUME, 1, entries(1, 4, "new"))
+
+    assert await open_archive().read(VOLUME, 1, 4) == entries(1, 4, "new")
+
+
+@pytest.mark.behaviour("archive.put-again")
+async def test_a_late_writer_takes_nothing_away(open_archive: OpenArchive) -> None:
+    """A process that was thought dead puts what others have long put, and less of it."""
+    archive = open_archive()
+    await archive.put(VOLUME, 1, entries(1, 8))
+
+    await open_archive().put(VOLUME, 1, entries(1, 3))
+
+    assert await archive.read(VOLUME, 1, 8) == entries(1, 8)
+
+
+@pytest.mark.behaviour("archive.tells-what-is-missing")
+@pytest.mark.parametrize(("first", "last", "missing"), [(1, 5, 4), (4, 4, 4), (9, 12, 11)])
+async def test_an_entry_that_is_not_there_is_named(
+    open_archive: OpenArchive, first: int, last: int, missing: int
+) -> None:
+    """Never a shorter list without a word."""
+    archive = open_archive()
+    await archive.put(VOLUME, 1, entries(1, 3))
+    await archive.put(VOLUME, 5, entries(5, 10))
+
+    with pytest.raises(ArchiveIncompleteError, match=f"lacks entry {missing} of"):
+        await archive.read(VOLUME, first, last)
+
+
+async def test_volumes_do_not_meet(open_archive: OpenArchive) -> None:
+    """Other agents, threads whose ids begin alike, and the same thread after a reset."""
+    archive = open_archive()
+    volumes = [VOLUME, Volume(PLACE, 1), Volume(Place("joker", "thread-2"), 0), Volume(Place("poet", "thread"), 0)]
+
+    for number, volume in enumerate(volumes):
+        await archive.put(volume, 1, entries(1, 2, f"of {number}"))
+
+    assert [await archive.read(volume, 1, 2) for volume in volumes] == [
+        entries(1, 2, f"of {number}") for number in range(4)
+    ]
+
+
+async def test_a_put_of_many_and_large_entries_is_read_in_part(open_archive: OpenArchive) -> None:
+    """Beyond what one segment holds, by count and by bytes."""
+    many = entries(1, 2500)
+    large = [json.dumps({"text": "x" * 400_000, "n": number}) for number in range(4)]
+    archive = open_archive()
+
+    await archive.put(VOLUME, 1, many)
+    await archive.put(VOLUME, 2501, large)
+
+    assert await archive.read(VOLUME, 990, 1010) == many[989:1010]
+    assert await archive.read(VOLUME, 2500, 2504) == [many[-1], *large]
+
+
+async def test_many_threads_are_put_and_read_at_once(open_archive: OpenArchive) -> None:
+    """Each has its own."""
+    volumes = [Volume(Place("joker", f"t{number}"), 0) for number in range(16)]
+    archives = [open_archive(), open_archive()]
+
+    await asyncio.gather(
+        *(archives[n % 2].put(volume, 1, entries(1, 3, f"of {n}")) for n, volume in enumerate(volumes))
+    )
+    read = await asyncio.gather(*(archives[n % 2].read(volume, 1, 3) for n, volume in enumerate(volumes)))
+
+    assert read == [entries(1, 3, f"of {n}") for n in range(16)]
+
+
+@pytest.mark.behaviour("archive.erases")
+async def test_an_erased_thread_has_no_entry_left_and_others_have_theirs(open_archive: OpenArchive) -> None:
+    """All generations of it, told as a count; to erase what is not there is no error."""
+    archive = open_archive()
+    other = Volume(Place("joker", "thread-2"), 0)
+    for volume in (VOLUME, Volume(PLACE, 1), other):
+        await archive.put(volume, 1, entries(1, 3))
+
+    assert await open_archive().erase(PLACE) == 6
+    assert await open_archive().erase(PLACE) == 0
+
+    for volume in (VOLUME, Volume(PLACE, 1)):
+        with pytest.raises(ArchiveIncompleteError):
+            await archive.read(volume, 1, 1)
+    assert await archive.read(other, 1, 3) == entries(1, 3)
+
+
+@pytest.mark.behaviour("archive.erases")
+async def test_the_volumes_before_a_reset_are_erased_alone(open_archive: OpenArchive) -> None:
+    """The conversation since then stays."""
+    archive = open_archive()
+    for generation in (0, 9, 10):
+        await archive.put(Volume(PLACE, generation), 1, entries(1, 2))
+
+    assert await archive.erase(PLACE, before=10) == 4
+
+    assert await archive.read(Volume(PLACE, 10), 1, 2) == entries(1, 2)
+
+
+async def test_a_closed_archive_may_be_used_again(open_archive: OpenArchive) -> None:
+    """Closing lets go of files and threads; the entries stay."""
+    archive = open_archive()
+    await archive.put(VOLUME, 1, entries(1, 2))
+    await archive.close()
+
+    assert await archive.read(VOLUME, 1, 2) == entries(1, 2)
