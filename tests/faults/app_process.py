@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
+
+import httpx
 
 from tests.devhost.running_host import RunningHost, run_command
 from tests.hosting.carriers import APP, GUARD_SECONDS, Api, socket_api
@@ -29,6 +31,15 @@ class AppFolder:
     def host_until_dead(self) -> int:
         """Run the host to its end, under its guard, and return its exit code."""
         return run_command(self.path, "start", "--port", "0", environ={"SCRIPT_LOG": str(self.script_log)}).returncode
+
+    async def host_killed_by(self, environ: Mapping[str, str], send: Callable[[Api], Awaitable[object]]) -> None:
+        """Send to a host that dies of it, as a client whose connection may break; return once it is dead."""
+        with self.host(environ) as host:
+            api = self.api(host)
+            with contextlib.suppress(httpx.TransportError):
+                await send(api)
+            assert await until_dead(host) != 0
+            await api.http.aclose()
 
     def api(self, host: RunningHost) -> Api:
         """Return the app on a running host."""

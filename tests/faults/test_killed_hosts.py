@@ -1,7 +1,5 @@
 """A turn when its host is killed with SIGKILL: in the middle, between turns, and at every point around its commit."""
 
-import contextlib
-
 import httpx
 import pytest
 
@@ -58,13 +56,12 @@ async def test_a_kill_at_a_point_of_the_engine_changes_no_outcome(folder: AppFol
 
     A request whose host died before it answered is sent again with its key, as a client would.
     """
-    with folder.host({"DEVHOST_CRASH_AT": f"{point}:{nth}"}) as host:
-        api = folder.api(host)
-        with contextlib.suppress(httpx.TransportError):
-            for word in ("one", "two"):
-                await ask_with_key(api, word)
-        assert await until_dead(host) != 0
-        await api.http.aclose()
+
+    async def both(api: Api) -> None:
+        for word in ("one", "two"):
+            await ask_with_key(api, word)
+
+    await folder.host_killed_by({"DEVHOST_CRASH_AT": f"{point}:{nth}"}, both)
 
     with folder.host() as host:
         api = folder.api(host)
@@ -79,12 +76,7 @@ async def test_a_kill_at_a_point_of_the_engine_changes_no_outcome(folder: AppFol
 @pytest.mark.behaviour("turn.terminal-record-wins")
 async def test_an_answer_in_the_log_is_not_asked_for_again(folder: AppFolder) -> None:
     """Killed after the agent ended and before the conversation was written: the model was asked once."""
-    with folder.host({"DEVHOST_CRASH_AT": "after-entity"}) as host:
-        api = folder.api(host)
-        with contextlib.suppress(httpx.TransportError):
-            await ask_with_key(api, "one")
-        assert await until_dead(host) != 0
-        await api.http.aclose()
+    await folder.host_killed_by({"DEVHOST_CRASH_AT": "after-entity"}, lambda api: ask_with_key(api, "one"))
 
     with folder.host() as host:
         api = folder.api(host)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import shutil
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.app_process import AppFolder, until_dead
+from tests.faults.app_process import AppFolder
 from tests.hosting.carriers import Api
 
 pytestmark = [
@@ -44,12 +43,7 @@ async def test_a_request_sent_again_after_a_crash_at_any_step_is_one_run(
     keyed: AppFolder, step: str, when: str
 ) -> None:
     """One answer, one place in the conversation of the thread that the first request was given; then a replay of it."""
-    with keyed.host({"KILL_AT": f"{when} {step}"}) as host:
-        api = keyed.api(host)
-        with contextlib.suppress(httpx.TransportError):
-            await send(api)
-        assert await until_dead(host) != 0
-        await api.http.aclose()
+    await keyed.host_killed_by({"KILL_AT": f"{when} {step}"}, send)
 
     with keyed.host() as host:
         api = keyed.api(host)
@@ -70,12 +64,7 @@ async def test_a_request_sent_again_after_a_crash_at_any_step_is_one_run(
 
 async def test_eight_at_once_after_a_crash_are_one_run(keyed: AppFolder) -> None:
     """All attach to the run whose process died before it was signalled."""
-    with keyed.host({"KILL_AT": "before signal"}) as host:
-        api = keyed.api(host)
-        with contextlib.suppress(httpx.TransportError):
-            await send(api)
-        assert await until_dead(host) != 0
-        await api.http.aclose()
+    await keyed.host_killed_by({"KILL_AT": "before signal"}, send)
 
     with keyed.host() as host:
         api = keyed.api(host)

@@ -1,101 +1,76 @@
-"""The step journal under SIGKILL: a real host killed around each record of a run, and what the outside counted."""
+"""The step journal under SIGKILL: a real host killed while runs stand around each of their records.
+
+One process has a run standing at every point at once, so one kill shows them all; a second process goes on. What was
+done is counted by the outside.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import shutil
-import sys
 from collections import Counter
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-import httpx
 import pytest
 
-from tests.devhost.running_host import RunningHost
-from tests.faults.app_process import until_dead
-from tests.hosting import planned
-from tests.hosting.carriers import GUARD_SECONDS
+from hosting.run_record import RunRecord
+from tests.faults.planned_app import PlannedApp, cut_short, points, unrecorded_model_call
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
-]
-
-APP = Path(__file__).resolve().parent / "journal_app"
-RUN = {"message": "go", "thread_id": "t", "wait_for_response": False}
-THREAD = "/api/agents/Joker/threads/t"
-# Behind `accepted`: a claim, begin and end of five tool calls, with the model's answers that asked for them, the end.
-APPENDS = 1 + 2 * 5 + 1
+pytestmark = pytest.mark.slow
 
 
-class PlannedApp:
-    """A copy of the app, and what its model and tools told the outside."""
+@dataclass(frozen=True)
+class Seen:
+    """A run as its log had it at the kill, how it ended in the next process, and what was done in both."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = shutil.copytree(APP, folder / "app")
-        shutil.copy(planned.__file__, self.path / "planned.py")
-        self._notes = folder / "notes.txt"
-        self._notes.touch()
+    at_kill: RunRecord
+    outcome: Mapping[str, Any]
+    counted: Counter[str]
 
-    async def killed(self, number: int, when: str, **environ: str) -> None:
-        """Start a run in a host that dies at its n-th append, perhaps before it has answered."""
-        with self._host(KILL_AT=str(number), KILL_WHEN=when, **environ) as host:
-            async with httpx.AsyncClient(base_url=host.origin) as http:
-                with contextlib.suppress(httpx.TransportError):
-                    await http.post("/api/agents/Joker/run", json=RUN)
-            assert await until_dead(host) != 0
-
-    async def outcome(self, **environ: str) -> dict[str, object]:
-        """Return the run's outcome from a host that goes on where the killed one was."""
-        with self._host(**environ) as host:
-            async with httpx.AsyncClient(base_url=host.origin) as http:
-                return await asyncio.wait_for(_ended(http), 2 * GUARD_SECONDS)
-
-    def counted(self) -> Counter[str]:
-        """Return how often each model call and each tool call, by its key, was made in all processes."""
-        return Counter(self._notes.read_text(encoding="utf-8").splitlines())
-
-    def _host(self, **environ: str) -> RunningHost:
-        return RunningHost(self.path, environ={"NOTES": str(self._notes), **environ})
+    @property
+    def again(self) -> set[str]:
+        """What was done more than once."""
+        return {what for what, count in self.counted.items() if count > 1}
 
 
-async def _ended(http: httpx.AsyncClient) -> dict[str, object]:
-    (run,) = (await http.get(f"{THREAD}/runs")).json()["runs"]
-    while (answer := await http.get(f"{THREAD}/runs/{run['run_id']}")).status_code == 202:  # noqa: ASYNC110 - another process ends it
-        await asyncio.sleep(0.01)
-    return dict(answer.json())
+@pytest.fixture(scope="module")
+def seen(run_log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Seen]:
+    """Each run by its agent and the point at which it was killed."""
+    return asyncio.run(killed_and_finished(PlannedApp(tmp_path_factory.mktemp("killed"), run_log_settings)))
+
+
+async def killed_and_finished(app: PlannedApp) -> dict[tuple[str, str], Seen]:
+    """Have every run stand at its point, kill the process, and let another one end the runs."""
+    with app.host(stands=True) as host:
+        runs = await app.stand(host, {"Joker": points(), "Harmless": points(when=["after"])})
+    at_kill = await app.records(runs)
+    with app.host() as host:
+        outcomes = await app.outcomes(host, runs)
+    return {(run.agent, run.point): Seen(at_kill[run], outcome, app.counted(run)) for run, outcome in outcomes.items()}
 
 
 @pytest.mark.behaviour("journal.nothing-twice")
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("number", range(1, APPENDS + 1))
-async def test_a_host_killed_around_a_record_does_nothing_recorded_again(
-    tmp_path: Path, number: int, when: str
+@pytest.mark.parametrize("point", points())
+def test_a_host_killed_around_a_record_does_nothing_recorded_again(
+    seen: dict[tuple[str, str], Seen], point: str
 ) -> None:
-    """No tool twice; a model call twice only if it was cut off before its record."""
-    app = PlannedApp(tmp_path)
-    await app.killed(number, when)
+    """No tool twice; a model call only if its answer was not recorded. It completes unless a tool was cut short."""
+    run = seen["Joker", point]
 
-    outcome = await app.outcome()
-
-    counted = app.counted()
-    again = [what for what, count in counted.items() if count > 1]
-    assert [what for what in again if not what.startswith("model")] == []
-    assert len(again) <= (1 if when == "before" else 0)
-    if outcome["status"] == "success":
-        assert (outcome["response"], len(counted)) == ("all done", 9)
+    assert run.again <= {unrecorded_model_call(run.at_kill)}
+    if cut_short(run.at_kill):
+        assert run.outcome["error"]["code"] == "run_interrupted"
     else:
-        assert outcome["error"]["code"] == "run_interrupted"  # type: ignore[index]
+        assert (run.outcome["status"], run.outcome["response"], len(run.counted)) == ("success", "all done", 9)
 
 
 @pytest.mark.behaviour("journal.idempotent-tools")
-@pytest.mark.parametrize("number", [2, 4, 7, 11])
-async def test_a_killed_host_calls_tools_again_that_do_no_harm(tmp_path: Path, number: int) -> None:
-    """And the run completes."""
-    app = PlannedApp(tmp_path)
-    await app.killed(number, "after", HARMLESS="1")
+@pytest.mark.parametrize("point", points(when=["after"]))
+def test_a_killed_host_calls_tools_again_that_do_no_harm(seen: dict[tuple[str, str], Seen], point: str) -> None:
+    """Only those that were cut short, under the same key; and the run completes."""
+    run = seen["Harmless", point]
+    tools_again = {what.partition("-")[2] for what in run.again if not what.startswith("model")}
 
-    outcome = await app.outcome(HARMLESS="1")
-
-    assert (outcome["status"], len(app.counted())) == ("success", 9)
+    assert (run.outcome["status"], len(run.counted)) == ("success", 9)
+    assert tools_again <= cut_short(run.at_kill)

@@ -61,8 +61,10 @@ class PlannedClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _Pla
     """The planned model with function invocation and middleware."""
 
 
-def planned_agent(note: Note, plan: Sequence[tuple[str, ...] | str] = PLAN, *, harmless: bool = False) -> Agent[Any]:
-    """Return the agent "Joker" that follows `plan`; `note` is told of each model call, tool call and its key.
+def planned_agent(
+    note: Note, plan: Sequence[tuple[str, ...] | str] = PLAN, *, name: str = "Joker", harmless: bool = False
+) -> Agent[Any]:
+    """Return an agent that follows `plan`; `note` is told of each model call, tool call and its key.
 
     `flaky` fails at its first call only; with `harmless` every tool is idempotent.
     """
@@ -90,4 +92,4 @@ def planned_agent(note: Note, plan: Sequence[tuple[str, ...] | str] = PLAN, *, h
     tools: list[Any] = [add, look, flaky, slow]
     client = PlannedClient()
     client.note, client.plan = note, plan
-    return Agent(client, name="Joker", tools=[idempotent(tool) for tool in tools] if harmless else tools)
+    return Agent(client, name=name, tools=[idempotent(tool) for tool in tools] if harmless else tools)

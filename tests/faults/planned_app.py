@@ -1,0 +1,147 @@
+"""The app of planned agents in processes that are stopped and killed, and what the outside saw of its runs."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from hosting.events import ModelResult, ToolResult, ToolStarted
+from hosting.identity import new_id
+from hosting.run_record import RunRecord
+from hosting.runlog.choice import choose_store
+from hosting.settings import read_settings
+from tests.devhost.running_host import RunningHost
+from tests.hosting import planned
+from tests.hosting.carriers import Api, socket_api
+
+APP = Path(__file__).resolve().parent / "journal_app"
+GUARD_SECONDS = 20.0
+WHEN = ("before", "after")
+
+# Behind `accepted`: a claim, begin and end of five tool calls, with the model's answers that asked for them, the end.
+APPENDS = 1 + 2 * 5 + 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of an agent that stands at a point in the first process that executes it."""
+
+    agent: str
+    point: str
+    thread_id: str
+    run_id: str
+
+    @property
+    def status_path(self) -> str:
+        """Where its status is read."""
+        return f"/api/agents/{self.agent}/threads/{self.thread_id}/runs/{self.run_id}"
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing that a process did for a run."""
+
+    process: int
+    run_id: str
+    what: str
+
+
+def points(appends: int = APPENDS, when: Iterable[str] = WHEN) -> list[str]:
+    """Return every point around every append."""
+    return [f"{side} {number}" for number in range(1, appends + 1) for side in when]
+
+
+class PlannedApp:
+    """A copy of the app over one run log; `run_log` are the settings that name it."""
+
+    def __init__(self, folder: Path, run_log: Mapping[str, str]) -> None:
+        self.path = shutil.copytree(APP, folder / "app")
+        shutil.copy(planned.__file__, self.path / "planned.py")
+        self.go_on = folder / "go-on"
+        self._environ = {"NOTES": str(folder / "notes.txt"), **run_log}
+        self._notes = folder / "notes.txt"
+        self._notes.touch()
+
+    def host(self, *, stands: bool = False, path: Path | None = None) -> RunningHost:
+        """Start a host of the app, or of the copy at `path`; with `stands` its runs stop at their points."""
+        return RunningHost(path or self.path, environ=self._environ | ({"STANDS": str(self.go_on)} if stands else {}))
+
+    def notes(self) -> list[Note]:
+        """Return what was done so far in all processes, in order."""
+        lines = (line.split(" ", 2) for line in self._notes.read_text(encoding="utf-8").splitlines())
+        return [Note(int(process), run_id, what) for process, run_id, what in lines]
+
+    def counted(self, run: Run) -> Counter[str]:
+        """Return how often each model call, and each tool call by its key, was made for the run."""
+        return Counter(note.what for note in self.notes() if note.run_id == run.run_id and note.what != "stands")
+
+    async def stand(self, host: RunningHost, agents: Mapping[str, Sequence[str]]) -> list[Run]:
+        """Start a run of each agent for each of its points, and return them once all stand there."""
+        wanted = [(agent, point) for agent, its_points in agents.items() for point in its_points]
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            runs = await asyncio.gather(*(_start(http, agent, point) for agent, point in wanted))
+        end = time.monotonic() + GUARD_SECONDS
+        while missing := {run.run_id for run in runs} - self._standing():
+            assert time.monotonic() < end, [run for run in runs if run.run_id in missing]
+            await asyncio.sleep(0.02)
+        return list(runs)
+
+    async def outcomes(self, host: RunningHost, runs: Iterable[Run]) -> dict[Run, dict[str, Any]]:
+        """Return how each run ended, once it has."""
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            ended = await asyncio.wait_for(asyncio.gather(*(_ended(http, run) for run in runs)), GUARD_SECONDS)
+        return dict(zip(runs, ended, strict=True))
+
+    async def until_applied(self, host: RunningHost, runs: Iterable[Run]) -> None:
+        """Return once the host's own conversations have the outcome of each run: it does nothing more for them."""
+        api = socket_api(host.origin, self.path)
+        async with api.http:
+            await asyncio.wait_for(_until_applied(api, {run.thread_id for run in runs}), GUARD_SECONDS)
+
+    async def records(self, runs: Iterable[Run]) -> dict[Run, RunRecord]:
+        """Return what the run log has of each run."""
+        store = choose_store(read_settings(self._environ), self.path, self._environ)
+        try:
+            found = {run: await store.read(run.run_id) for run in runs}
+        finally:
+            await store.close()
+        return {run: record for run, record in found.items() if isinstance(record, RunRecord)}
+
+    def _standing(self) -> set[str]:
+        return {note.run_id for note in self.notes() if note.what == "stands"}
+
+
+def cut_short(record: RunRecord) -> set[str]:
+    """Return the keys of the tool calls that began and have no result."""
+    ended = {step.key for step in record.steps if isinstance(step, ToolResult)}
+    return {step.key for step in record.steps if isinstance(step, ToolStarted)} - ended
+
+
+def unrecorded_model_call(record: RunRecord) -> str:
+    """Return the one model call that another attempt has to make again if it was made."""
+    return f"model {1 + sum(isinstance(step, ModelResult) for step in record.steps)}"
+
+
+async def _until_applied(api: Api, threads: set[str]) -> None:
+    while not threads <= (await api.states()).keys():  # noqa: ASYNC110 - another process writes them
+        await asyncio.sleep(0.02)
+
+
+async def _start(http: httpx.AsyncClient, agent: str, point: str) -> Run:
+    asked = {"message": point, "wait_for_response": False}
+    answer = (await http.post(f"/api/agents/{agent}/run", json={**asked, "thread_id": new_id()})).json()
+    return Run(agent, point, answer["thread_id"], answer["run_id"])
+
+
+async def _ended(http: httpx.AsyncClient, run: Run) -> dict[str, Any]:
+    while (answer := await http.get(run.status_path)).status_code == 202:  # noqa: ASYNC110 - another process ends it
+        await asyncio.sleep(0.02)
+    return dict(answer.json())

@@ -1,0 +1,105 @@
+"""A process that was taken for dead: stopped while its runs stand around their records, it goes on after another one
+has taken them over and ended them.
+
+Its host keeps an engine of its own, as a worker keeps a message whose visibility has passed; the other starts from a
+copy of that. The run log is the one thing that both have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosting.run_record import RunRecord
+from tests.faults.planned_app import PlannedApp, cut_short, points
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.behaviour("journal.zombies"),
+    pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there"),
+]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A run as its log was when the zombie stopped, when the other had ended it, and when the zombie was done."""
+
+    when_stopped: RunRecord
+    when_ended: RunRecord
+    at_last: RunRecord
+    outcome: Mapping[str, Any]
+    counted: Counter[str]
+    done_late: list[str]
+
+
+@pytest.fixture(scope="module")
+def seen(run_log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
+    """Each run by the point at which the zombie stopped."""
+    return asyncio.run(taken_over(PlannedApp(tmp_path_factory.mktemp("zombie"), run_log_settings)))
+
+
+async def taken_over(app: PlannedApp) -> dict[str, Seen]:
+    """Stop a process, let another end its runs, and let it go on."""
+    with app.host(stands=True) as zombie:
+        runs = await app.stand(zombie, {"Joker": points()})
+        os.kill(zombie.process.pid, signal.SIGSTOP)
+        when_stopped = await app.records(runs)
+        with app.host(path=Path(shutil.copytree(app.path, app.path.parent / "other"))) as other:
+            outcomes = await app.outcomes(other, runs)
+        when_ended, so_far = await app.records(runs), len(app.notes())
+        app.go_on.touch()
+        os.kill(zombie.process.pid, signal.SIGCONT)
+        await app.until_applied(zombie, runs)
+    at_last, late = await app.records(runs), app.notes()[so_far:]
+    return {
+        run.point: Seen(
+            when_stopped[run],
+            when_ended[run],
+            at_last[run],
+            outcomes[run],
+            app.counted(run),
+            [note.what for note in late if note.run_id == run.run_id],
+        )
+        for run in runs
+    }
+
+
+@pytest.mark.parametrize("point", points())
+def test_a_zombie_appends_nothing_and_calls_no_tool_that_another_called(seen: dict[str, Seen], point: str) -> None:
+    """The run is as the other ended it, and each tool was called at most once by both."""
+    run = seen[point]
+    tools = {what: count for what, count in run.counted.items() if not what.startswith("model")}
+
+    assert run.at_last == run.when_ended
+    assert set(tools.values()) <= {1}
+    if cut_short(run.when_stopped):
+        assert run.outcome["error"]["code"] == "run_interrupted"
+    else:
+        assert (run.outcome["response"], len(run.counted)) == ("all done", 9)
+
+
+@pytest.mark.parametrize("point", points(when=["before"]))
+def test_a_zombie_that_stopped_in_a_call_calls_nothing_more(seen: dict[str, Seen], point: str) -> None:
+    """Its call's result is refused by the log, and with that it ends."""
+    assert seen[point].done_late == []
+
+
+@pytest.mark.parametrize("point", points(when=["after"]))
+def test_a_zombie_that_stopped_before_a_call_makes_that_call_alone(seen: dict[str, Seen], point: str) -> None:
+    """Nothing between the log and the call can hold it back; for a tool, it is the one call that was recorded."""
+    late = seen[point].done_late
+
+    assert len(late) <= 1
+    assert {what.partition("-")[2] for what in late if not what.startswith("model")} <= cut_short(
+        seen[point].when_stopped
+    )
