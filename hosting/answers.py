@@ -18,13 +18,15 @@ class Header:
 
 @dataclass(frozen=True)
 class Answer:
-    """One status of a route. Without a `body` there is none; with `or_text` it is text for those who prefer that."""
+    """One status of a route. Without a `body` there is none; with `or_text` it is text for those who prefer that, with
+    `or_events` an event stream."""
 
     status: int
     says: str
     body: Any = None
     headers: tuple[Header, ...] = ()
     or_text: bool = False
+    or_events: bool = False
 
 
 THREAD_HEADERS = (Header("x-ms-thread-id", "The thread."), Header("x-ms-session-id", "The thread."))

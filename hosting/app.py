@@ -16,6 +16,7 @@ from hosting.archive.choice import choose_archive
 from hosting.capacity import Capacity
 from hosting.entity import AgentEntity
 from hosting.errors import ConfigurationError
+from hosting.following import Following
 from hosting.functions.classic import adapt_classic_handler
 from hosting.functions.entity import register_entity
 from hosting.functions.health import register_health
@@ -35,6 +36,7 @@ from hosting.runs import Runs
 from hosting.safeguards import safeguards_of
 from hosting.settings import Settings, read_settings
 from hosting.shutdown import Shutdown
+from hosting.streams import Streams
 from hosting.threads import Threads
 from hosting.time_limit import TimeLimit, function_timeout_seconds
 from hosting.turn import Turns
@@ -88,7 +90,8 @@ class AgentFunctionApp(df.DFApp):
         self._archive = choose_archive(self._settings, folder)
         self._shutdown = Shutdown(self._loop.close)
         self._runs = Runs(self._log, self._settings, time.time, admit=self._shutdown.admit)
-        register_runs(self, self._plan, self._runs)
+        self._streams = Streams(Following(self._log, self._runs))
+        register_runs(self, self._plan, self._runs, self._streams)
         register_threads(self, self._plan, Threads(self._log, self._runs), self._settings)
         register_openapi(self, self._plan, self._settings, has_health=enable_health_check, asks_for_key=asks_for_key)
         if enable_health_check:
@@ -150,7 +153,7 @@ class AgentFunctionApp(df.DFApp):
         )
         register_entity(self, planned.name, entity)
         if planned.http:
-            register_agent(self, planned, self._runs, self._settings)
+            register_agent(self, planned, self._runs, self._streams, self._settings)
         if planned.tool is not None:
             register_tool(self, planned.name, planned.tool, self._runs, self._settings)
 

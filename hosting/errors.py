@@ -131,12 +131,6 @@ class UnsupportedMediaTypeError(HostingError):
     code, status = "unsupported_media_type", 415
 
 
-class NotAcceptableError(HostingError):
-    """The caller accepts only a representation that this version does not make."""
-
-    code, status = "not_acceptable", 406
-
-
 class UnknownAgentError(HostingError):
     """No agent of that name is registered, or it has no HTTP endpoint."""
 
@@ -318,7 +312,6 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     BodyTooLargeError,
     ContentTooLargeError,
     UnsupportedMediaTypeError,
-    NotAcceptableError,
     UnknownAgentError,
     MethodNotAllowedError,
     UnknownRunError,

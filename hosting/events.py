@@ -75,7 +75,8 @@ class RunRequest(_Record):
 class Accepted(_Record):
     """The run exists. `fingerprint` identifies the request and the thread that it named.
 
-    `traceparent` is the W3C trace context that the run belongs to, None when nobody traces.
+    `traceparent` is the W3C trace context that the run belongs to, None when nobody traces. A `streamed` run's log
+    gets what the agent says as it says it.
     """
 
     kind: Literal["accepted"] = "accepted"
@@ -86,6 +87,7 @@ class Accepted(_Record):
     fingerprint: str
     request: RunRequest
     traceparent: str | None = None
+    streamed: bool = False
 
     @property
     def place(self) -> Place:
@@ -118,13 +120,29 @@ class Started(_Record):
 
 
 class Restarted(_Record):
-    """A later claim, after the one before was lost with its process; deltas before it are void."""
+    """A later claim, after the one before was lost with its process.
+
+    Deltas behind position `void_after` are void: what was said in a model call that had not ended.
+    """
 
     kind: Literal["restarted"] = "restarted"
     at: float
     attempt: int
     token: str
     deadline: float
+    void_after: int = 0
+
+
+class Delta(_Record):
+    """The agent went on speaking. Joined, all deltas that are not void are the answer's text.
+
+    With `void_after`, deltas between that position and this one are void, and `text` takes their place.
+    """
+
+    kind: Literal["delta"] = "delta"
+    at: float
+    text: str
+    void_after: int | None = None
 
 
 class ModelResult(_Record):
@@ -225,6 +243,7 @@ Event = Annotated[
     | CancelRequested
     | Started
     | Restarted
+    | Delta
     | ModelResult
     | ToolStarted
     | ToolResult

@@ -2,17 +2,18 @@
 
 Theory. Each step is appended to the run's log as it ends, and a tool call also before it begins, by the attempt that
 holds the run; an attempt that lost its claim appends nothing and must do nothing more. The agent runs on a loop of its
-own and the log belongs to another, so appending crosses over. Source: turn.md, What is promised; Records 2.
+own and the log belongs to another, so appending crosses over. Appends keep their order, and words that wait to be
+streamed go before the step that follows them, in one write. Source: turn.md, What is promised; Records 2 and 4.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hosting.errors import RunLogUnavailableError, ThreadDeletedError
-from hosting.events import ModelResult, Step, ToolResult, ToolStarted
+from hosting.events import Delta, ModelResult, Step, ToolResult, ToolStarted
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 
@@ -24,12 +25,17 @@ class StaleAttemptError(Exception):
 
 
 class Journal:
-    """The steps of one attempt. Made on the log's loop; `model`, `tool` and `append` are used on the agent's."""
+    """The steps of one attempt. Made on the log's loop; `model`, `started`, `result` and `append` are the agent's.
+
+    `take_words` gives what the agent said and the log does not have yet.
+    """
 
     def __init__(
         self, record: RunRecord, token: str, log: RunLog, retry_seconds: Sequence[float] = APPEND_RETRY_SECONDS
     ) -> None:
         self.record = record
+        self.take_words: Callable[[], tuple[Delta, ...]] = tuple
+        self._unsure: tuple[Delta, ...] = ()
         self._token = token
         self._log = log
         self._loop = asyncio.get_running_loop()
@@ -57,18 +63,31 @@ class Journal:
         Raises `StaleAttemptError` when this attempt does not hold the run any more, `RunLogUnavailableError` when the
         log stays away: both end the attempt, and a later one goes on from what is recorded.
         """
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._append(steps), self._loop))
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.append_here(*steps), self._loop))
 
-    async def _append(self, steps: Sequence[Step]) -> None:
+    async def append_here(self, *events: Step | Delta) -> None:
+        """See `append`; on the log's loop, and without events for the words alone.
+
+        Words that could not be written go before the next ones, by themselves: a write of which nobody knows whether it
+        was done may be repeated only as it was.
+        """
         async with self._appending:
-            for pause in self._retry_seconds:
-                with contextlib.suppress(RunLogUnavailableError):
-                    return await self._compare_and_append(steps)
-                await asyncio.sleep(pause)
-            return await self._compare_and_append(steps)
+            if self._unsure:
+                await self._write(self._unsure)
+            self._unsure = words = self.take_words()
+            if words or events:
+                await self._write((*words, *events))
+            self._unsure = ()
 
-    async def _compare_and_append(self, steps: Sequence[Step]) -> None:
-        while (moved := await self._log.append(self.record, *steps)) is None:
+    async def _write(self, events: Sequence[Step | Delta]) -> None:
+        for pause in self._retry_seconds:
+            with contextlib.suppress(RunLogUnavailableError):
+                return await self._compare_and_append(events)
+            await asyncio.sleep(pause)
+        return await self._compare_and_append(events)
+
+    async def _compare_and_append(self, events: Sequence[Step | Delta]) -> None:
+        while (moved := await self._log.append(self.record, *events)) is None:
             self.record = await self._reread()
         self.record = moved
 

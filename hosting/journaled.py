@@ -13,7 +13,7 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
@@ -22,11 +22,13 @@ from agent_framework import (
     ChatMiddleware,
     ChatMiddlewareLayer,
     ChatResponse,
+    ChatResponseUpdate,
     Content,
     FunctionInvocationContext,
     FunctionMiddleware,
     Message,
     MiddlewareFailure,
+    ResponseStream,
     SupportsAgentRun,
 )
 
@@ -54,10 +56,11 @@ class _AttemptEndedError(MiddlewareFailure):
 
 
 class JournaledRun:
-    """The middleware of one attempt, and why it was ended, if it was."""
+    """The middleware of one attempt, and why it was ended, if it was; `gives_again` while answers are recorded ones."""
 
     def __init__(self, journal: Journal, clock: Clock, *, tells_unknown_outcomes: bool) -> None:
         self.cause: Exception | None = None
+        self.gives_again = False
         self.journal = journal
         self._clock = clock
         self._tells = tells_unknown_outcomes
@@ -76,16 +79,24 @@ class JournaledRun:
         self._model_calls += 1
         number = self._model_calls
         recorded = self.journal.model(number)
+        self.gives_again = recorded is not None
         if recorded is not None:
             if recorded.digest != _digest_of(context.messages):
                 raise self._ended(_diverged(f"model call {number}"))
-            context.result = ChatResponse.from_dict(recorded.response)
+            response = ChatResponse.from_dict(recorded.response)
+            context.result = _streamed(response) if context.stream else response
             return
+        messages = list(context.messages)
+        if context.stream:
+            context.stream_result_transforms.append(lambda response: self._answered(number, messages, response))
         await call_next()
-        response = context.result
-        if isinstance(response, ChatResponse) and _calls_tools(response):
-            said = _plain(response)
-            digest = _digest_of(context.messages)
+        if isinstance(context.result, ChatResponse):
+            self._answered(number, messages, context.result)
+
+    def _answered(self, number: int, messages: Sequence[Message], response: ChatResponse[Any]) -> None:
+        """Keep what the model said, to be written with the first tool call that it asks for."""
+        if _calls_tools(response):
+            said, digest = _plain(response), _digest_of(messages)
             self._unwritten.append(ModelResult(at=self._clock(), number=number, digest=digest, response=said))
 
     async def tool_call(self, context: FunctionInvocationContext, call_next: _Next) -> None:
@@ -172,6 +183,16 @@ def keeps_journal(agent: SupportsAgentRun) -> bool:
 
 def _calls_tools(response: ChatResponse[Any]) -> bool:
     return any(content.type == "function_call" for message in response.messages for content in message.contents)
+
+
+def _streamed(response: ChatResponse[Any]) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+    """Return the answer as a stream that ends as itself."""
+
+    async def updates() -> AsyncIterator[ChatResponseUpdate]:
+        for update in response.to_updates():
+            yield update
+
+    return ResponseStream(updates(), finalizer=lambda _: response)
 
 
 def _digest_of(messages: Sequence[Message]) -> str:

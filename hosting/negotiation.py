@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hosting.errors import NotAcceptableError, UnsupportedMediaTypeError
+from hosting.errors import UnsupportedMediaTypeError
 
-Form = Literal["json", "text"]
+Form = Literal["json", "text", "events"]
 
 _JSON = ("application/json", "application/problem+json")
 _OPAQUE = ("multipart/", "image/", "audio/", "video/")
@@ -30,20 +30,17 @@ def body_form(content_type: str) -> Form:
     return "json" if media == "application/json" or media.endswith("+json") else "text"
 
 
-def answer_form(accept: str, body: Form) -> Form:
-    """Tell how the answer is written: what `Accept` prefers; without one, or for `*/*`, as the request was.
-
-    Raises `NotAcceptableError` when only an event stream is accepted, which this version does not make.
-    """
+def answer_form(accept: str, otherwise: Form) -> Form:
+    """Tell how the answer is written: what `Accept` prefers; `otherwise` without one, or where it does not choose."""
     ranges = _ranges(accept)
     if not ranges:
-        return body
+        return otherwise
     json_quality = max(_quality(ranges, media) for media in _JSON)
     text_quality = _quality(ranges, "text/plain")
-    if max(json_quality, text_quality) == 0 and _quality(ranges, "text/event-stream") > 0:
-        raise NotAcceptableError("Event streams are not served yet. Accept application/json or text/plain.")
+    if _quality(ranges, "text/event-stream") > max(json_quality, text_quality):
+        return "events"
     if json_quality == text_quality:
-        return body if json_quality else "text"
+        return otherwise if json_quality else "text"
     return "json" if json_quality > text_quality else "text"
 
 

@@ -23,6 +23,8 @@ ORDER = Parameter(
     "order", "query", "Oldest or newest first.", {"type": "string", "enum": list(_ORDERS), "default": "asc"}
 )
 AFTER = Parameter("after", "query", "Only entries after this position.", _POSITION)
+EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _POSITION)
+LAST_EVENT_ID = Parameter("last-event-id", "header", "Only events after this id; it goes before `after`.", _POSITION)
 BEFORE = Parameter("before", "query", "Only entries before this position.", _POSITION)
 CURSOR = Parameter(
     "cursor",
@@ -53,6 +55,15 @@ class Window:
         if self.is_newest_first:
             numbered.reverse()
         return numbered[: self.limit], len(numbered) > self.limit
+
+
+def read_position(query: Mapping[str, str], headers: Mapping[str, str]) -> int:
+    """Return behind which event a stream goes on: `Last-Event-ID`, else `after`, else 0.
+
+    A browser that reconnects sends the first and repeats the second as it was. Raises `InvalidFieldError`.
+    """
+    after = _number(EVENTS_AFTER, query, 0) or 0
+    return _number(LAST_EVENT_ID, headers, after) or 0
 
 
 def read_limit(query: Mapping[str, str]) -> int:
@@ -90,6 +101,7 @@ def _number(parameter: Parameter, query: Mapping[str, str], default: int | None)
         return default
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise InvalidFieldError(
-            f"The query {parameter.name!r} is {text[:80]!r}. Send a whole number of at most {_MOST_DIGITS} digits."
+            f"The {parameter.place} {parameter.name!r} is {text[:80]!r}. "
+            f"Send a whole number of at most {_MOST_DIGITS} digits."
         )
     return int(text)

@@ -62,8 +62,11 @@ class RunLogStore(Protocol):
 
     Every backend passes `tests/contracts/test_run_log_store.py`. Positions count from 1, gapless. Each method raises
     `errors.RunLogUnavailableError` when the store cannot be reached; whether a write happened is then unknown, and
-    calling again with the same arguments is safe.
+    calling again with the same arguments is safe. `batch_seconds` is how long words that are streamed may well wait for
+    more of them, by what an append costs here.
     """
+
+    batch_seconds: float
 
     async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         """Create the log with its first event, if there is none of that run id.
@@ -85,6 +88,13 @@ class RunLogStore(Protocol):
 
     async def read(self, run_id: str) -> RunRecord | Erased | None:
         """Return the run as it stands, or None when there never was such a log."""
+        ...
+
+    async def events(self, run_id: str, after: int) -> tuple[Event, ...] | Erased | None:
+        """Return what stands behind position `after`, oldest first; None when there never was such a log.
+
+        Where some of a log is asked for, one that was erased meanwhile may seem to have nothing new.
+        """
         ...
 
     async def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Literal
@@ -45,8 +45,16 @@ class Reply:
 
     status: int
     body: str
-    media_type: str
+    media_type: str | None
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """An answer of 200 that is sent as it is made: frames of an event stream."""
+
+    frames: AsyncIterator[bytes]
+    headers: Mapping[str, str]
 
 
 def run_reply(record: RunRecord, form: Form, base_url: str, extra: Mapping[str, str] | None = None) -> Reply:
@@ -189,6 +197,11 @@ def run_url(record: RunRecord, base_url: str) -> str:
     """Return where the run's status is read."""
     accepted = record.accepted
     return f"{base_url}/agents/{accepted.agent}/threads/{accepted.thread_id}/runs/{accepted.run_id}"
+
+
+def events_url(record: RunRecord, base_url: str) -> str:
+    """Return where the run's events are followed."""
+    return f"{run_url(record, base_url)}/events"
 
 
 def _pending(record: RunRecord, form: Form, headers: Mapping[str, str]) -> Reply:

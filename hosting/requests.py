@@ -31,7 +31,8 @@ THREAD_ID_HEADERS = ("x-ms-thread-id", "x-ms-session-id")
 WAIT_FIELDS = ("wait_for_response", "waitForResponse")
 WAIT_HEADER = "x-ms-wait-for-response"
 PREFER = "prefer"
-FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS})
+STREAM = "stream"
+FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM})
 
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 IDEMPOTENCY_KEY = "idempotency-key"
@@ -60,7 +61,10 @@ class Wait:
 
 @dataclass(frozen=True)
 class RunCall:
-    """What a caller asked for: the request itself and how the answer is to be given."""
+    """What a caller asked for: the request itself and how the answer is to be given.
+
+    `streams`: the run's log gets what the agent says as it says it, whoever reads that.
+    """
 
     request: RunRequest
     thread_id: str | None
@@ -68,6 +72,7 @@ class RunCall:
     form: Form
     idempotency_key: str | None
     traceparent: str | None = None
+    streams: bool = False
 
     def fingerprint(self, agent: str) -> str:
         """Return the digest of what makes two requests the same: agent, thread named, request; not Accept, not wait."""
@@ -88,8 +93,9 @@ def parse_run(call: Call, agent: str, limits: Limits) -> RunCall:
     if len(call.body) > limits.body_bytes:
         raise BodyTooLargeError(f"The body has {len(call.body)} bytes; the limit is {limits.body_bytes}. Send less.")
     form = body_form(call.headers.get("content-type", ""))
-    answer = answer_form(call.headers.get("accept", ""), form)
     fields = _json_fields(call.body) if form == "json" else {"message": decode_utf8(call.body)}
+    streams = _streams(fields)
+    answer = answer_form(call.headers.get("accept", ""), "events" if streams else form)
     thread_id = _thread_id(fields, call)
     return RunCall(
         request=read_run_request(fields, limits),
@@ -98,6 +104,7 @@ def parse_run(call: Call, agent: str, limits: Limits) -> RunCall:
         form=answer,
         idempotency_key=_idempotency_key(call),
         traceparent=call.headers.get("traceparent"),
+        streams=streams or answer == "events",
     )
 
 
@@ -138,6 +145,13 @@ def _text_id(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidFieldError(f"The field {name!r} is a JSON {json_type(value)}. Send a string.")
     return value
+
+
+def _streams(fields: Mapping[str, Any]) -> bool:
+    wish = fields.get(STREAM)
+    if wish is not None and not isinstance(wish, bool):
+        raise InvalidFieldError(f"The field {STREAM!r} is a JSON {json_type(wish)}. Send true or false.")
+    return wish is True
 
 
 def _wait(fields: Mapping[str, Any], call: Call) -> Wait:

@@ -18,7 +18,7 @@ from hosting.answers import (
     THREAD_HEADERS,
     Answer,
 )
-from hosting.pages import AFTER, BEFORE, CURSOR, LIMIT, ORDER
+from hosting.pages import AFTER, BEFORE, CURSOR, EVENTS_AFTER, LAST_EVENT_ID, LIMIT, ORDER
 from hosting.parameters import Parameter
 
 _THREAD = "agents/{name}/threads/{thread_id}"
@@ -65,7 +65,6 @@ _START: Refusals = (
     errors.BodyTooLargeError,
     errors.ContentTooLargeError,
     errors.UnsupportedMediaTypeError,
-    errors.NotAcceptableError,
     errors.ThreadDeletedError,
     errors.ThreadDeletingError,
     errors.TooManyRunsError,
@@ -128,7 +127,14 @@ RUN = Route(
     "agents/{name}/run",
     "Ask the agent",
     (
-        Answer(200, "The agent's answer.", bodies.CompletedRun, (*RUN_HEADERS, *START_HEADERS), or_text=True),
+        Answer(
+            200,
+            "The agent's answer, or the run's events as they come.",
+            bodies.CompletedRun,
+            (*RUN_HEADERS, *START_HEADERS),
+            or_text=True,
+            or_events=True,
+        ),
         Answer(
             202,
             "The run goes on: it was not waited for, or not for long enough.",
@@ -217,6 +223,18 @@ CANCEL = Route(
     (Answer(202, "How it stands now.", bodies.RunState, RUN_HEADERS),),
     _ASKED_RUN,
 )
+EVENTS = Route(
+    "http_run_events",
+    "GET",
+    f"{_RUN}/events",
+    "Follow a run's events, from the first or from where one left off",
+    (
+        Answer(200, "An event stream that ends with the run.", None, RUN_HEADERS, or_events=True),
+        Answer(204, "The run has ended and nothing is new: a browser stops asking.", None, RUN_HEADERS),
+    ),
+    (errors.InvalidFieldError, *_ASKED_RUN),
+    (EVENTS_AFTER, LAST_EVENT_ID),
+)
 
 ROUTES = (
     HEALTH,
@@ -232,5 +250,6 @@ ROUTES = (
     RESET,
     EXPORT,
     STATUS,
+    EVENTS,
     CANCEL,
 )

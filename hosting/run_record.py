@@ -9,6 +9,7 @@ from hosting.events import (
     Accepted,
     CancelRequested,
     Claim,
+    Delta,
     Event,
     ModelResult,
     Restarted,
@@ -23,10 +24,14 @@ from hosting.events import (
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run as its log tells it. `position` is the number of its last event, counted from 1."""
+    """One run as its log tells it. `position` is the number of its last event, counted from 1.
+
+    `settled` is that of the last model answer which every later attempt is given again: deltas up to there stand.
+    """
 
     accepted: Accepted
     position: int = 1
+    settled: int = 0
     claim: Claim | None = None
     signalled_at: float = 0.0
     cancel_requested: bool = False
@@ -56,9 +61,11 @@ class RunRecord:
             return replace(moved, signalled_at=event.at)
         if isinstance(event, CancelRequested):
             return replace(moved, cancel_requested=True)
-        if isinstance(event, ModelResult | ToolStarted | ToolResult):
+        if isinstance(event, ModelResult):
+            return replace(moved, steps=(*moved.steps, event), settled=moved.position)
+        if isinstance(event, ToolStarted | ToolResult):
             return replace(moved, steps=(*moved.steps, event))
-        if isinstance(event, Accepted):
+        if isinstance(event, Accepted | Delta):
             return moved
         return replace(moved, terminal=moved.terminal or event)
 

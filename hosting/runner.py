@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_framework import AgentResponse, Message, SupportsAgentRun
+from agent_framework import AgentResponse, AgentResponseUpdate, Message, ResponseStream, SupportsAgentRun
 
 from hosting.asked_message import asked_message
 from hosting.errors import (
@@ -26,6 +26,7 @@ from hosting.history import SOURCE_ID, ThreadSession, attach_history
 from hosting.journal import StaleAttemptError
 from hosting.journaled import JournaledRun, keeps_journal
 from hosting.loop import AgentLoop
+from hosting.speech import Speech
 from hosting.stop import Stop
 from hosting.structured import structured_value
 from hosting.tool_switch import without_tools
@@ -65,6 +66,7 @@ class Attempt:
     session: dict[str, Any] | None
     stop: Stop = field(default_factory=Stop)
     journaled: JournaledRun | None = None
+    speech: Speech | None = None
 
 
 class AgentRunner:
@@ -143,7 +145,10 @@ class AgentRunner:
     async def _run(self, messages: list[Message], session: ThreadSession, attempt: Attempt) -> AgentResponse[Any]:
         """Run the agent; what took the attempt out of it is raised, whatever the agent's code made of that."""
         try:
-            response: AgentResponse[Any] = await self._agent.run(messages, session=session, **self._choices(attempt))
+            chosen = self._choices(attempt)
+            if attempt.speech is not None:
+                return await _spoken(self._agent.run(messages, stream=True, session=session, **chosen), attempt)
+            response: AgentResponse[Any] = await self._agent.run(messages, session=session, **chosen)
             return response
         finally:
             if attempt.journaled is not None and attempt.journaled.cause is not None:
@@ -159,6 +164,19 @@ class AgentRunner:
             options["tool_choice"] = "none"
             more = without_tools(self._agent)
         return {"options": options, **more} if options else more
+
+
+async def _spoken(said: AsyncIterable[AgentResponseUpdate], attempt: Attempt) -> AgentResponse[Any]:
+    """Return the answer, every word of which was heard as it came."""
+    assert attempt.speech is not None
+    updates = []
+    async for update in said:
+        attempt.speech.hear(update, is_known=attempt.journaled is not None and attempt.journaled.gives_again)
+        updates.append(update)
+    if isinstance(said, ResponseStream):
+        response: AgentResponse[Any] = await said.get_final_response()
+        return response
+    return AgentResponse.from_updates(updates)
 
 
 def _outcome(task: asyncio.Task[Outcome]) -> Outcome:

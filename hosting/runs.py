@@ -67,6 +67,7 @@ class Runs:
             thread_id=thread_id,
             fingerprint=call.fingerprint(agent),
             request=call.request,
+            streamed=call.streams,
             traceparent=carried_traceparent(call.traceparent),
         )
         receipt = f"{agent.lower()}\n{call.idempotency_key}" if call.idempotency_key else None
@@ -90,12 +91,14 @@ class Runs:
         end, pause = loop.time() + seconds, FIRST_POLL_SECONDS
         while record.terminal is None and (left := end - loop.time()) > 0:
             here = self._log.executes(record.run_id)
-            changed = await self._log.changed(record, min(left, LONGEST_POLL_SECONDS if here else pause))
+            changed = await self._log.changed(
+                record.run_id, record.position, min(left, LONGEST_POLL_SECONDS if here else pause)
+            )
             if changed is not None:
                 record = changed
                 continue
             pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
-            record = await self._look(record, client)
+            record = await self.look(record, client)
         return record
 
     async def find(self, agent: str, thread_id: str, run_id: str, client: EntityClient) -> RunRecord:
@@ -121,7 +124,7 @@ class Runs:
             record = await self._append(record, event)
         return record
 
-    async def _look(self, record: RunRecord, client: EntityClient) -> RunRecord:
+    async def look(self, record: RunRecord, client: EntityClient) -> RunRecord:
         """Return the run as the store has it; with the store down, as it was: the next look may find more."""
         try:
             return await self._care((await self._log.read(record.run_id)) or record, client)

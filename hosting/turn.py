@@ -20,10 +20,13 @@ from hosting.identity import new_id
 from hosting.journal import Journal, StaleAttemptError
 from hosting.journaled import JournaledRun
 from hosting.ports import Clock
+from hosting.replies import completed_text
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
 from hosting.settings import Settings
+from hosting.speech import Pace, Speech
+from hosting.stop import Stop
 from hosting.telemetry import run_span, tell_outcome
 from hosting.times import iso
 from state.codec import entry_value
@@ -56,6 +59,8 @@ class Turns:
         self._clock = clock
         self._capacity = capacity
         self._log_retry_seconds = log_retry_seconds
+        seconds = settings.stream_batch_seconds
+        self._pace = Pace(log.batch_seconds if seconds is None else seconds, settings.stream_batch_characters)
 
     async def finish(self, record: RunRecord, conversation: Conversation) -> RunRecord:
         """Return the record once it is terminal: adopted, given up after too many attempts, or by running the agent."""
@@ -70,13 +75,16 @@ class Turns:
             if claimed is None:
                 record = await self._reread(record)
                 continue
-            attempt = self._attempt(claimed, claim.token, conversation)
+            journal = Journal(claimed, claim.token, self._log)
+            attempt = self._attempt(journal, conversation)
             self._log.executing(record.run_id, attempt.stop.request)
             try:
                 with run_span(claimed) as span:
                     outcome = await self._runner.run(attempt, self._settings.run_timeout_seconds)
-                    newest = claimed if attempt.journaled is None else attempt.journaled.journal.record
-                    finished = await self.end(newest, self._terminal(newest, outcome, conversation), claim.token)
+                    terminal = self._terminal(record.run_id, outcome, conversation)
+                    if attempt.speech is not None:
+                        await attempt.speech.close(_answer_of(terminal))
+                    finished = await self.end(journal.record, terminal, claim.token)
                     tell_outcome(span, finished)
                     return finished
             finally:
@@ -85,29 +93,34 @@ class Turns:
 
     def _claim(self, record: RunRecord) -> Claim:
         now = self._clock()
-        kind = Restarted if record.attempts else Started
         deadline = now + self._settings.run_timeout_seconds
-        return kind(at=now, attempt=record.attempts + 1, token=new_id(), deadline=deadline)
+        if not record.attempts:
+            return Started(at=now, attempt=1, token=new_id(), deadline=deadline)
+        attempt, void_after = record.attempts + 1, record.settled
+        return Restarted(at=now, attempt=attempt, token=new_id(), deadline=deadline, void_after=void_after)
 
-    def _attempt(self, record: RunRecord, token: str, conversation: Conversation) -> Attempt:
+    def _attempt(self, journal: Journal, conversation: Conversation) -> Attempt:
+        accepted, stop = journal.record.accepted, Stop()
         return Attempt(
-            run_id=record.run_id,
-            thread_id=record.accepted.thread_id,
-            request=record.accepted.request,
+            run_id=accepted.run_id,
+            thread_id=accepted.thread_id,
+            request=accepted.request,
             history=history_messages(conversation),
             session=session_state(conversation),
-            journaled=self._journaled(record, token),
+            stop=stop,
+            journaled=self._journaled(journal),
+            speech=Speech(journal, self._clock, self._pace, stop.request) if accepted.streamed else None,
         )
 
-    def _journaled(self, record: RunRecord, token: str) -> JournaledRun | None:
+    def _journaled(self, journal: Journal) -> JournaledRun | None:
         """Return what records the attempt's steps, for agents whose steps can be and requests that may have any."""
-        if not (self._runner.keeps_journal and record.accepted.request.enable_tool_calls):
+        if not (self._runner.keeps_journal and journal.record.accepted.request.enable_tool_calls):
             return None
         tells = self._settings.interrupted_tools == "tell"
-        return JournaledRun(Journal(record, token, self._log), self._clock, tells_unknown_outcomes=tells)
+        return JournaledRun(journal, self._clock, tells_unknown_outcomes=tells)
 
-    def _terminal(self, record: RunRecord, outcome: Outcome, conversation: Conversation) -> Terminal:
-        now, run_id = self._clock(), record.run_id
+    def _terminal(self, run_id: str, outcome: Outcome, conversation: Conversation) -> Terminal:
+        now = self._clock()
         if isinstance(outcome, Broke):
             return ended(run_id, now, outcome.error)
         try:
@@ -166,3 +179,7 @@ class Turns:
         if record.terminal is not None or entry is None:
             return record
         return await self.end(record, recorded(entry, self._clock(), message_count(conversation)))
+
+
+def _answer_of(terminal: Terminal) -> str | None:
+    return completed_text(terminal) if isinstance(terminal, Completed) else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import azure.durable_functions as df
 import azure.functions as func
-from azurefunctions.extensions.http.fastapi import Request, Response
+from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
 
 from hosting.errors import (
     HostingError,
@@ -25,7 +25,15 @@ from hosting.identity import is_id
 from hosting.negotiation import Form
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
-from hosting.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply, problem_reply, thread_headers, thread_ids
+from hosting.replies import (
+    RETRY_AFTER_SECONDS,
+    TRY_AGAIN,
+    Reply,
+    Streamed,
+    problem_reply,
+    thread_headers,
+    thread_ids,
+)
 from hosting.requests import Call
 from hosting.routes import Route
 
@@ -84,7 +92,7 @@ class Asked:
         return run_id
 
 
-Handler = Callable[[Asked], Awaitable[Reply]]
+Handler = Callable[[Asked], Awaitable[Reply | Streamed]]
 
 
 def register_route(app: df.DFApp, route: Route, handler: Handler, *, path: str | None = None) -> None:
@@ -108,7 +116,7 @@ def named_agent(req: Request, plan: Plan) -> AgentPlan:
     return planned
 
 
-async def answer(req: Request, work: Callable[[], Awaitable[Reply]]) -> Response:
+async def answer(req: Request, work: Callable[[], Awaitable[Reply | Streamed]]) -> Response:
     """Return what `work` replies; a refusal as its problem, a defect of ours as 500 without its cause."""
     try:
         reply = await work()
@@ -117,6 +125,8 @@ async def answer(req: Request, work: Callable[[], Awaitable[Reply]]) -> Response
     except Exception:
         logger.exception("A request to %s failed.", req.url.path)
         reply = _refusal(req, InternalError("The app failed on this request; the cause is in its log."))
+    if isinstance(reply, Streamed):
+        return StreamingResponse(reply.frames, 200, dict(reply.headers), "text/event-stream")
     return Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
 
 

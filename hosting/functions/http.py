@@ -11,31 +11,40 @@ from hosting.errors import MethodNotAllowedError, about_thread
 from hosting.functions.answering import Asked, answer, named_agent, register_route
 from hosting.limits import limits_of
 from hosting.names import http_function
+from hosting.pages import read_position
 from hosting.plan import AgentPlan, Plan
-from hosting.replies import Reply, cancel_reply, run_reply, status_reply
+from hosting.replies import Reply, Streamed, cancel_reply, run_headers, run_reply, status_reply
 from hosting.requests import parse_run
-from hosting.routes import CANCEL, RUN, STATUS
+from hosting.routes import CANCEL, EVENTS, RUN, STATUS
 from hosting.runs import Runs
 from hosting.settings import Settings
+from hosting.streams import Streams
 
 
-def register_agent(app: df.DFApp, plan: AgentPlan, runs: Runs, settings: Settings) -> None:
+def register_agent(app: df.DFApp, plan: AgentPlan, runs: Runs, streams: Streams, settings: Settings) -> None:
     """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
 
-    async def start(asked: Asked) -> Reply:
-        return await start_run(asked, plan, runs, settings)
+    async def start(asked: Asked) -> Reply | Streamed:
+        return await start_run(asked, plan, runs, streams, settings)
 
     route = replace(RUN, function=http_function(plan.name))
     register_route(app, route, start, path=f"agents/{plan.name}/run")
 
 
-def register_runs(app: df.DFApp, plan: Plan, runs: Runs) -> None:
+def register_runs(app: df.DFApp, plan: Plan, runs: Runs, streams: Streams) -> None:
     """Register the run's status and cancel routes, and the answer to `run` routes that no agent has."""
 
     async def read(asked: Asked) -> Reply:
         agent = asked.agent(plan)
         record = await runs.find(agent.name, asked.thread_id, asked.run_id, asked.client)
         return status_reply(record, asked.base_url)
+
+    async def follow(asked: Asked) -> Reply | Streamed:
+        after = read_position(asked.query, asked.request.headers)
+        record = await runs.find(asked.agent(plan).name, asked.thread_id, asked.run_id, asked.client)
+        if record.terminal is not None and after >= record.position:
+            return Reply(204, "", None, run_headers(record))
+        return streams.reply(record, asked.client, asked.base_url, after)
 
     async def cancel(asked: Asked) -> Reply:
         agent = asked.agent(plan)
@@ -45,25 +54,31 @@ def register_runs(app: df.DFApp, plan: Plan, runs: Runs) -> None:
         return await answer(req, lambda: refuse_run_route(req, plan))
 
     register_route(app, STATUS, read)
+    register_route(app, EVENTS, follow)
     register_route(app, CANCEL, cancel)
     app.function_name("http_unknown_agent")(app.route(route=RUN.path)(no_such_run_route))
 
 
-async def start_run(asked: Asked, plan: AgentPlan, runs: Runs, settings: Settings) -> Reply:
+async def start_run(
+    asked: Asked, plan: AgentPlan, runs: Runs, streams: Streams, settings: Settings
+) -> Reply | Streamed:
     """Answer `POST agents/<agent>/run` (http-api.md section 2)."""
     call = await asked.call()
     wanted = parse_run(call, plan.name, limits_of(plan.agent, settings))
     with about_thread(wanted.thread_id):
         attached = await runs.start(plan.name, wanted, asked.client)
     record = attached.record
+    extra = {"Idempotency-Replayed": "true"} if attached.replayed else {}
+    if wanted.wait.applied:
+        extra["Preference-Applied"] = wanted.wait.applied
+    if wanted.wait.answer and wanted.form == "events":
+        streamed = streams.reply(record, asked.client, call.base_url)
+        return replace(streamed, headers={**streamed.headers, **extra})
     if wanted.wait.answer:
         longest = settings.wait_seconds
         seconds = longest if wanted.wait.seconds is None else min(longest, wanted.wait.seconds)
         with about_thread(record.accepted.thread_id):
             record = await runs.wait(record, asked.client, seconds)
-    extra = {"Idempotency-Replayed": "true"} if attached.replayed else {}
-    if wanted.wait.applied:
-        extra["Preference-Applied"] = wanted.wait.applied
     return run_reply(record, wanted.form, call.base_url, extra)
 
 

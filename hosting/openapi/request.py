@@ -13,6 +13,7 @@ from hosting.requests import (
     IDEMPOTENCY_KEY,
     IDEMPOTENCY_KEY_PATTERN,
     PREFER,
+    STREAM,
     THREAD_ID_FIELDS,
     THREAD_ID_HEADERS,
     TRUTH,
@@ -26,6 +27,7 @@ Schema = dict[str, Any]
 
 _THREAD_SAYS = "The thread to go on with; a new one without it, or when it is blank. Two different ones are refused."
 _WAIT_SAYS = "false: answer 202 at once."
+_STREAM_SAYS = "true: stream the answer, where Accept does not choose another form; the run's events have its words."
 _WAIT: Schema = {"type": "string", "enum": sorted(TRUTH)}
 _WAIT_IN_BODY: Schema = {"anyOf": [{"type": "boolean"}, {"enum": [*sorted(TRUTH), 0, 1]}]}
 _KEY: Schema = {"type": "string", "pattern": f"^{IDEMPOTENCY_KEY_PATTERN}$"}
@@ -69,6 +71,7 @@ def _run_fields(agent: str, limits: Limits) -> Schema:
     named = {name: (field.schema(limits), field.says) for name, field in REQUEST_FIELDS.items()}
     named |= {name: (_thread_id(agent), _THREAD_SAYS) for name in THREAD_ID_FIELDS}
     named |= dict.fromkeys(WAIT_FIELDS, (_WAIT_IN_BODY, _WAIT_SAYS))
+    named[STREAM] = ({"type": "boolean"}, _STREAM_SAYS)
     fields = {
         name: {"anyOf": [schema, {"type": "null"}], "description": says} for name, (schema, says) in named.items()
     }

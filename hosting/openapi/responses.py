@@ -57,10 +57,15 @@ def _named_thread(route: Route) -> tuple[Header, ...]:
 
 def _response(answer: Answer, links: Schema) -> Schema:
     response: Schema = {"description": answer.says}
+    content: Schema = {}
     if answer.body is not None:
-        response["content"] = {"application/json": {"schema": _schemas()[0][answer.body]}}
+        content["application/json"] = {"schema": _schemas()[0][answer.body]}
     if answer.or_text:
-        response["content"]["text/plain"] = {"schema": {"type": "string"}}
+        content["text/plain"] = {"schema": {"type": "string"}}
+    if answer.or_events:
+        content["text/event-stream"] = {"schema": {"type": "string"}}
+    if content:
+        response["content"] = content
     if answer.headers:
         response["headers"] = {header.name: _header(header) for header in answer.headers}
     if set(RUN_HEADERS) <= set(answer.headers) and links:

@@ -44,14 +44,17 @@ def run_log_container(
 
 @dataclass(frozen=True)
 class _Log:
-    """A run's log as it was read: the record and the lines behind the first event."""
+    """A run's log as it was read: the record, the events, and the lines behind the first of them."""
 
     record: RunRecord
+    events: tuple[Event, ...]
     lines: tuple[bytes, ...]
 
 
 class BlobStore:
     """A `RunLogStore` in a blob container; of one run it takes at most `most_blocks` appends that do not end it."""
+
+    batch_seconds = 0.5
 
     def __init__(self, container: BlobContainer, most_blocks: int = MOST_BLOCKS) -> None:
         self._blobs = container
@@ -89,6 +92,18 @@ class BlobStore:
         """See `RunLogStore.read`: one call for a run that waits, two for one that was claimed."""
         log = await self._load(run_id)
         return log.record if isinstance(log, _Log) else log
+
+    async def events(self, run_id: str, after: int) -> tuple[Event, ...] | Erased | None:
+        """See `RunLogStore.events`: one call for what is new behind what this process has read, else as `read`."""
+        length = self._knowledge.length_at(run_id, after)
+        more = None if length is None else await self._blobs.read_from(names.run_name(run_id), length)
+        if length is None or more is None:
+            log = await self._load(run_id)
+            return log.events[after:] if isinstance(log, _Log) else log
+        whole = more[: more.rfind(b"\n") + 1]
+        events = tuple(map(decode, whole.splitlines()))
+        self._knowledge.read_up_to(run_id, after + len(events), length + len(whole))
+        return events
 
     async def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
         """See `RunLogStore.cancel_requests`: one listing. A wish may be seen just before it is in the run's log."""
@@ -216,11 +231,13 @@ class BlobStore:
             self._knowledge.forget(run_id)
             return Erased(run_id)
         lines = tuple(blob.body.splitlines())
-        record = fold([first, *map(decode, lines)])
+        events = (first, *map(decode, lines))
+        record = fold(events)
         assert record is not None
+        self._knowledge.read_up_to(run_id, record.position, blob.version.length)
         known = Known(record.position, blob.version, first.place, record.cancel_requested)
         self._knowledge.saw(run_id, known, is_ended=record.terminal is not None)
-        return _Log(record, lines)
+        return _Log(record, events, lines)
 
     async def _first_event(self, run_id: str, blob: Blob) -> Accepted | None:
         """Return the event that opened the run, or None when it was erased."""

@@ -32,6 +32,7 @@ class Knowledge:
     def __init__(self) -> None:
         self.deleting: set[Place] = set()
         self._runs: OrderedDict[str, Known] = OrderedDict()
+        self._read: OrderedDict[str, tuple[int, int]] = OrderedDict()
         self._open: dict[Place, set[str]] = {}
 
     def of(self, run_id: str) -> Known | None:
@@ -51,6 +52,21 @@ class Knowledge:
     def forget(self, run_id: str) -> None:
         """Forget the version of a run, so that it is looked at before the next append."""
         self._runs.pop(run_id, None)
+
+    def read_up_to(self, run_id: str, position: int, length: int) -> None:
+        """Keep how many bytes a log has up to a position."""
+        self._read[run_id] = (position, length)
+        self._read.move_to_end(run_id)
+        while len(self._read) > _MOST_RUNS:
+            self._read.popitem(last=False)
+
+    def length_at(self, run_id: str, position: int) -> int | None:
+        """Return how many bytes a log has up to a position, if that is known."""
+        known = self._runs.get(run_id)
+        if known is not None and known.position == position:
+            return known.version.length
+        read = self._read.get(run_id)
+        return read[1] if read is not None and read[0] == position else None
 
     def opening(self, run_id: str, place: Place) -> None:
         """Count a run among the open ones of its thread."""

@@ -14,6 +14,7 @@ import functools
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from hosting.errors import HostingError, ThreadDeletedError, ThreadDeletingError, TooManyRunsError
@@ -21,6 +22,7 @@ from hosting.events import Accepted, Event, Place
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, QueueFull, RunLogStore
 from hosting.run_line import tell_end
 from hosting.run_record import RunRecord
+from hosting.runlog.recent import Recent
 
 logger = logging.getLogger(__name__)
 
@@ -33,11 +35,17 @@ class RunLog:
 
     def __init__(self, store: RunLogStore) -> None:
         self._store = store
+        self._recent = Recent()
         self._known: OrderedDict[str, RunRecord] = OrderedDict()
         self._executing: dict[str, Callable[[], None]] = {}
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._next_look: asyncio.TimerHandle | None = None
         self._look: asyncio.Task[None] | None = None
+
+    @property
+    def batch_seconds(self) -> float:
+        """See `RunLogStore`."""
+        return self._store.batch_seconds
 
     async def open(
         self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None
@@ -64,6 +72,7 @@ class RunLog:
         if not await self._store.append(record.run_id, *events, after=record.position):
             return None
         moved = functools.reduce(RunRecord.with_event, events, record)
+        self._recent.add(record.run_id, record.position, events)
         self._learn(moved)
         tell_end(moved)
         return moved
@@ -81,6 +90,24 @@ class RunLog:
         if isinstance(record, Erased):
             raise _deleted(run_id)
         return None
+
+    def followed(self, run_id: str) -> AbstractContextManager[None]:
+        """Within this context `events` has what this process appends to the run, without asking the store."""
+        return self._recent.kept(run_id)
+
+    async def events(self, run_id: str, after: int) -> tuple[Event, ...]:
+        """Return the run's events behind a position, oldest first; none when there never was such a run.
+
+        Raises `ThreadDeletedError` when the run was deleted with its thread.
+        """
+        recent = self._recent.behind(run_id, after)
+        if recent is not None:
+            return recent
+        events = await self._store.events(run_id, after)
+        if isinstance(events, Erased):
+            self._forget(run_id)
+            raise _deleted(run_id)
+        return events or ()
 
     async def runs_of(self, place: Place, limit: int) -> list[RunRecord]:
         """See `RunLogStore.runs_of`."""
@@ -118,20 +145,20 @@ class RunLog:
         """Say that this process no longer executes the run, whether or not its end could be written."""
         self._executing.pop(run_id, None)
 
-    async def changed(self, record: RunRecord, timeout_seconds: float) -> RunRecord | None:
-        """Return the run once this process knows more of it than `record`; None when there is reason to look, or the
-        time is up."""
+    async def changed(self, run_id: str, position: int, timeout_seconds: float) -> RunRecord | None:
+        """Return the run once this process knows of an event behind `position`; None when there is reason to look, or
+        the time is up."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting = self._waiting.setdefault(record.run_id, set())
+        waiting = self._waiting.setdefault(run_id, set())
         waiting.add(future)
         try:
-            if self._newer(record) is None:
+            if self._newer(run_id, position) is None:
                 await asyncio.wait((future,), timeout=timeout_seconds)
-            return self._newer(record)
+            return self._newer(run_id, position)
         finally:
             waiting.discard(future)
             if not waiting:
-                self._waiting.pop(record.run_id, None)
+                self._waiting.pop(run_id, None)
 
     async def close(self) -> None:
         """Close the store."""
@@ -154,9 +181,9 @@ class RunLog:
         if self._executing and self._next_look is None:
             self._next_look = asyncio.get_running_loop().call_later(CANCEL_LOOK_SECONDS, self._begin_look)
 
-    def _newer(self, record: RunRecord) -> RunRecord | None:
-        known = self._known.get(record.run_id)
-        return known if known is not None and known.position > record.position else None
+    def _newer(self, run_id: str, position: int) -> RunRecord | None:
+        known = self._known.get(run_id)
+        return known if known is not None and known.position > position else None
 
     def _learn(self, record: RunRecord) -> None:
         known = self._known.get(record.run_id)

@@ -12,6 +12,8 @@ from hosting.run_record import RunRecord, fold
 class MemoryStore:
     """A `RunLogStore` of one process that ends with it. Each method is atomic because it awaits nothing."""
 
+    batch_seconds = 0.1
+
     def __init__(self) -> None:
         self._events: dict[str, list[Event]] = {}
         self._receipts: dict[str, str] = {}
@@ -46,6 +48,13 @@ class MemoryStore:
     async def read(self, run_id: str) -> RunRecord | Erased | None:
         """See `RunLogStore.read`."""
         return Erased(run_id) if run_id in self._erased else fold(self._events.get(run_id, ()))
+
+    async def events(self, run_id: str, after: int) -> tuple[Event, ...] | Erased | None:
+        """See `RunLogStore.events`."""
+        if run_id in self._erased:
+            return Erased(run_id)
+        held = self._events.get(run_id)
+        return None if held is None else tuple(held[after:])
 
     async def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
         """See `RunLogStore.cancel_requests`."""

@@ -40,6 +40,8 @@ class RedisStore:
     append done twice is known as done. Without an answer after `patience_seconds` it is reported as unavailable.
     """
 
+    batch_seconds = 0.1
+
     def __init__(self, url: str, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._patience_seconds = patience_seconds
         self._redis: Any = Redis.from_pool(_pool(url, patience_seconds))
@@ -61,10 +63,18 @@ class RedisStore:
 
     async def read(self, run_id: str) -> RunRecord | Erased | None:
         """See `RunLogStore.read`: one round trip."""
+        events = await self.events(run_id, 0)
+        return events if isinstance(events, Erased) else fold(events or ())
+
+    async def events(self, run_id: str, after: int) -> tuple[Event, ...] | Erased | None:
+        """See `RunLogStore.events`: one round trip."""
+        log = f"{PREFIX}run:{run_id}"
         async with self._redis.pipeline(transaction=True) as pipeline:
-            pipeline.xrange(f"{PREFIX}run:{run_id}").exists(f"{PREFIX}erased:{run_id}")
-            entries, is_erased = await self._reached(pipeline.execute())
-        return Erased(run_id) if is_erased else _record(entries)
+            pipeline.xrange(log, f"{after + 1}-0").exists(log).exists(f"{PREFIX}erased:{run_id}")
+            entries, is_there, is_erased = await self._reached(pipeline.execute())
+        if is_erased:
+            return Erased(run_id)
+        return _events(entries) if is_there else None
 
     async def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
         """See `RunLogStore.cancel_requests`: one round trip."""
@@ -138,4 +148,8 @@ def _opening(answer: list[Any], accepted: Accepted) -> Opening:
 
 
 def _record(entries: Iterable[tuple[Any, dict[bytes, bytes]]]) -> RunRecord | None:
-    return fold(decode(fields[b"body"]) for _, fields in entries)
+    return fold(_events(entries))
+
+
+def _events(entries: Iterable[tuple[Any, dict[bytes, bytes]]]) -> tuple[Event, ...]:
+    return tuple(decode(fields[b"body"]) for _, fields in entries)

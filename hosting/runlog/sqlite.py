@@ -29,6 +29,8 @@ T = TypeVar("T")
 class SqliteStore:
     """A `RunLogStore` in the file at `path`; the file and its folder are made at the first use."""
 
+    batch_seconds = 0.1
+
     def __init__(self, path: Path, synchronous: str = "NORMAL", busy_seconds: float = BUSY_SECONDS) -> None:
         self._path = path
         self._busy_seconds = busy_seconds
@@ -47,6 +49,10 @@ class SqliteStore:
     async def read(self, run_id: str) -> RunRecord | Erased | None:
         """See `RunLogStore.read`."""
         return await self._do(lambda connection: steps.read_run(connection, run_id))
+
+    async def events(self, run_id: str, after: int) -> tuple[Event, ...] | Erased | None:
+        """See `RunLogStore.events`."""
+        return await self._do(lambda connection: steps.read_events(connection, run_id, after))
 
     async def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
         """See `RunLogStore.cancel_requests`."""

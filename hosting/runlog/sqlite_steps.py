@@ -13,7 +13,7 @@ from hosting.run_record import RunRecord, fold
 _INSERT_EVENT = "INSERT INTO event (run_id, position, body) VALUES (?, ?, ?)"
 _INSERT_RUN = "INSERT INTO run (run_id, agent, thread_id, at) VALUES (?, ?, ?, ?)"
 _LAST = "SELECT max(position) FROM event WHERE run_id = ?"
-_READ = "SELECT body FROM event WHERE run_id = ? ORDER BY position"
+_READ = "SELECT body FROM event WHERE run_id = ? AND position > ? ORDER BY position"
 _OPEN_RUNS = "SELECT count(*) FROM run WHERE agent = ? AND thread_id = ? AND NOT is_ended"
 _RUNS = (
     "SELECT run_id FROM run WHERE agent = ? AND thread_id = ? AND NOT is_erased ORDER BY at DESC, run_id DESC LIMIT ?"
@@ -75,11 +75,19 @@ def append_events(
 
 def read_run(connection: sqlite3.Connection, run_id: str) -> RunRecord | Erased | None:
     """See `RunLogStore.read`."""
-    record = fold(decode(row[0]) for row in connection.execute(_READ, (run_id,)))
-    if record is not None:
-        return record
-    row = connection.execute("SELECT 1 FROM run WHERE run_id = ? AND is_erased", (run_id,)).fetchone()
-    return Erased(run_id) if row else None
+    events = read_events(connection, run_id, 0)
+    return events if isinstance(events, Erased) else fold(events or ())
+
+
+def read_events(connection: sqlite3.Connection, run_id: str, after: int) -> tuple[Event, ...] | Erased | None:
+    """See `RunLogStore.events`."""
+    events = tuple(decode(row[0]) for row in connection.execute(_READ, (run_id, after)))
+    if events:
+        return events
+    row = connection.execute("SELECT is_erased FROM run WHERE run_id = ?", (run_id,)).fetchone()
+    if row is None:
+        return None
+    return Erased(run_id) if row[0] else ()
 
 
 def cancel_requests(connection: sqlite3.Connection, run_ids: Collection[str]) -> frozenset[str]:

@@ -17,7 +17,8 @@ from hosting.storage.blob_account import Connect
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 20.0
-_MISSING, _CONFLICT, _CHANGED = 404, 409, 412
+MOST_READ_BYTES = 4 * 1024 * 1024
+_MISSING, _CONFLICT, _CHANGED, _NOTHING_THERE = 404, 409, 412, 416
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,10 @@ class BlobContainer:
     async def read(self, name: str) -> Blob | None:
         """Return the blob, or None when it is not there. Two calls where there is content, one where there is none."""
         return await self._bounded(self._read(name))
+
+    async def read_from(self, name: str, offset: int) -> bytes | None:
+        """Return what stands behind the first `offset` bytes, b"" for nothing; None when the blob is not there."""
+        return await self._bounded(self._read_from(name, offset))
 
     async def put(self, name: str, body: bytes, metadata: dict[str, str] | None = None, at: str | None = None) -> bool:
         """Write a whole blob if there is none, or if `at` is its etag; tell whether that was done."""
@@ -143,6 +148,15 @@ class BlobContainer:
             return None
         blocks = stream.properties.append_blob_committed_block_count or 0
         return Blob(body, stream.properties.metadata, Version(stream.properties.etag, len(body), blocks))
+
+    async def _read_from(self, name: str, offset: int) -> bytes | None:
+        blob = (await self._container()).get_blob_client(name)
+        try:
+            stream = await blob.download_blob(offset=offset, length=MOST_READ_BYTES)
+            return bytes(await stream.readall())
+        except HttpResponseError as error:
+            _raise_unless(error, _MISSING, _NOTHING_THERE)
+            return None if error.status_code == _MISSING else b""
 
     async def _put(self, name: str, body: bytes, metadata: dict[str, str], at: str | None) -> bool:
         blob = (await self._container()).get_blob_client(name)

@@ -15,6 +15,8 @@ SURFACE = {f"hosting.{name}" for name in LEVELS["the Azure surface"]}
 FRAMEWORK_READERS = {
     "hosting.runner",
     "hosting.tool_switch",
+    "hosting.speech",
+    "hosting.wording",
     "hosting.journaled",
     "hosting.history",
     "hosting.plan",

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from hosting.events import Event, Place, RunRequest
+from hosting.events import Delta, Event, Place, RunRequest
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, QueueFull
 from hosting.run_record import RunRecord, fold
 from tests.contracts.appending_process import append_until_won
@@ -317,3 +317,37 @@ def log(*events: Event) -> RunRecord:
     record = fold(events)
     assert record is not None
     return record
+
+
+@pytest.mark.behaviour("streams.resume")
+async def test_events_are_read_from_any_position(open_store: OpenStore) -> None:
+    """By whoever wrote them and by another process, again and again while the log grows."""
+    writer, reader = open_store(), open_store()
+    log_of_run: list[Event] = [accepted("run"), started()]
+    await writer.open(accepted("run"))
+    await writer.append("run", started(), after=1)
+
+    assert await reader.events("run", 0) == tuple(log_of_run)
+    assert await reader.events("run", 2) == ()
+    log_of_run += [Delta(at=3.0, text="ü\n\u2028 😀"), Delta(at=3.0, text="b"), completed()]
+    await writer.append("run", *log_of_run[2:4], after=2)
+    assert await reader.events("run", 2) == tuple(log_of_run[2:4])
+    assert await reader.events("run", 4) == ()
+    await writer.append("run", log_of_run[4], after=4)
+    assert await reader.events("run", 4) == tuple(log_of_run[4:])
+
+    for store in (writer, reader, open_store()):
+        for after in range(7):
+            assert await store.events("run", after) == tuple(log_of_run[after:])
+
+
+async def test_events_of_a_run_that_is_not_there_are_none_and_of_an_erased_one_say_so(open_store: OpenStore) -> None:
+    """So a follower ends instead of waiting for ever."""
+    store = open_store()
+    await store.open(accepted("run"))
+    mark = await store.mark_deleting(PLACE, "deletion")
+    await store.erase(PLACE, Deletion(mark.id, "digest"))
+
+    assert await store.events("run", 0) == Erased("run")
+    assert await open_store().events("run", 0) == Erased("run")
+    assert await store.events("another", 0) is None

@@ -96,9 +96,6 @@ BAD_REQUESTS = {
     "another charset": Bad(
         415, "unsupported_media_type", "utf-16", b"hi", {"content-type": "text/plain; charset=utf-16"}
     ),
-    "a caller that takes only events": Bad(
-        406, "not_acceptable", "Event streams", b"hi", {"accept": "text/event-stream"}
-    ),
     "an unknown agent": Bad(404, "unknown_agent", "Agents: Joker.", b"hi", {}, "/api/agents/Nobody/run"),
     "an agent without this door": Bad(404, "unknown_agent", "'quiet'", b"hi", {}, "/api/agents/quiet/run"),
 }

@@ -61,6 +61,10 @@ class ArmedStore(MemoryStore):
         """Take a run's log away, as deleting its thread does."""
         del self._events[run_id]
 
+    def told(self, run_id: str) -> list[Event]:
+        """Return a run's events, oldest first."""
+        return list(self._events[run_id])
+
     def kinds(self, run_id: str) -> list[str]:
         """Return the kinds of a run's events, oldest first."""
         return [event.kind for event in self._events[run_id]]
@@ -112,7 +116,7 @@ class Bench:
         turns = Turns(runner, self.log, self.settings, self.clock, capacity, log_retry_seconds=())
         self.entity = AgentEntity("Joker", turns, self.log, self.clock, capacity, archive=self.archive, limits=limits)
 
-    async def open(self, message: str = "hi", run_id: str | None = None) -> str:
+    async def open(self, message: str = "hi", run_id: str | None = None, *, streamed: bool = False) -> str:
         """Open the log of a run on this thread and return its id."""
         accepted = Accepted(
             at=self.clock.now,
@@ -121,6 +125,7 @@ class Bench:
             thread_id="t",
             fingerprint="print",
             request=RunRequest(message=message),
+            streamed=streamed,
         )
         await self.log.open(accepted)
         return accepted.run_id

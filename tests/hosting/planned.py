@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ class _PlannedModel(BaseChatClient[Any]):
 
     note: Note
     plan: Sequence[tuple[str, ...] | str] = PLAN
+    speaks: bool = False
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -41,7 +43,9 @@ class _PlannedModel(BaseChatClient[Any]):
 
     async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
         for message in (await self._answer(messages)).messages:
-            yield ChatResponseUpdate(contents=message.contents, role=message.role)
+            for content in message.contents:
+                for piece in _pieces(content):
+                    yield ChatResponseUpdate(contents=[piece], role=message.role, message_id=str(len(messages)))
 
     async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
         newest = max(place for place, message in enumerate(messages) if message.role == "user")
@@ -54,19 +58,30 @@ class _PlannedModel(BaseChatClient[Any]):
             Content.from_function_call(call_id=f"call-{number}-{place}", name=name, arguments={"n": str(place)})
             for place, name in enumerate(step)
         ]
-        return ChatResponse(messages=Message("assistant", calls))
+        said = [Content.from_text(f"Step {number + 1} needs tools.")] if self.speaks else []
+        return ChatResponse(messages=Message("assistant", [*said, *calls]))
 
 
 class PlannedClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _PlannedModel):
     """The planned model with function invocation and middleware."""
 
 
+def _pieces(content: Content) -> list[Content]:
+    return [Content.from_text(word) for word in re.findall(r"\s*\S+", content.text or "")] or [content]
+
+
 def planned_agent(
-    note: Note, plan: Sequence[tuple[str, ...] | str] = PLAN, *, name: str = "Joker", harmless: bool = False
+    note: Note,
+    plan: Sequence[tuple[str, ...] | str] = PLAN,
+    *,
+    name: str = "Joker",
+    harmless: bool = False,
+    speaks: bool = False,
 ) -> Agent[Any]:
     """Return an agent that follows `plan`; `note` is told of each model call, tool call and its key.
 
-    `flaky` fails at its first call only; with `harmless` every tool is idempotent.
+    `flaky` fails at its first call only; with `harmless` every tool is idempotent; one that `speaks` says something
+    before it calls tools.
     """
 
     def add(n: int) -> int:
@@ -91,5 +106,5 @@ def planned_agent(
 
     tools: list[Any] = [add, look, flaky, slow]
     client = PlannedClient()
-    client.note, client.plan = note, plan
+    client.note, client.plan, client.speaks = note, plan, speaks
     return Agent(client, name=name, tools=[idempotent(tool) for tool in tools] if harmless else tools)

@@ -54,10 +54,10 @@ class World:
     def _note(self, what: str) -> None:
         self.counted[what] += 1
 
-    async def killed_at(self, number: int, when: str) -> str:
+    async def killed_at(self, number: int, when: str, *, streamed: bool = False) -> str:
         """Run until the n-th append, where the process is killed; return the run's id."""
         self.store.halts_at = (number, when)
-        run_id = await self.bench.open("go")
+        run_id = await self.bench.open("go", streamed=streamed)
         delivery = asyncio.create_task(self.bench.signal(run_id))
         await asyncio.wait_for(self.store.halted.wait(), GUARD_SECONDS)
         delivery.cancel()

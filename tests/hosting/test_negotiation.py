@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hosting.errors import NotAcceptableError, UnsupportedMediaTypeError
+from hosting.errors import UnsupportedMediaTypeError
 from hosting.negotiation import answer_form, body_form
 
 
@@ -19,7 +19,11 @@ from hosting.negotiation import answer_form, body_form
         ("text/html", "json", "text"),
         ("application/*;q=0.2, text/plain;q=0.1", "text", "json"),
         ("application/json;q=0, */*", "json", "json"),
-        ("text/event-stream, application/json;q=0.5", "text", "json"),
+        ("text/event-stream", "json", "events"),
+        ("text/event-stream, application/json;q=0.5", "text", "events"),
+        ("text/event-stream;q=0.4, application/json;q=0.5", "text", "json"),
+        ("text/*", "text", "text"),
+        ("*/*", "events", "events"),
         ("application/json;q=high, text/plain;q=0.1", "json", "text"),
         ("TEXT/PLAIN", "json", "text"),
         ("application/json; q=0.5 , text/plain;q = 0.4", "text", "json"),
@@ -28,12 +32,6 @@ from hosting.negotiation import answer_form, body_form
 def test_accept_decides_the_form(accept: str, sent: Any, form: str) -> None:
     """q-values count; ties and no preference are as the request was."""
     assert answer_form(accept, sent) == form
-
-
-def test_a_caller_of_events_alone_is_refused() -> None:
-    """What is not made is not promised."""
-    with pytest.raises(NotAcceptableError):
-        answer_form("text/event-stream;q=0.1", "json")
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,20 @@ class ScriptedModel(BaseChatClient[Any]):
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        assert not stream
+        if stream:
+            return self._build_response_stream(self._words(messages, options))
         return self._answer(messages, options)
+
+    async def _words(
+        self, messages: Sequence[Message], options: Mapping[str, Any]
+    ) -> AsyncIterator[ChatResponseUpdate]:
+        answer = await self._answer(messages, options)
+        for content in answer.messages[0].contents:
+            words = re.findall(r"\s*\S+|\s+", content.text or "") if content.type == "text" else []
+            for said in [Content.from_text(word) for word in words] or [content]:
+                yield ChatResponseUpdate(role="assistant", contents=[said], message_id=str(len(messages)))
+        if answer.usage_details is not None:
+            yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(answer.usage_details)])
 
     async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         newest = messages[-1]

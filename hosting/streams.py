@@ -1,0 +1,43 @@
+"""Answers that are streams: a run's events as bytes, to their end, and a last word when they break off before it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+
+from hosting.errors import HostingError, InternalError
+from hosting.following import Following
+from hosting.frames import PING, Frames, broken
+from hosting.ports import EntityClient
+from hosting.replies import Streamed, events_url, run_headers
+from hosting.run_record import RunRecord
+
+logger = logging.getLogger(__name__)
+
+_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+"""Nothing between us and the reader may keep frames or hold them back; the second is nginx's word for it."""
+
+
+class Streams:
+    """Makes the streams of an app's runs (http-api.md section 5)."""
+
+    def __init__(self, following: Following) -> None:
+        self._following = following
+
+    def reply(self, record: RunRecord, client: EntityClient, base_url: str, after: int = 0) -> Streamed:
+        """Return the run's events behind `after` as they come, up to the last."""
+        where = {"content-location": events_url(record, base_url)}
+        return Streamed(self._bytes(record, client, after), {**run_headers(record), **_HEADERS, **where})
+
+    async def _bytes(self, record: RunRecord, client: EntityClient, after: int) -> AsyncIterator[bytes]:
+        frames = Frames()
+        try:
+            async for events in self._following.follow(record, client):
+                told = [frame for event in events if (frame := frames.next(event)) and (frame.id or 0) > after]
+                if told or not events:
+                    yield b"".join(frame.encode() for frame in told) or PING
+        except HostingError as error:
+            yield broken(error).encode()
+        except Exception:
+            logger.exception("The stream of run %s failed.", record.run_id)
+            yield broken(InternalError("The stream broke off; the cause is in the app's log. Resume it.")).encode()
