@@ -13,8 +13,7 @@ import azure.functions as func
 from agent_framework import SupportsAgentRun
 
 from hosting.archive.choice import choose_archive
-from hosting.capacity import Capacity
-from hosting.entity import AgentEntity
+from hosting.entities import Entities
 from hosting.errors import ConfigurationError
 from hosting.following import Following
 from hosting.functions.classic import adapt_classic_handler
@@ -25,13 +24,11 @@ from hosting.functions.mcp import register_tool
 from hosting.functions.openapi import register_openapi
 from hosting.functions.orchestrations import AgentTask, get_agent
 from hosting.functions.threads import register_threads
-from hosting.limits import limits_of
 from hosting.loop import AgentLoop
 from hosting.plan import Plan
 from hosting.proxy import DurableAgent
 from hosting.runlog.choice import choose_store
 from hosting.runlog.log import RunLog
-from hosting.runner import AgentRunner
 from hosting.runs import Runs
 from hosting.safeguards import safeguards_of
 from hosting.settings import Settings, read_settings
@@ -39,7 +36,6 @@ from hosting.shutdown import Shutdown
 from hosting.streams import Streams
 from hosting.threads import Threads
 from hosting.time_limit import TimeLimit, function_timeout_seconds
-from hosting.turn import Turns
 from hosting.worker_settings import report_missing
 
 _NOT_YET = {
@@ -87,8 +83,9 @@ class AgentFunctionApp(df.DFApp):
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._loop = AgentLoop(self._settings.tool_threads)
         self._log = RunLog(choose_store(self._settings, folder, environ))
-        self._archive = choose_archive(self._settings, folder)
         self._shutdown = Shutdown(self._loop.close)
+        archive = choose_archive(self._settings, folder)
+        self._entities = Entities(self._settings, self._loop, self._log, archive, self._shutdown.turn)
         self._runs = Runs(self._log, self._settings, time.time, admit=self._shutdown.admit)
         self._streams = Streams(Following(self._log, self._runs))
         register_runs(self, self._plan, self._runs, self._streams)
@@ -137,21 +134,7 @@ class AgentFunctionApp(df.DFApp):
         )
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
-        settings = self._settings.model_copy(update={"run_timeout_seconds": seconds})
-        capacity = Capacity(planned.name, settings.state_limit_bytes)
-        turns = Turns(AgentRunner(agent, planned.name, self._loop), self._log, settings, time.time, capacity)
-        limits = limits_of(agent, self._settings)
-        entity = AgentEntity(
-            planned.name,
-            turns,
-            self._log,
-            time.time,
-            capacity,
-            archive=self._archive,
-            limits=limits,
-            turn=self._shutdown.turn,
-        )
-        register_entity(self, planned.name, entity)
+        register_entity(self, planned.name, self._entities.of(planned, seconds))
         if planned.http:
             register_agent(self, planned, self._runs, self._streams, self._settings)
         if planned.tool is not None:

@@ -9,16 +9,16 @@ run. Source: turn.md, Records 1, 5 and 6.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from hosting.applying import request_of, with_run
+from hosting.called_answer import answer_text
 from hosting.capacity import Capacity
 from hosting.endings import ended
-from hosting.entity_batch import Done, Operation, Refused, parse_batch, write_answer
+from hosting.entity_batch import Batch, Done, Operation, Refused, parse_batch, write_answer
 from hosting.errors import (
     ArchiveUnavailableError,
     HostingError,
@@ -32,7 +32,6 @@ from hosting.forgetting import delete, reset
 from hosting.identity import check_thread_id, is_id, new_id
 from hosting.limits import Limits
 from hosting.ports import ArchiveStore, Clock
-from hosting.replies import outcome_fields
 from hosting.requests import fingerprint
 from hosting.run_record import RunRecord
 from hosting.run_request import carried_request
@@ -90,15 +89,18 @@ class AgentEntity:
 
     async def handle(self, payload: str) -> str:
         """Answer one batch of the host (host contract 3.15). Raises only to have the batch delivered again."""
+        started_at = self._clock()
+        return write_answer(*await self.answer(parse_batch(payload)), started_at)
+
+    async def answer(self, batch: Batch) -> tuple[str | None, list[Done | Refused]]:
+        """Return the state as it is to be stored, and a result per operation in order; raises as `handle` does."""
         with self._turn():
-            started_at = self._clock()
-            batch = parse_batch(payload)
             thread = self._open(batch.key, batch.state)
             results: list[Done | Refused] = []
             for operation in batch.operations:
                 thread, result = await self._operate(thread, operation)
                 results.append(result)
-            return write_answer(thread.text, results, started_at)
+            return thread.text, results
 
     def _open(self, key: str, text: str | None) -> Thread:
         try:
@@ -197,11 +199,6 @@ class AgentEntity:
 
 
 def _result(operation: Operation, record: RunRecord) -> Done | Refused:
-    """Return little for a signal, whose result nobody reads, and the whole answer for a call.
-
-    As JSON text inside JSON: the SDK makes Python objects of what an orchestration gets, and the model wrote this.
-    """
+    """Return little for a signal, whose result nobody reads, and the whole answer for a call."""
     terminal = record.terminal
-    if operation.is_signal or terminal is None:
-        return Done(record.run_id)
-    return Done(json.dumps(outcome_fields(record, terminal)))
+    return Done(record.run_id if operation.is_signal or terminal is None else answer_text(record, terminal))

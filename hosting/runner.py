@@ -31,6 +31,7 @@ from hosting.stop import Stop
 from hosting.structured import structured_value
 from hosting.tool_switch import without_tools
 from hosting.tool_threads import RUN
+from hosting.valued_response import with_value
 
 logger = logging.getLogger(__name__)
 
@@ -190,17 +191,7 @@ async def _with_value(response: AgentResponse[Any], wanted: ResponseFormat) -> A
     """Return the response with the value of its last text; raises `InvalidOutputError` when that is not as wanted."""
     said = (message.text for message in reversed(response.messages) if message.role == "assistant")
     value = await asyncio.to_thread(structured_value, wanted, next((text for text in said if text.strip()), ""))
-    return AgentResponse(
-        value=value,
-        messages=response.messages,
-        usage_details=response.usage_details,
-        additional_properties=response.additional_properties,
-        response_id=response.response_id,
-        agent_id=response.agent_id,
-        created_at=response.created_at,
-        finish_reason=response.finish_reason,
-        continuation_token=response.continuation_token,
-    )
+    return with_value(response, value)
 
 
 def _standing_options(agent: SupportsAgentRun) -> dict[str, Any]:

@@ -12,25 +12,25 @@ from typing import Any
 import azure.durable_functions as df
 from azure.durable_functions.models.Task import CompoundTask, TaskBase
 
-from hosting.called_answer import AgentRunError, Call
+from hosting.called_answer import AgentRunError, Call, read_answer
 from hosting.errors import UnknownAgentError
 from hosting.names import entity_name
 from hosting.plan import Plan
-from hosting.proxy import DurableAgent, ReadAnswer
+from hosting.proxy import DurableAgent
 
 
 class AgentTask(CompoundTask):  # type: ignore[misc]  # the SDK carries no types
     """The task of one run: an entity call whose result is read as the agent's response."""
 
-    def __init__(self, call: TaskBase, read: ReadAnswer) -> None:
-        self._read = read
-        super().__init__([call])
-        self.action_repr = call.action_repr  # the call's own action: the host knows no compound of one
+    def __init__(self, call: Call, sent: TaskBase) -> None:
+        self._call = call
+        super().__init__([sent])
+        self.action_repr = sent.action_repr  # the call's own action: the host knows no compound of one
 
     def try_set_value(self, child: TaskBase) -> None:
         """Take the call's end as this task's: the response, or the error that names agent, run and cause."""
         try:
-            response = self._read(child.result)
+            response = read_answer(self._call, child.result)
         except AgentRunError as error:
             self.set_value(is_error=True, value=error)
         else:
@@ -44,7 +44,7 @@ class CallingOrchestration:
         self._context = context
 
     @property
-    def instance_id(self) -> str:
+    def orchestration_id(self) -> str:
         """The orchestration's id."""
         return str(self._context.instance_id)
 
@@ -52,10 +52,10 @@ class CallingOrchestration:
         """Return the next id; the SDK makes it of instance, time and a counter, so a replay makes the same one."""
         return str(self._context.new_uuid()).replace("-", "")
 
-    def call(self, call: Call, fields: Mapping[str, Any], read: ReadAnswer) -> AgentTask:
+    def call(self, call: Call, fields: Mapping[str, Any]) -> AgentTask:
         """Return the task that calls the agent's entity."""
         place = df.EntityId(entity_name(call.agent), call.thread_id)
-        return AgentTask(self._context.call_entity(place, "run", dict(fields)), read)
+        return AgentTask(call, self._context.call_entity(place, "run", dict(fields)))
 
 
 def get_agent(context: df.DurableOrchestrationContext, plan: Plan, name: str) -> DurableAgent[AgentTask]:

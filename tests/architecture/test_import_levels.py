@@ -22,7 +22,7 @@ FRAMEWORK_READERS = {
     "hosting.plan",
     "hosting.asked_message",
     "hosting.called_answer",
-    "hosting.proxy",
+    "hosting.valued_response",
     "hosting.spoken_message",
     "hosting.app",
     "state.convert",

@@ -3,7 +3,8 @@
 BEHAVIOURS = {
     "orchestrations.conversation": "Runs with one session are one conversation, and runs without are each their own "
     "(design.md 1).",
-    "orchestrations.response": "A run's task gives agent-framework's response: text, value and usage (design.md 1).",
+    "orchestrations.response": "A run's task gives agent-framework's response as the agent gave it: contents, value, "
+    "usage, finish reason (design.md 1).",
     "orchestrations.fan-out": "Runs yielded together by task_all are asked at once and answer in the order of the list "
     "(design.md 4).",
     "orchestrations.structured": "With a response_format the value decides: a pydantic model's instance, or the JSON "

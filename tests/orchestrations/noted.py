@@ -10,8 +10,8 @@ from typing import Any
 
 from agent_framework import AgentResponse
 
-from hosting.called_answer import Call
-from hosting.proxy import DurableAgent, ReadAnswer
+from hosting.called_answer import Call, read_answer
+from hosting.proxy import DurableAgent
 
 
 @dataclass(frozen=True)
@@ -20,17 +20,19 @@ class Noted:
 
     call: Call
     fields: Mapping[str, Any]
-    read: ReadAnswer
 
     def answered(self, text: str, value: object) -> AgentResponse[Any]:
         """Return what the orchestrator gets for an answer of the entity."""
-        return self.read(json.dumps({"status": "success", "response": text, "value": value, "usage": {}}))
+        contents = [{"$type": "text", "text": text}]
+        messages = [{"role": "assistant", "contents": contents}]
+        entry = {"$type": "response", "createdAt": "2026-01-01T00:00:00Z", "messages": messages}
+        return read_answer(self.call, json.dumps({"status": "success", "value": value, "entry": entry}))
 
 
 class NotingOrchestration:
     """Ids are counted from 1, as a replay counts them."""
 
-    instance_id = "o-1"
+    orchestration_id = "o-1"
 
     def __init__(self) -> None:
         self._ids = count(1)
@@ -40,9 +42,9 @@ class NotingOrchestration:
         """Return the next id."""
         return f"id-{next(self._ids)}"
 
-    def call(self, call: Call, fields: Mapping[str, Any], read: ReadAnswer) -> Noted:
+    def call(self, call: Call, fields: Mapping[str, Any]) -> Noted:
         """Note the call."""
-        self.calls.append(Noted(call, fields, read))
+        self.calls.append(Noted(call, fields))
         return self.calls[-1]
 
 

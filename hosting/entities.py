@@ -1,0 +1,55 @@
+"""The entities of one process's agents, made of what those share, whichever durable SDK serves them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from hosting.capacity import Capacity
+from hosting.entity import AgentEntity
+from hosting.limits import limits_of
+from hosting.loop import AgentLoop
+from hosting.plan import AgentPlan
+from hosting.ports import ArchiveStore
+from hosting.runlog.log import RunLog
+from hosting.runner import AgentRunner
+from hosting.settings import Settings
+from hosting.turn import Turns
+
+
+class Entities:
+    """Makes the entity of an agent."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        loop: AgentLoop,
+        log: RunLog,
+        archive: ArchiveStore,
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """`turn` is entered for each batch, and may raise to have it delivered again."""
+        self._settings = settings
+        self._loop = loop
+        self._log = log
+        self._archive = archive
+        self._turn = turn
+
+    def of(self, planned: AgentPlan, run_timeout_seconds: float) -> AgentEntity:
+        """Return the entity; raises `ConfigurationError` for an agent that cannot be run as one."""
+        settings = self._settings.model_copy(update={"run_timeout_seconds": run_timeout_seconds})
+        capacity = Capacity(planned.name, settings.state_limit_bytes)
+        runner = AgentRunner(planned.agent, planned.name, self._loop)
+        turns = Turns(runner, self._log, settings, time.time, capacity)
+        limits = limits_of(planned.agent, settings)
+        return AgentEntity(
+            planned.name,
+            turns,
+            self._log,
+            time.time,
+            capacity,
+            archive=self._archive,
+            limits=limits,
+            turn=self._turn,
+        )
