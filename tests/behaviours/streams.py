@@ -12,4 +12,5 @@ BEHAVIOURS = {
     "streams.mended": "The words that are not void are the answer, also when it was changed (turn.md, Records 4).",
     "streams.unicode": "A character that was cut in half comes whole (http-api.md section 5).",
     "streams.log-down": "Words wait for a run log that is away, and the run goes on (http-api.md section 5).",
+    "streams.killed": "A stream of a killed host goes on elsewhere with the same bytes (http-api.md section 5).",
 }

@@ -83,11 +83,13 @@ class PlannedApp:
         """Return how often each model call, and each tool call by its key, was made for the run."""
         return Counter(note.what for note in self.notes() if note.run_id == run.run_id and note.what != "stands")
 
-    async def stand(self, host: RunningHost, agents: Mapping[str, Sequence[str]]) -> list[Run]:
+    async def stand(
+        self, host: RunningHost, agents: Mapping[str, Sequence[str]], *, streamed: bool = False
+    ) -> list[Run]:
         """Start a run of each agent for each of its points, and return them once all stand there."""
         wanted = [(agent, point) for agent, its_points in agents.items() for point in its_points]
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            runs = await asyncio.gather(*(_start(http, agent, point) for agent, point in wanted))
+            runs = await asyncio.gather(*(_start(http, agent, point, streamed) for agent, point in wanted))
         end = time.monotonic() + GUARD_SECONDS
         while missing := {run.run_id for run in runs} - self._standing():
             assert time.monotonic() < end, [run for run in runs if run.run_id in missing]
@@ -135,8 +137,8 @@ async def _until_applied(api: Api, threads: set[str]) -> None:
         await asyncio.sleep(0.02)
 
 
-async def _start(http: httpx.AsyncClient, agent: str, point: str) -> Run:
-    asked = {"message": point, "wait_for_response": False}
+async def _start(http: httpx.AsyncClient, agent: str, point: str, streamed: bool) -> Run:
+    asked = {"message": point, "wait_for_response": False, "stream": streamed}
     answer = (await http.post(f"/api/agents/{agent}/run", json={**asked, "thread_id": new_id()})).json()
     return Run(agent, point, answer["thread_id"], answer["run_id"])
 

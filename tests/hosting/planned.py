@@ -26,6 +26,9 @@ Note = Callable[[str], None]
 # What the model answers at each of its calls: tools to call at once, or the words that end the run.
 PLAN: tuple[tuple[str, ...] | str, ...] = (("add", "look"), ("flaky", "slow"), ("flaky",), "all done")
 
+# What an agent that speaks says in all.
+ALL_SAID = "\n\n".join([*(f"Step {number} needs tools." for number in (1, 2, 3)), "all done"])
+
 
 class _PlannedModel(BaseChatClient[Any]):
     """Knows how far it is by the tool results that it is shown since the last message of a user."""

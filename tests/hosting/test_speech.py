@@ -14,9 +14,9 @@ from hosting.events import Delta, Event, Restarted
 from hosting.frames import Frames
 from tests.hosting.bench import Bench
 from tests.hosting.event_stream import Told, words
+from tests.hosting.planned import ALL_SAID
 from tests.hosting.test_journal import GUARD_SECONDS, World
 
-ALL_SAID = "\n\n".join([*(f"Step {n} needs tools." for n in (1, 2, 3)), "all done"])
 QUIET = {"AGENT_STREAM_BATCH_SECONDS": "10"}
 
 

@@ -69,5 +69,9 @@ def note(what: str) -> None:
 choose = hosting.app.choose_store
 hosting.app.choose_store = lambda *arguments: StandingStore(choose(*arguments))
 app = hosting.app.AgentFunctionApp(
-    agents=[planned_agent(note), planned_agent(note, name="Harmless", harmless=True)],
+    agents=[
+        planned_agent(note),
+        planned_agent(note, name="Harmless", harmless=True),
+        planned_agent(note, name="Speaker", harmless=True, speaks=True),
+    ],
 )
