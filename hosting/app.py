@@ -15,6 +15,7 @@ from agent_framework import SupportsAgentRun
 from hosting.archive.choice import choose_archive
 from hosting.entities import Entities
 from hosting.errors import ConfigurationError
+from hosting.expiry import checked_ttl
 from hosting.following import Following
 from hosting.functions.classic import adapt_classic_handler
 from hosting.functions.entity import register_entity
@@ -23,6 +24,7 @@ from hosting.functions.http import register_agent, register_runs
 from hosting.functions.mcp import register_tool
 from hosting.functions.openapi import register_openapi
 from hosting.functions.orchestrations import AgentTask, get_agent
+from hosting.functions.sweep import register_sweep
 from hosting.functions.threads import register_threads
 from hosting.loop import AgentLoop
 from hosting.plan import Plan
@@ -34,6 +36,7 @@ from hosting.safeguards import safeguards_of
 from hosting.settings import Settings, read_settings
 from hosting.shutdown import Shutdown
 from hosting.streams import Streams
+from hosting.sweep import Sweep
 from hosting.threads import Threads
 from hosting.time_limit import TimeLimit, function_timeout_seconds
 from hosting.worker_settings import report_missing
@@ -75,6 +78,7 @@ class AgentFunctionApp(df.DFApp):
         self._http_by_default = enable_http_endpoints
         self._mcp_by_default = enable_mcp_tool_trigger
         self._plan = Plan()
+        self._ttls: dict[str, float] = {}
         report_missing(environ)
         folder = Path.cwd()
         asks_for_key = self.auth_level is not func.AuthLevel.ANONYMOUS
@@ -121,6 +125,7 @@ class AgentFunctionApp(df.DFApp):
         mcp_tool_name: str | None = None,
         mcp_tool_description: str | None = None,
         run_timeout_seconds: float | None = None,
+        ttl_seconds: float | None = None,
         **unknown: Any,
     ) -> None:
         """Register one more agent; None means as the app's constructor or settings say, its tool named as the agent."""
@@ -134,11 +139,19 @@ class AgentFunctionApp(df.DFApp):
         )
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
-        register_entity(self, planned.name, self._entities.of(planned, seconds))
+        ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
+        register_entity(self, planned.name, self._entities.of(planned, seconds, ttl))
         if planned.http:
             register_agent(self, planned, self._runs, self._streams, self._settings)
         if planned.tool is not None:
             register_tool(self, planned.name, planned.tool, self._runs, self._settings)
+        if ttl is not None:
+            self._end_threads_of(planned.name, ttl)
+
+    def _end_threads_of(self, agent: str, ttl_seconds: float) -> None:
+        if not self._ttls:
+            register_sweep(self, Sweep(self._ttls, time.time), self._settings.sweep_schedule)
+        self._ttls[agent] = ttl_seconds
 
 
 def _refuse(where: str, unknown: Mapping[str, Any]) -> None:

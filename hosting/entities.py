@@ -36,8 +36,11 @@ class Entities:
         self._archive = archive
         self._turn = turn
 
-    def of(self, planned: AgentPlan, run_timeout_seconds: float) -> AgentEntity:
-        """Return the entity; raises `ConfigurationError` for an agent that cannot be run as one."""
+    def of(self, planned: AgentPlan, run_timeout_seconds: float, ttl_seconds: float | None = None) -> AgentEntity:
+        """Return the entity, whose threads have no end without `ttl_seconds`.
+
+        Raises `ConfigurationError` for an agent that cannot be run as one.
+        """
         settings = self._settings.model_copy(update={"run_timeout_seconds": run_timeout_seconds})
         capacity = Capacity(planned.name, settings.state_limit_bytes)
         runner = AgentRunner(planned.agent, planned.name, self._loop)
@@ -51,5 +54,6 @@ class Entities:
             capacity,
             archive=self._archive,
             limits=limits,
+            ttl_seconds=ttl_seconds,
             turn=self._turn,
         )

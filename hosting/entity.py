@@ -28,7 +28,8 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.events import Accepted, Place
-from hosting.forgetting import delete, reset
+from hosting.expiry import after_turn, begun, is_expired
+from hosting.forgetting import delete, expire, reset
 from hosting.identity import check_thread_id, is_id, new_id
 from hosting.limits import Limits
 from hosting.ports import ArchiveStore, Clock
@@ -69,11 +70,14 @@ class AgentEntity:
         *,
         archive: ArchiveStore,
         limits: Limits,
+        ttl_seconds: float | None = None,
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """`turn` is entered for each batch, and may raise to have it delivered again."""
+        """`turn` is entered for each batch, and may raise to have it delivered again; without `ttl_seconds`
+        conversations have no end."""
         self._agent = agent
         self._limits = limits
+        self._ttl_seconds = ttl_seconds
         self._turn = turn
         self._turns = turns
         self._log = log
@@ -85,6 +89,7 @@ class AgentEntity:
             "run": self._run,
             "reset": self._reset,
             "delete": self._delete,
+            "expire": self._expire,
         }
 
     async def handle(self, payload: str) -> str:
@@ -177,10 +182,14 @@ class AgentEntity:
         grown = with_run(conversation, record, request)
         if grown is None:
             return thread
-        text = write(grown)
-        self._capacity.tell(thread.key, text)
-        self._threads.keep(thread.key, text, grown)
-        return Thread(thread.key, text, grown)
+        applied_to = self._changed(thread, after_turn(grown, record.terminal, self._ttl_seconds))
+        self._capacity.tell(thread.key, applied_to.text or "")
+        return applied_to
+
+    def _changed(self, thread: Thread, conversation: Conversation) -> Thread:
+        text = write(conversation)
+        self._threads.keep(thread.key, text, conversation)
+        return Thread(thread.key, text, conversation)
 
     async def _reset(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
         if isinstance(thread.conversation, UnreadableDocumentError):
@@ -194,8 +203,25 @@ class AgentEntity:
     async def _delete(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
         if not await delete(Place.of(self._agent, thread.key), thread.text, operation.value, self._log, self._archive):
             return thread, Done()
+        return self._emptied(thread), Done()
+
+    async def _expire(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
+        """Delete the thread if its time is up. One from before its agent had a time to live begins its time here."""
+        conversation, now, place = thread.conversation, self._clock(), Place.of(self._agent, thread.key)
+        if self._ttl_seconds is None or thread.text is None or isinstance(conversation, UnreadableDocumentError):
+            return thread, Done()
+        if conversation.data.expiration_time_utc is None:
+            return self._changed(thread, begun(conversation, now, self._ttl_seconds)), Done()
+        if not is_expired(conversation, now):
+            return thread, Done()
+        if not await expire(place, thread.text, operation.value, self._log, self._archive):
+            return thread, Done()
+        logger.info("The time of thread %s of agent %s was up; it is deleted.", thread.key, self._agent)
+        return self._emptied(thread), Done()
+
+    def _emptied(self, thread: Thread) -> Thread:
         self._threads.forget(thread.key)
-        return self._open(thread.key, None), Done()
+        return self._open(thread.key, None)
 
 
 def _result(operation: Operation, record: RunRecord) -> Done | Refused:

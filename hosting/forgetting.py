@@ -1,9 +1,10 @@
-"""The entity's operations that forget: `reset` empties a conversation, `delete` leaves nothing of it.
+"""The entity's operations that forget: `reset` empties a conversation, `delete` and `expire` leave nothing of it.
 
-Theory. Both are signals, so both may be delivered twice. A reset leaves its id in the document's ledger, where the
+Theory. All are signals, so all may be delivered twice. A reset leaves its id in the document's ledger, where the
 second delivery finds it and whoever asked sees that it is done. A delete leaves no document; its mark in the run log
 says whether it is still to do, and holds the digest of the text that it deleted: the same text delivered again is
-deleted again, and a conversation that began since is not. Source: turn.md, Records 6 and 11.
+deleted again, and a conversation that began since is not. To expire is to delete unless a run is open or somebody else
+deletes already; that its time is up is for the document to say. Source: turn.md, Records 6 and 11.
 """
 
 from __future__ import annotations
@@ -43,18 +44,35 @@ def reset(conversation: Conversation, order: Any) -> Emptied | None:
 
 
 async def delete(place: Place, text: str | None, order: Any, log: RunLog, archive: ArchiveStore) -> bool:
-    """Erase the thread's archive and runs if that is still to be done; tell whether the stored text must go too."""
-    deletion_id = _id_of(order, "delete")
+    """Erase the thread's runs and archive if that is still to be done; tell whether the stored text must go too."""
+    deletion = Deletion(_id_of(order, "delete"), _digest(text))
     mark = await log.deletion(place)
-    if mark is None or mark.id != deletion_id:
+    if mark is None or mark.id != deletion.id:
         logger.info("A signal to delete thread %s of agent %s has no mark; it is done.", place.thread_id, place.agent)
         return False
-    digest = hashlib.sha256((text or "").encode(errors="surrogatepass")).hexdigest()
     if mark.digest is None:
-        await archive.erase(place)
-        await log.erase(place, Deletion(deletion_id, digest))
-        return True
-    return mark.digest == digest
+        await log.erase(place, deletion)
+    elif mark.digest != deletion.digest:
+        return False
+    await archive.erase(place)
+    return True
+
+
+async def expire(place: Place, text: str, order: Any, log: RunLog, archive: ArchiveStore) -> bool:
+    """Erase what `delete` does of a thread whose time is up, if none of its runs is open; tell as it does."""
+    deletion = Deletion(_id_of(order, "expire"), _digest(text))
+    mark = await log.deletion(place)
+    if mark is not None and mark.digest is None:
+        return False
+    is_again = mark is not None and (mark.id, mark.digest) == (deletion.id, deletion.digest)
+    if not is_again and await log.erase(place, deletion, unless_open=True) is None:
+        return False
+    await archive.erase(place)
+    return True
+
+
+def _digest(text: str | None) -> str:
+    return hashlib.sha256((text or "").encode(errors="surrogatepass")).hexdigest()
 
 
 def _id_of(order: Any, operation: str) -> str:

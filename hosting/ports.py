@@ -51,10 +51,13 @@ Opening = Opened | Found | Erased | Deleting | QueueFull
 
 @dataclass(frozen=True)
 class Deletion:
-    """The mark on a thread: its id, and the digest of the stored conversation once its runs are erased."""
+    """The mark on a thread: its id; once its runs are erased the digest of the stored conversation and how many they
+    were; and the receipt of what was deleted, as JSON text, once there is one."""
 
     id: str
     digest: str | None = None
+    runs: int = 0
+    receipt: str | None = None
 
 
 class RunLogStore(Protocol):
@@ -113,11 +116,17 @@ class RunLogStore(Protocol):
         """Return the thread's mark, done or not, or None when it was never deleted."""
         ...
 
-    async def erase(self, place: Place, deletion: Deletion) -> None:
+    async def erase(self, place: Place, deletion: Deletion, *, unless_open: bool = False) -> Deletion | None:
         """Remove every event of every run of the thread and store the mark with its digest, in one step.
 
-        Of each run an `Erased` remains, and its receipt. What was removed is in no file of the store afterwards.
+        Return the mark with the number of runs; None when nothing was done, because `unless_open` was asked for and a
+        run of the thread has not ended. Of each run an `Erased` remains, and its idempotency receipt. What was removed
+        is in no file of the store afterwards.
         """
+        ...
+
+    async def settle(self, place: Place, deletion: Deletion) -> None:
+        """Store the receipt of a deletion whose runs are erased; the mark of another deletion stays as it is."""
         ...
 
     async def close(self) -> None:
@@ -193,6 +202,9 @@ class EntityClient(Protocol):
         """Return the stored state as JSON text, or None when there is none."""
         ...
 
-    async def list(self, entity: str, limit: int, cursor: str | None) -> EntityPage:
-        """Return a page of the entities that have a state, in the store's order."""
+    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+        """Return a page of the entities that have a state, in the store's order.
+
+        With `changed_until`, only those whose last change was at that time (seconds since 1970) or before it.
+        """
         ...

@@ -118,6 +118,19 @@ class Settings(BaseModel):
         le=1_000_000,
         description="How many streamed characters do not wait for more.",
     )
+    thread_ttl_seconds: float = Field(
+        0.0,
+        alias="AGENT_THREAD_TTL_SECONDS",
+        ge=0,
+        le=315_360_000,
+        description="How long after its last answer a conversation is kept, where its agent says nothing; 0: for ever.",
+    )
+    sweep_schedule: str = Field(
+        "0 */5 * * * *",
+        alias="AGENT_SWEEP_SCHEDULE",
+        pattern=r"^\S+( \S+){5}$",
+        description="When conversations whose time is up are looked for, in UTC: an NCRONTAB expression of six fields.",
+    )
     interrupted_tools: str = Field(
         "fail",
         alias="AGENT_INTERRUPTED_TOOLS",

@@ -117,6 +117,16 @@ def with_session_state(conversation: Conversation, value: dict[str, Any] | None)
     )
 
 
+def with_expiration(conversation: Conversation, at: str | None) -> Conversation:
+    """Return the conversation with the time (RFC 3339) from which it need not be kept; None removes it."""
+    if at == conversation.data.expiration_time_utc:
+        return conversation
+    data = conversation.data.model_copy(update={"expiration_time_utc": at})
+    if at is None:
+        data.model_fields_set.discard("expiration_time_utc")
+    return conversation.model_copy(update={"data": data})
+
+
 def _changed(conversation: Conversation, history: History, extension: dict[str, Any]) -> Conversation:
     """Return a copy with these entries and extension properties; a property that is None is removed."""
     merged = {**(conversation.data.extension_data or {}), **extension}

@@ -19,7 +19,6 @@ T = TypeVar("T")
 ARCHIVE: Final = FileKind(
     name="archive",
     setting="AGENT_ARCHIVE",
-    version=1,
     schema="""
 CREATE TABLE segment (number INTEGER PRIMARY KEY, agent TEXT NOT NULL, thread_id TEXT NOT NULL,
                       generation INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, body BLOB NOT NULL);

@@ -11,6 +11,7 @@ from azure.durable_functions import DurableOrchestrationClient, EntityId
 
 from hosting.errors import EngineUnavailableError
 from hosting.ports import EntityPage
+from hosting.times import utc
 
 _CURSOR_HEADER = "x-ms-continuation-token"
 _TIMEOUT = aiohttp.ClientTimeout(total=30)
@@ -39,14 +40,15 @@ class DurableEntityClient:
             return None
         return json.dumps(found.entity_state, ensure_ascii=False)
 
-    async def list(self, entity: str, limit: int, cursor: str | None) -> EntityPage:
+    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
         """See `EntityClient.list`: the documented HTTP API, because the SDK has no method for it (host contract 4.3.5).
 
         Without `fetchState` the engine leaves deleted entities out by itself.
         """
         # The SDK tells its address to nobody; each of its own methods reads this attribute.
         base = self._client._orchestration_bindings.rpc_base_url
-        url = f"{base}entities/{quote(entity)}?{urlencode({'top': limit})}"
+        until = {} if changed_until is None else {"lastOperationTimeTo": utc(changed_until)}
+        url = f"{base}entities/{quote(entity)}?{urlencode({'top': limit, **until})}"
         headers = {_CURSOR_HEADER: cursor} if cursor else {}
         try:
             async with aiohttp.ClientSession(timeout=_TIMEOUT) as session, session.get(url, headers=headers) as answer:

@@ -10,14 +10,15 @@ thread is deleted. A receipt also comes first, and names the run that a repeated
 
 Exact: who opens, who appends, what is read, what is erased. Not exact, because it would cost a call for each run: the
 bound on a thread's open runs holds for each process, and a thread that another process marked for deletion still takes
-runs until it is erased, which erases them too. A refused run leaves its receipt, under which it may be opened later.
+runs until it is erased, which erases them too; so does a thread that is erased only unless a run is open, between the
+look and the erasure. A refused run leaves its receipt, under which it may be opened later.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hosting.errors import RunLogUnavailableError
 from hosting.events import TERMINAL_KINDS, Accepted, CancelRequested, Event, Place, decode, encode
@@ -135,15 +136,26 @@ class BlobStore:
         mark = await self._blobs.read(names.mark_name(place))
         return None if mark is None else decode_mark(mark.body)
 
-    async def erase(self, place: Place, deletion: Deletion) -> None:
+    async def erase(self, place: Place, deletion: Deletion, *, unless_open: bool = False) -> Deletion | None:
         """See `RunLogStore.erase`: run by run, the mark last, so that what was broken off is done again.
 
         Where the account keeps versions or deleted blobs, it keeps them for as long as its policy says.
         """
         found = await self._index(place)
+        if unless_open and await self._has_open(found):
+            return None
         await asyncio.gather(*(self._erase_run(place, run_id) for run_id in found))
-        await self._blobs.put_anyway(names.mark_name(place), encode_mark(deletion).encode())
+        mark = replace(deletion, runs=len(found))
+        await self._blobs.put_anyway(names.mark_name(place), encode_mark(mark).encode())
         self._knowledge.deleting.discard(place)
+        return mark
+
+    async def settle(self, place: Place, deletion: Deletion) -> None:
+        """See `RunLogStore.settle`."""
+        name = names.mark_name(place)
+        stands = await self._blobs.read(name)
+        if stands is not None and decode_mark(stands.body).id == deletion.id:
+            await self._blobs.put(name, encode_mark(deletion).encode(), at=stands.version.etag)
 
     async def close(self) -> None:
         """See `RunLogStore.close`."""
@@ -252,6 +264,14 @@ class BlobStore:
         entries, logs = await asyncio.gather(self._blobs.list(prefix), self._blobs.list(own))
         found = {name[len(prefix) :]: float(metadata["at"]) for name, metadata in entries.items()}
         return {**found, **_indexed_by_id(logs, place)}
+
+    async def _has_open(self, run_ids: Collection[str]) -> bool:
+        """Tell whether one of the runs has not ended."""
+        for run_id in run_ids:
+            record = await self.read(run_id)
+            if isinstance(record, RunRecord) and record.terminal is None:
+                return True
+        return False
 
     async def _erase_run(self, place: Place, run_id: str) -> None:
         await self._blobs.create_log(names.run_name(run_id), {"erased": "1"}, replace=True)

@@ -121,11 +121,17 @@ class RunLog:
         """See `RunLogStore.deletion`."""
         return await self._store.deletion(place)
 
-    async def erase(self, place: Place, deletion: Deletion) -> None:
+    async def erase(self, place: Place, deletion: Deletion, *, unless_open: bool = False) -> Deletion | None:
         """See `RunLogStore.erase`; whoever waits for one of the runs looks again."""
-        await self._store.erase(place, deletion)
-        for record in [record for record in self._known.values() if record.accepted.place == place]:
-            self._forget(record.run_id)
+        mark = await self._store.erase(place, deletion, unless_open=unless_open)
+        if mark is not None:
+            for record in [record for record in self._known.values() if record.accepted.place == place]:
+                self._forget(record.run_id)
+        return mark
+
+    async def settle(self, place: Place, deletion: Deletion) -> None:
+        """See `RunLogStore.settle`."""
+        await self._store.settle(place, deletion)
 
     def known(self, run_id: str) -> RunRecord | None:
         """Return what this process last saw of a run, for free; another process may have moved it on."""

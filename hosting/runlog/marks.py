@@ -8,11 +8,12 @@ from hosting.ports import Deletion
 
 
 def encode_mark(mark: Deletion) -> str:
-    """Return the mark as JSON; the digest is left out until there is one."""
-    return json.dumps({"id": mark.id} if mark.digest is None else {"id": mark.id, "digest": mark.digest})
+    """Return the mark as JSON; what there is not yet is left out, so that a script can tell by `digest`."""
+    told = {"id": mark.id, "digest": mark.digest, "runs": mark.runs or None, "receipt": mark.receipt}
+    return json.dumps({name: value for name, value in told.items() if value is not None})
 
 
 def decode_mark(text: str | bytes) -> Deletion:
     """Return the mark that `encode_mark` wrote."""
     stored = json.loads(text)
-    return Deletion(stored["id"], stored.get("digest"))
+    return Deletion(stored["id"], stored.get("digest"), stored.get("runs", 0), stored.get("receipt"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from hosting.events import Accepted, CancelRequested, Event, Place
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, Opening, QueueFull
@@ -79,12 +80,22 @@ class MemoryStore:
         """See `RunLogStore.deletion`."""
         return self._deletions.get(place)
 
-    async def erase(self, place: Place, deletion: Deletion) -> None:
+    async def erase(self, place: Place, deletion: Deletion, *, unless_open: bool = False) -> Deletion | None:
         """See `RunLogStore.erase`."""
-        for record in list(self._records(place)):
+        records = list(self._records(place))
+        if unless_open and any(record.terminal is None for record in records):
+            return None
+        for record in records:
             del self._events[record.run_id]
             self._erased.add(record.run_id)
-        self._deletions[place] = deletion
+        self._deletions[place] = replace(deletion, runs=len(records))
+        return self._deletions[place]
+
+    async def settle(self, place: Place, deletion: Deletion) -> None:
+        """See `RunLogStore.settle`."""
+        mark = self._deletions.get(place)
+        if mark is not None and mark.id == deletion.id:
+            self._deletions[place] = deletion
 
     async def close(self) -> None:
         """Forget nothing: a closed memory store may be read on."""

@@ -102,9 +102,14 @@ class RedisStore:
         mark = await self._reached(self._redis.get(f"{PREFIX}mark:{_key(place)}"))
         return None if mark is None else decode_mark(mark)
 
-    async def erase(self, place: Place, deletion: Deletion) -> None:
+    async def erase(self, place: Place, deletion: Deletion, *, unless_open: bool = False) -> Deletion | None:
         """See `RunLogStore.erase`: one script. An append-only file forgets it with its next rewrite."""
-        await self._run(scripts.ERASE, _key(place), encode_mark(deletion))
+        mark = await self._run(scripts.ERASE, _key(place), encode_mark(deletion), int(unless_open))
+        return None if mark is None else decode_mark(mark)
+
+    async def settle(self, place: Place, deletion: Deletion) -> None:
+        """See `RunLogStore.settle`: one script."""
+        await self._run(scripts.SETTLE, _key(place), deletion.id, encode_mark(deletion))
 
     async def close(self) -> None:
         """See `RunLogStore.close`."""

@@ -61,13 +61,32 @@ return ARGV[2]
 """place, mark -> the mark that stands."""
 
 ERASE = """
-local runs = KEYS[1] .. 'runs:' .. ARGV[1]
-for _, run in ipairs(redis.call('ZRANGE', runs, 0, -1)) do
+local runs, open = KEYS[1] .. 'runs:' .. ARGV[1], KEYS[1] .. 'open:' .. ARGV[1]
+if ARGV[3] == '1' and redis.call('SCARD', open) > 0 then return false end
+local mark, stands = cjson.decode(ARGV[2]), redis.call('GET', KEYS[1] .. 'mark:' .. ARGV[1])
+local erased = redis.call('ZRANGE', runs, 0, -1)
+if #erased == 0 and stands then
+  local done = cjson.decode(stands)
+  if done['id'] == mark['id'] and done['digest'] then return stands end
+end
+for _, run in ipairs(erased) do
   redis.call('DEL', KEYS[1] .. 'run:' .. run)
   redis.call('SET', KEYS[1] .. 'erased:' .. run, '1')
   redis.call('SREM', KEYS[1] .. 'cancels', run)
 end
-redis.call('DEL', runs, KEYS[1] .. 'open:' .. ARGV[1])
-redis.call('SET', KEYS[1] .. 'mark:' .. ARGV[1], ARGV[2])
+redis.call('DEL', runs, open)
+if #erased > 0 then mark['runs'] = #erased end
+redis.call('SET', KEYS[1] .. 'mark:' .. ARGV[1], cjson.encode(mark))
+return cjson.encode(mark)
 """
-"""place, mark -> nothing."""
+"""place, mark, '1' to erase nothing while a run is open -> the mark that stands, or nothing when nothing was done.
+
+Done a second time, because its answer was lost, it says what it said.
+"""
+
+SETTLE = """
+local key = KEYS[1] .. 'mark:' .. ARGV[1]
+local mark = redis.call('GET', key)
+if mark and cjson.decode(mark)['id'] == ARGV[2] then redis.call('SET', key, ARGV[3]) end
+"""
+"""place, id of the deletion, mark with its receipt -> nothing."""

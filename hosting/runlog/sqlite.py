@@ -70,10 +70,16 @@ class SqliteStore:
         """See `RunLogStore.deletion`."""
         return await self._do(lambda connection: steps.deletion_of(connection, place))
 
-    async def erase(self, place: Place, deletion: Deletion) -> None:
+    async def erase(self, place: Place, deletion: Deletion, *, unless_open: bool = False) -> Deletion | None:
         """See `RunLogStore.erase`: deleted pages are overwritten, then the write-ahead log is emptied."""
-        await self._do(lambda connection: steps.erase_thread(connection, place, deletion))
-        await self._reached(asyncio.to_thread(RUN_LOG.forget_overwritten, self._path, self._busy_seconds))
+        mark = await self._do(lambda connection: steps.erase_thread(connection, place, deletion, unless_open))
+        if mark is not None:
+            await self._reached(asyncio.to_thread(RUN_LOG.forget_overwritten, self._path, self._busy_seconds))
+        return mark
+
+    async def settle(self, place: Place, deletion: Deletion) -> None:
+        """See `RunLogStore.settle`."""
+        await self._do(lambda connection: steps.settle(connection, place, deletion))
 
     async def close(self) -> None:
         """See `RunLogStore.close`."""

@@ -7,7 +7,6 @@ from hosting.storage.sqlite_file import FileKind
 RUN_LOG = FileKind(
     name="run log",
     setting="AGENT_RUN_LOG",
-    version=1,
     schema="""
 CREATE TABLE event (run_id TEXT NOT NULL, position INTEGER NOT NULL, body BLOB NOT NULL,
                     PRIMARY KEY (run_id, position)) WITHOUT ROWID;
@@ -20,4 +19,10 @@ CREATE TABLE receipt (receipt TEXT NOT NULL PRIMARY KEY, run_id TEXT NOT NULL, a
 CREATE TABLE deletion (agent TEXT NOT NULL, thread_id TEXT NOT NULL, id TEXT NOT NULL, digest TEXT,
                        PRIMARY KEY (agent, thread_id)) WITHOUT ROWID;
 """,
+    upgrades=(
+        """
+ALTER TABLE deletion ADD COLUMN runs INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE deletion ADD COLUMN receipt TEXT;
+""",
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from hosting.events import TERMINAL_KINDS, Accepted, CancelRequested, Event, Place, decode
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, Opening, QueueFull
@@ -20,7 +21,7 @@ _RUNS = (
 )
 _TO_CANCEL = "SELECT run_id FROM run WHERE is_to_cancel AND run_id IN (SELECT value FROM json_each(?))"
 _ERASE_EVENTS = "DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE agent = ? AND thread_id = ?)"
-_ERASE_RUNS = "UPDATE run SET is_erased = 1, is_ended = 1 WHERE agent = ? AND thread_id = ?"
+_ERASE_RUNS = "UPDATE run SET is_erased = 1, is_ended = 1 WHERE agent = ? AND thread_id = ? AND NOT is_erased"
 
 
 def open_run(
@@ -113,18 +114,30 @@ def mark_deleting(connection: sqlite3.Connection, place: Place, deletion_id: str
 
 def deletion_of(connection: sqlite3.Connection, place: Place) -> Deletion | None:
     """See `RunLogStore.deletion`."""
-    question = "SELECT id, digest FROM deletion WHERE agent = ? AND thread_id = ?"
+    question = "SELECT id, digest, runs, receipt FROM deletion WHERE agent = ? AND thread_id = ?"
     row = connection.execute(question, (place.agent, place.thread_id)).fetchone()
     return Deletion(*row) if row else None
 
 
-def erase_thread(connection: sqlite3.Connection, place: Place, deletion: Deletion) -> None:
+def erase_thread(
+    connection: sqlite3.Connection, place: Place, deletion: Deletion, unless_open: bool
+) -> Deletion | None:
     """See `RunLogStore.erase`."""
-    connection.execute(_ERASE_EVENTS, (place.agent, place.thread_id))
-    connection.execute(_ERASE_RUNS, (place.agent, place.thread_id))
-    _store_mark(connection, place, deletion)
+    thread = (place.agent, place.thread_id)
+    if unless_open and connection.execute(_OPEN_RUNS, thread).fetchone()[0]:
+        return None
+    connection.execute(_ERASE_EVENTS, thread)
+    mark = replace(deletion, runs=connection.execute(_ERASE_RUNS, thread).rowcount)
+    _store_mark(connection, place, mark)
+    return mark
+
+
+def settle(connection: sqlite3.Connection, place: Place, deletion: Deletion) -> None:
+    """See `RunLogStore.settle`."""
+    statement = "UPDATE deletion SET receipt = ? WHERE agent = ? AND thread_id = ? AND id = ?"
+    connection.execute(statement, (deletion.receipt, place.agent, place.thread_id, deletion.id))
 
 
 def _store_mark(connection: sqlite3.Connection, place: Place, mark: Deletion) -> None:
-    values = (place.agent, place.thread_id, mark.id, mark.digest)
-    connection.execute("INSERT OR REPLACE INTO deletion VALUES (?, ?, ?, ?)", values)
+    values = (place.agent, place.thread_id, mark.id, mark.digest, mark.runs, mark.receipt)
+    connection.execute("INSERT OR REPLACE INTO deletion VALUES (?, ?, ?, ?, ?, ?)", values)

@@ -19,12 +19,18 @@ _WAL_RETRY_SECONDS = 0.01
 
 @dataclass(frozen=True)
 class FileKind:
-    """What a file holds: its name in sentences, the setting that names the file, its statements and their version."""
+    """What a file holds: its name in sentences, the setting that names the file, the statements of its first version
+    and those that make each later one of the one before."""
 
     name: str
     setting: str
-    version: int
     schema: str
+    upgrades: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """The version that this app reads and writes; a file that is not there has version 0."""
+        return 1 + len(self.upgrades)
 
     def connect(self, path: Path, synchronous: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
         """Return a connection to the file at `path`, making it or refusing one that a newer version wrote."""
@@ -69,10 +75,10 @@ class FileKind:
     def _make_or_refuse(self, connection: sqlite3.Connection, path: Path) -> None:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         self._refuse_version(version, path)
-        if version == 0:
-            for statement in self.schema.split(";"):
+        for statements in (self.schema, *self.upgrades)[version:]:
+            for statement in statements.split(";"):
                 connection.execute(statement)
-            connection.execute(f"PRAGMA user_version={self.version}")
+        connection.execute(f"PRAGMA user_version={self.version}")
 
     def _refuse_version(self, version: int, path: Path) -> None:
         if version > self.version:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 
 import pytest
 
@@ -290,16 +291,51 @@ async def test_of_an_erased_run_only_its_id_and_its_receipt_remain(open_store: O
     await store.open(accepted("elsewhere", thread_id="other"))
     await store.mark_deleting(PLACE, "first")
 
-    await store.erase(PLACE, Deletion("first", "digest"))
+    erased = await store.erase(PLACE, Deletion("first", "digest"))
 
+    assert erased == Deletion("first", "digest", runs=1)
     assert await open_store().read("one") == Erased("one")
     assert await open_store().open(accepted("two"), receipt="key") == Erased("one")
     assert not await store.append("one", completed(), after=1)
-    assert await store.deletion(PLACE) == Deletion("first", "digest")
+    assert await store.deletion(PLACE) == erased
     assert await store.runs_of(PLACE, limit=9) == []
     assert await store.read("elsewhere") == log(accepted("elsewhere", thread_id="other"))
     assert isinstance(await store.open(accepted("three"), most_open=1), Opened)
     assert await store.mark_deleting(PLACE, "second") == Deletion("second")
+
+
+@pytest.mark.behaviour("erasure.message-wins")
+async def test_a_thread_is_not_erased_while_a_run_is_open_where_that_was_asked(open_store: OpenStore) -> None:
+    """Nothing is changed then, and no mark is left; once the run has ended it is erased."""
+    store = open_store()
+    for run_id in ("ended", "open"):
+        await store.open(accepted(run_id))
+    await store.append("ended", completed(), after=1)
+
+    assert await open_store().erase(PLACE, Deletion("first", "digest"), unless_open=True) is None
+    assert await store.read("ended") == log(accepted("ended"), completed())
+    assert await store.deletion(PLACE) is None
+
+    await store.append("open", failed(), after=1)
+    erased = await open_store().erase(PLACE, Deletion("first", "digest"), unless_open=True)
+    assert erased == await store.deletion(PLACE) == Deletion("first", "digest", runs=2)
+
+
+@pytest.mark.behaviour("erasure.receipt")
+async def test_a_receipt_is_kept_with_its_own_deletion_only(open_store: OpenStore) -> None:
+    """One that comes late, when the thread is deleted again, changes nothing."""
+    store = open_store()
+    await store.open(accepted("one"))
+    erased = await store.erase(PLACE, Deletion("first", "digest"))
+    assert erased is not None
+    settled = replace(erased, receipt='{"runs": 1}')
+
+    await open_store().settle(PLACE, settled)
+    assert await store.deletion(PLACE) == settled
+
+    await store.mark_deleting(PLACE, "second")
+    await open_store().settle(PLACE, settled)
+    assert await store.deletion(PLACE) == Deletion("second")
 
 
 async def test_a_closed_store_may_be_used_again(open_store: OpenStore) -> None:

@@ -1,6 +1,7 @@
 """What the SQLite run log promises beyond the contract: its file, several processes, and a store that is away."""
 
 import asyncio
+import contextlib
 import sqlite3
 import sys
 from collections.abc import AsyncIterator
@@ -157,6 +158,19 @@ async def test_what_was_erased_is_in_no_file_of_the_store(store: SqliteStore, ru
 def whole_store(run_log_path: Path) -> bytes:
     """Return the bytes of the store's every file."""
     return b"".join(path.read_bytes() for path in sorted(run_log_path.parent.iterdir()))
+
+
+async def test_a_file_of_the_first_version_is_upgraded_where_it_stands(store: SqliteStore, run_log_path: Path) -> None:
+    """What was deleted before deletions had receipts is as deleted as ever."""
+    place = accepted("one").place
+    await store.erase(place, Deletion("early", "digest"))
+    await store.close()
+    with contextlib.closing(sqlite3.connect(run_log_path)) as connection:
+        for column in ("runs", "receipt"):
+            connection.execute(f"ALTER TABLE deletion DROP COLUMN {column}")
+        connection.execute("PRAGMA user_version=1")
+
+    assert await store.deletion(place) == Deletion("early", "digest")
 
 
 async def test_two_processes_share_one_file_from_its_first_moment(run_log_path: Path) -> None:

@@ -97,13 +97,16 @@ async def answer(text: str) -> AgentResponse[Any]:
 class Bench:
     """The entity of one thread as the engine drives it: deliver an operation, commit its state or lose it."""
 
-    def __init__(self, agent: Any = None, environ: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, agent: Any = None, environ: dict[str, str] | None = None, ttl_seconds: float | None = None
+    ) -> None:
         self.agent: Any = agent or CountingAgent()
         self.clock = MovingClock()
         self.store = ArmedStore()
         self.archive = MemoryArchive()
         self.settings = read_settings(environ or {})
         self.loop = AgentLoop(tool_threads=2)
+        self.ttl_seconds = ttl_seconds
         self.state: str | None = None
         self.restart()
 
@@ -114,7 +117,16 @@ class Bench:
         capacity = Capacity("Joker", self.settings.state_limit_bytes)
         limits = limits_of(self.agent, self.settings)
         turns = Turns(runner, self.log, self.settings, self.clock, capacity, log_retry_seconds=())
-        self.entity = AgentEntity("Joker", turns, self.log, self.clock, capacity, archive=self.archive, limits=limits)
+        self.entity = AgentEntity(
+            "Joker",
+            turns,
+            self.log,
+            self.clock,
+            capacity,
+            archive=self.archive,
+            limits=limits,
+            ttl_seconds=self.ttl_seconds,
+        )
 
     async def open(self, message: str = "hi", run_id: str | None = None, *, streamed: bool = False) -> str:
         """Open the log of a run on this thread and return its id."""

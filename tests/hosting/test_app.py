@@ -258,6 +258,9 @@ WRONG_SETTINGS = [
     ("AGENT_CALLER_ROLES", "tool"),
     ("AGENT_STATE_LIMIT_BYTES", "4095"),
     ("AGENT_STATE_LIMIT_BYTES", "512 KiB"),
+    ("AGENT_SWEEP_SCHEDULE", "every day"),
+    ("AGENT_THREAD_TTL_SECONDS", "-1"),
+    ("AGENT_THREAD_TTL_SECONDS", "nan"),
     ("AGENT_TOOL_THREADS", "0"),
     ("AGENT_TOOL_THREADS", "many"),
 ]

@@ -290,7 +290,7 @@ async def test_a_carried_request_cannot_take_the_answer_of_another_thread(bench:
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("explode", {}, "The operation 'explode' is not known. Known: run, reset, delete."),
+        ("explode", {}, "The operation 'explode' is not known. Known: run, reset, delete, expire."),
         ("", {}, "The operation '' is not known."),
         ("run", None, "takes an object"),
         ("run", "hi", "takes an object"),

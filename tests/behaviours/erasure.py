@@ -1,0 +1,11 @@
+"""What is promised of forgetting: time to live, deletion and its receipt, what is kept beside a thread."""
+
+BEHAVIOURS = {
+    "erasure.time-to-live": "A thread of an agent with a time to live is deleted once so long has passed since "
+    "its last answer, by its own document and the entity's clock.",
+    "erasure.sweep": "Idle threads are asked in pages, a few at once, for a bounded time; what is left is the next "
+    "sweep's. The timer is there only where an agent has a time to live.",
+    "erasure.message-wins": "A thread whose time is up is not deleted while a run of it waits or runs; whoever is "
+    "refused or erased at that moment is told so.",
+    "erasure.receipt": "A deletion leaves a receipt of what was deleted where: counts and hashes, no content.",
+}
