@@ -170,7 +170,10 @@ class ToolStarted(_Record):
 
 
 class ToolResult(_Record):
-    """The call `key` ended: with `contents` in the framework's own form, a `text`, or an `error` in the tool's own."""
+    """The call `key` ended: with `contents` in the framework's own form, a `text`, or an `error` in the tool's own.
+
+    Not `called`: the error is the framework's, which refused the arguments.
+    """
 
     kind: Literal["tool_result"] = "tool_result"
     at: float
@@ -178,6 +181,7 @@ class ToolResult(_Record):
     contents: list[dict[str, Any]] | None = None
     text: str | None = None
     error: str | None = None
+    called: bool = True
 
 
 class _Ended(_Record):

@@ -28,22 +28,27 @@ from agent_framework import (
     FunctionMiddleware,
     Message,
     MiddlewareFailure,
+    MiddlewareTermination,
     ResponseStream,
     SupportsAgentRun,
+    UserInputRequiredException,
 )
 
 from hosting.errors import RunDivergedError, RunInterruptedError
 from hosting.events import ModelResult, ToolResult, ToolStarted
 from hosting.history import SOURCE_ID
 from hosting.journal import Journal
+from hosting.made_tools import server_behind
 from hosting.ports import Clock
-from hosting.tools import ToolCall, enter, is_idempotent
+from hosting.tools import MCP_CALL_KEY, ToolCall, enter, is_idempotent
 
 logger = logging.getLogger(__name__)
 
 _OUTCOME_UNKNOWN = (
     "The process ended while this tool ran. Whether it did its work is unknown, and it is not called again."
 )
+# They end the framework's loop, or hand on what somebody is asked; a tool that raised one cannot be replayed.
+_NO_RESULT = (MiddlewareFailure, MiddlewareTermination, UserInputRequiredException)
 _Next = Callable[[], Awaitable[None]]
 
 
@@ -107,6 +112,9 @@ class JournaledRun:
         started, result = self.journal.started(key), self.journal.result(key)
         if started is not None and (started.name, started.digest) != (name, digest):
             raise self._ended(_diverged(f"call {key} of tool {name!r}"))
+        if result is not None and not result.called:
+            await call_next()  # the framework refuses those arguments again
+            return
         if result is not None:
             context.result = _given_again(result)
             return
@@ -119,13 +127,16 @@ class JournaledRun:
 
     async def _call(self, context: FunctionInvocationContext, call_next: _Next, key: str) -> None:
         run = self.journal.record.accepted
-        enter(ToolCall(run.agent, run.thread_id, run.run_id, call_key=f"{run.run_id}-{key}"))
+        call = ToolCall(run.agent, run.thread_id, run.run_id, call_key=f"{run.run_id}-{key}")
+        enter(call)
+        if server_behind(context.function) is not None:
+            context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call.call_key}
         try:
             await call_next()
-        except MiddlewareFailure:
+        except _NO_RESULT:
             raise
         except Exception as error:
-            await self._append(ToolResult(at=self._clock(), key=key, error=str(error)))
+            await self._append(ToolResult(at=self._clock(), key=key, error=str(error), called=not _is_refusal(error)))
             raise
         await self._append(_tool_result(self._clock(), key, context.result))
 
@@ -206,8 +217,18 @@ def _is_history(message: Message) -> bool:
 
 
 def _said(message: Message) -> list[Any]:
-    """Return a message's role and contents, without the ids that the framework makes anew for each occurrence."""
-    return [message.role, [content.to_dict(exclude={"id"}, exclude_none=True) for content in message.contents]]
+    """Return a message's role and contents as the model is shown them.
+
+    Without the ids that the framework makes anew for each occurrence, and without what it keeps beside contents for the
+    host: the whole answer of an MCP server, which is not there again when a result is given again.
+    """
+    unsaid = {"id", "additional_properties"}
+    return [message.role, [content.to_dict(exclude=unsaid, exclude_none=True) for content in message.contents]]
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Tell whether agent-framework refused the arguments, which it does before the tool's own code begins."""
+    return isinstance(error, TypeError) and type(error).__module__.startswith("agent_framework.")
 
 
 def _arguments(arguments: Any) -> Any:

@@ -7,6 +7,8 @@ def get_weather(city: str) -> str: ...
 
 def charge(amount: int) -> str:
     return payments.charge(amount, idempotency_key=current().call_key)
+
+An MCP server gets the call's key in the request's `_meta`, as `durable-agents/call-key`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from hosting.made_tools import server_behind
+
+MCP_CALL_KEY = "durable-agents/call-key"
 _RULE = "__durable_idempotent__"
 T = TypeVar("T", bound=Callable[..., Any] | Any)
 
@@ -49,12 +54,14 @@ def enter(call: ToolCall) -> None:
 def idempotent(tool: T) -> T:
     """Declare that calling the tool again does no harm, so a call that a crash cut short is made again.
 
-    Takes a function, or a tool of agent-framework. Every other tool is called at most once.
+    Takes a function, or a tool of agent-framework; an MCP tool (`MCPStdioTool` and its like) stands for all tools of
+    its server. Every other tool is called at most once.
     """
     setattr(tool, _RULE, True)
     return tool
 
 
 def is_idempotent(tool: Any) -> bool:
-    """Tell whether a tool of agent-framework, or the function in it, was declared so."""
-    return bool(getattr(tool, _RULE, False) or getattr(getattr(tool, "func", None), _RULE, False))
+    """Tell whether a tool of agent-framework, the function in it, or the MCP server that it is of was declared so."""
+    declared = (tool, getattr(tool, "func", None), server_behind(tool))
+    return any(getattr(one, _RULE, False) for one in declared)

@@ -48,6 +48,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "routes",
         "frames",
         "wording",
+        "made_tools",
         "tool_threads",
         "lifespans",
         "loop",

@@ -18,6 +18,7 @@ FRAMEWORK_READERS = {
     "hosting.speech",
     "hosting.wording",
     "hosting.journaled",
+    "hosting.made_tools",
     "hosting.history",
     "hosting.plan",
     "hosting.asked_message",

@@ -24,10 +24,6 @@ from tests.hosting.carriers import Api, socket_api
 
 APP = Path(__file__).resolve().parent / "journal_app"
 GUARD_SECONDS = 20.0
-WHEN = ("before", "after")
-
-# Behind `accepted`: a claim, begin and end of five tool calls, with the model's answers that asked for them, the end.
-APPENDS = 1 + 2 * 5 + 1
 
 
 @dataclass(frozen=True)
@@ -54,8 +50,8 @@ class Note:
     what: str
 
 
-def points(appends: int = APPENDS, when: Iterable[str] = WHEN) -> list[str]:
-    """Return every point around every append."""
+def points(appends: int, when: Sequence[str] = ("before", "after")) -> list[str]:
+    """Return every point around so many appends."""
     return [f"{side} {number}" for number in range(1, appends + 1) for side in when]
 
 

@@ -29,6 +29,8 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there"),
 ]
 
+APPENDS = 12  # a claim, begin and end of five tool calls with the model's answers that asked for them, the end
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -51,7 +53,7 @@ def seen(run_log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFact
 async def taken_over(app: PlannedApp) -> dict[str, Seen]:
     """Stop a process, let another end its runs, and let it go on."""
     with app.host(stands=True) as zombie:
-        runs = await app.stand(zombie, {"Joker": points()})
+        runs = await app.stand(zombie, {"Joker": points(APPENDS)})
         os.kill(zombie.process.pid, signal.SIGSTOP)
         when_stopped = await app.records(runs)
         with app.host(path=Path(shutil.copytree(app.path, app.path.parent / "other"))) as other:
@@ -74,7 +76,7 @@ async def taken_over(app: PlannedApp) -> dict[str, Seen]:
     }
 
 
-@pytest.mark.parametrize("point", points())
+@pytest.mark.parametrize("point", points(APPENDS))
 def test_a_zombie_appends_nothing_and_calls_no_tool_that_another_called(seen: dict[str, Seen], point: str) -> None:
     """The run is as the other ended it, and each tool was called at most once by both."""
     run = seen[point]
@@ -88,13 +90,13 @@ def test_a_zombie_appends_nothing_and_calls_no_tool_that_another_called(seen: di
         assert (run.outcome["response"], len(run.counted)) == ("all done", 9)
 
 
-@pytest.mark.parametrize("point", points(when=["before"]))
+@pytest.mark.parametrize("point", points(APPENDS, ["before"]))
 def test_a_zombie_that_stopped_in_a_call_calls_nothing_more(seen: dict[str, Seen], point: str) -> None:
     """Its call's result is refused by the log, and with that it ends."""
     assert seen[point].done_late == []
 
 
-@pytest.mark.parametrize("point", points(when=["after"]))
+@pytest.mark.parametrize("point", points(APPENDS, ["after"]))
 def test_a_zombie_that_stopped_before_a_call_makes_that_call_alone(seen: dict[str, Seen], point: str) -> None:
     """Nothing between the log and the call can hold it back; for a tool, it is the one call that was recorded."""
     late = seen[point].done_late

@@ -73,6 +73,13 @@ def _pieces(content: Content) -> list[Content]:
     return [Content.from_text(word) for word in re.findall(r"\s*\S+", content.text or "")] or [content]
 
 
+def planned_client(note: Note, plan: Sequence[tuple[str, ...] | str], *, speaks: bool = False) -> PlannedClient:
+    """Return the model of a plan; `note` is told of each call. One that `speaks` has words before it calls tools."""
+    client = PlannedClient()
+    client.note, client.plan, client.speaks = note, plan, speaks
+    return client
+
+
 def planned_agent(
     note: Note,
     plan: Sequence[tuple[str, ...] | str] = PLAN,
@@ -108,6 +115,5 @@ def planned_agent(
         return "at last"
 
     tools: list[Any] = [add, look, flaky, slow]
-    client = PlannedClient()
-    client.note, client.plan, client.speaks = note, plan, speaks
-    return Agent(client, name=name, tools=[idempotent(tool) for tool in tools] if harmless else tools)
+    harmless_tools = [idempotent(tool) for tool in tools] if harmless else tools
+    return Agent(planned_client(note, plan, speaks=speaks), name=name, tools=harmless_tools)

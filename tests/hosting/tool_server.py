@@ -12,11 +12,16 @@ from typing import Any
 import uvicorn
 from mcp.server import MCPServer
 
+from hosting.tools import MCP_CALL_KEY
+
 GUARD_SECONDS = 5.0
 
 
 class ToolServer:
-    """Serves `city_of`. `began` and `ended` are the methods of its requests in order; use as a context manager."""
+    """Serves `city_of`; use as a context manager.
+
+    `began` are the methods of its requests in order, `keys` the call keys of those that called a tool.
+    """
 
     def __init__(self) -> None:
         server = MCPServer("cities")
@@ -27,6 +32,7 @@ class ToolServer:
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._ended: queue.Queue[str] = queue.Queue()
         self.began: list[str] = []
+        self.keys: list[str | None] = []
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/mcp"
 
     def wait_for_end(self, method: str) -> None:
@@ -40,8 +46,10 @@ class ToolServer:
         async def noting_receive() -> Any:
             message = await receive()
             if message.get("body"):
-                methods.append(json.loads(message["body"]).get("method", "answer"))
+                asked = json.loads(message["body"])
+                methods.append(asked.get("method", "answer"))
                 self.began.append(methods[0])
+                self.keys += [asked["params"]["_meta"].get(MCP_CALL_KEY)] if methods == ["tools/call"] else []
             return message
 
         try:

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from planned import planned_agent
+from agent_framework import Agent, MCPStdioTool
+from planned import planned_agent, planned_client
 
 import hosting.app
 from hosting.events import Accepted, Event
 from hosting.ports import Opening, RunLogStore
 from hosting.tool_threads import RUN
 
+HERE = Path(__file__).resolve().parent
+SERVED_PLAN = (("city",), ("city",), "all done")
 NOTES = Path(os.environ["NOTES"])
 STANDS = os.environ.get("STANDS")
 
@@ -66,6 +70,13 @@ def note(what: str) -> None:
     tell(RUN.get(), what)
 
 
+def served_agent() -> Agent[Any]:
+    """Return an agent whose tool is an MCP server's."""
+    environ = {"NOTES": str(NOTES)}
+    cities = MCPStdioTool("cities", sys.executable, args=[str(HERE / "cities.py")], env=environ)
+    return Agent(planned_client(note, SERVED_PLAN), name="Served", tools=[cities])
+
+
 choose = hosting.app.choose_store
 hosting.app.choose_store = lambda *arguments: StandingStore(choose(*arguments))
 app = hosting.app.AgentFunctionApp(
@@ -73,5 +84,6 @@ app = hosting.app.AgentFunctionApp(
         planned_agent(note),
         planned_agent(note, name="Harmless", harmless=True),
         planned_agent(note, name="Speaker", harmless=True, speaks=True),
+        served_agent(),
     ],
 )
