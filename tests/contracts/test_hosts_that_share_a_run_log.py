@@ -25,7 +25,7 @@ def shared_log(request: pytest.FixtureRequest) -> dict[str, str]:
         return {"AGENT_RUN_LOG": server.url}
     emulator: Azurite = request.getfixturevalue("azurite")
     account = {"AzureWebJobsStorage": emulator.connection_string}
-    named = {"WEBSITE_INSTANCE_ID": "0123"} if request.param == "blob on Azure" else {"AGENT_RUN_LOG": "blob"}
+    named = {"WEBSITE_SITE_NAME": "agents"} if request.param == "blob on Azure" else {"AGENT_RUN_LOG": "blob"}
     return {**account, **named}
 
 
