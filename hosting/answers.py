@@ -33,7 +33,9 @@ THREAD_HEADERS = (Header("x-ms-thread-id", "The thread."), Header("x-ms-session-
 RUN_HEADERS = (*THREAD_HEADERS, Header("x-ms-run-id", "The run."))
 RETRY_AFTER = Header("Retry-After", "Seconds until it is worth asking again.", "integer")
 PENDING_HEADERS = (Header("Location", "Where the run's end will be."), RETRY_AFTER)
+PREFERENCE = Header("Preference-Applied", "What was taken of Prefer.", always=False)
 START_HEADERS = (
     Header("Idempotency-Replayed", "true: the key had begun this run before.", always=False),
-    Header("Preference-Applied", "What was taken of Prefer.", always=False),
+    PREFERENCE,
 )
+RESUMED_RUN = Header("x-ms-run-id", "The run that went on.", always=False)

@@ -12,11 +12,13 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
+from hosting.answering_approvals import Approvals
 from hosting.archive.choice import choose_archive
 from hosting.entities import Entities
 from hosting.errors import ConfigurationError
 from hosting.expiry import checked_ttl
 from hosting.following import Following
+from hosting.functions.approvals import register_approvals
 from hosting.functions.classic import adapt_classic_handler
 from hosting.functions.entity import register_entity
 from hosting.functions.health import register_health
@@ -93,7 +95,10 @@ class AgentFunctionApp(df.DFApp):
         self._runs = Runs(self._log, self._settings, time.time, admit=self._shutdown.admit)
         self._streams = Streams(Following(self._log, self._runs))
         register_runs(self, self._plan, self._runs, self._streams)
-        register_threads(self, self._plan, Threads(self._log, self._runs), self._settings)
+        threads = Threads(self._log, self._runs)
+        register_threads(self, self._plan, threads, self._settings)
+        approvals = Approvals(self._log, self._runs, threads, time.time)
+        register_approvals(self, self._plan, approvals, self._runs, self._streams, settings=self._settings)
         register_openapi(self, self._plan, self._settings, has_health=enable_health_check, asks_for_key=asks_for_key)
         if enable_health_check:
             register_health(self, self._plan, self._log, self._shutdown.admit)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from hosting.asked_message import asked_message
+from dataclasses import replace
+
 from hosting.endings import has_place, kept_entry
 from hosting.events import Accepted, Completed
+from hosting.open_calls import run_messages
 from hosting.run_record import RunRecord
 from hosting.times import iso
-from state.conversation import append_turn, with_session_state
+from state.conversation import Pause, append_turn, pause_of, with_pause, with_session_state
 from state.convert import request_entry
 from state.models import Conversation, RequestEntry, ResponseEntry
 
 
-def request_of(accepted: Accepted) -> RequestEntry:
-    """Return the request entry of a run."""
+def request_of(accepted: Accepted, conversation: Conversation) -> RequestEntry:
+    """Return the entry of a run's request to the conversation."""
     wanted = accepted.request.response_format
     return request_entry(
         run_id=accepted.run_id,
         created_at=iso(accepted.at),
-        messages=[asked_message(accepted.request)],
+        messages=run_messages(accepted.request, conversation),
         response_type="json" if wanted else "text",
         response_schema=wanted.json_schema if wanted else None,
         orchestration_id=accepted.request.orchestration_id,
@@ -33,7 +35,15 @@ def with_run(conversation: Conversation, record: RunRecord, request: RequestEntr
     response = kept_entry(record.run_id, terminal)
     if not isinstance(response, ResponseEntry):
         return None
-    grown = append_turn(conversation, request, response)
+    grown = with_pause(append_turn(conversation, request, response), _pause_after(record, pause_of(conversation)))
     if isinstance(terminal, Completed) and terminal.kept:
         return with_session_state(grown, terminal.session)
     return grown
+
+
+def _pause_after(record: RunRecord, before: Pause | None) -> Pause | None:
+    """Return what the conversation waits for after the run: a run that the model does not see changes no open call."""
+    terminal = record.terminal
+    if isinstance(terminal, Completed) and terminal.kept:
+        return Pause(record.run_id, terminal.expires_at) if terminal.approvals else None
+    return replace(before, is_over=True) if before is not None and record.accepted.request.decisions else before

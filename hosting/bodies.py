@@ -51,8 +51,37 @@ class Problem(TypedDict):
     correlation_id: NotRequired[str]
 
 
+class Approval(TypedDict):
+    """A tool call that is made only if somebody approves it; times are RFC 3339, `expires_at` is null for never."""
+
+    id: str
+    run_id: str
+    tool: str
+    arguments: Any
+    requested_at: str
+    expires_at: str | None
+
+
+class ApprovalList(ThreadIds):
+    """What a thread waits for now."""
+
+    approvals: list[Approval]
+
+
+class AnsweredApproval(ThreadIds):
+    """An answer was recorded; the thread goes on when those that are left are answered too."""
+
+    status: Literal["answered"]
+    id: str
+    approved: bool
+    pending_approvals: list[Approval]
+
+
 class CompletedRun(RunIds):
-    """The agent's answer. `value` when a format was asked for; `kept` is false when the conversation lacks it."""
+    """The agent's answer. `value` when a format was asked for; `kept` is false when the conversation lacks it.
+
+    `pending_approvals` are the tool calls that waited for an approval when the run ended.
+    """
 
     status: Literal["success"]
     response: str
@@ -60,6 +89,7 @@ class CompletedRun(RunIds):
     message_count: int
     usage: Usage
     value: NotRequired[Any]
+    pending_approvals: NotRequired[list[Approval]]
     kept: NotRequired[Literal[False]]
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from hosting.approvals import pending_approvals
 from hosting.errors import (
     AnswerTooLargeError,
+    ApprovalsPendingError,
+    ApprovalsVoidError,
     HostingError,
     RunCancelledError,
     RunFailedError,
@@ -15,8 +18,9 @@ from hosting.events import Cancelled, Completed, Ending, Failed, Terminal, Timed
 from hosting.times import iso
 from state.codec import entry_value
 from state.contents import ErrorContent
-from state.convert import failure_entry
-from state.models import Entry, ResponseEntry
+from state.conversation import message_count, pause_of
+from state.convert import agent_response, failure_entry
+from state.models import Conversation, Entry, ResponseEntry
 
 _ENDINGS: dict[str, type[Failed | TimedOut | Cancelled]] = {
     "failed": Failed,
@@ -26,8 +30,16 @@ _ENDINGS: dict[str, type[Failed | TimedOut | Cancelled]] = {
 _STATUSES = {RunTimedOutError.code: "timed_out", RunCancelledError.code: "cancelled"}
 
 
-# Runs that were refused on account of the document itself: it stays as it is.
-_WITHOUT_PLACE = frozenset({ThreadFullError.code, UnreadableStateError.code})
+# Runs that were refused on account of the document as it stands: it stays so.
+_WITHOUT_PLACE = frozenset(
+    error.code
+    for error in (
+        ThreadFullError,
+        UnreadableStateError,
+        ApprovalsPendingError,
+        ApprovalsVoidError,
+    )
+)
 
 
 def has_place(terminal: Terminal) -> bool:
@@ -56,12 +68,21 @@ def cancelled(run_id: str, at: float) -> Ending:
     return ended(run_id, at, RunCancelledError("The run was cancelled."))
 
 
-def recorded(entry: ResponseEntry, at: float, message_count: int) -> Terminal:
+def recorded(entry: ResponseEntry, at: float, conversation: Conversation) -> Terminal:
     """Return the record of a run whose outcome stands in its conversation only."""
     ending = _ENDINGS.get(entry.status or "")
     if ending is None:
-        return Completed(at=at, entry=entry_value(entry), message_count=message_count)
+        return _completed(entry, at, conversation)
     contents = (content for message in entry.messages for content in message.contents)
     error = next((content for content in contents if isinstance(content, ErrorContent)), None)
     code = (error and error.error_code) or RunFailedError.code
     return ending(at=at, code=code, detail=(error and error.message) or "The run failed.", entry=entry_value(entry))
+
+
+def _completed(entry: ResponseEntry, at: float, conversation: Conversation) -> Completed:
+    completed = Completed(at=at, entry=entry_value(entry), message_count=message_count(conversation))
+    pause = pause_of(conversation)
+    if pause is None or pause.run_id != entry.correlation_id:
+        return completed
+    approvals = pending_approvals(pause.run_id, agent_response(entry))
+    return completed.model_copy(update={"approvals": approvals, "expires_at": pause.expires_at})

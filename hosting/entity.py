@@ -32,6 +32,7 @@ from hosting.expiry import after_turn, begun, is_expired
 from hosting.forgetting import delete, expire, reset
 from hosting.identity import check_thread_id, is_id, new_id
 from hosting.limits import Limits
+from hosting.pausing import Pauses
 from hosting.ports import ArchiveStore, Clock
 from hosting.requests import fingerprint
 from hosting.run_record import RunRecord
@@ -85,6 +86,7 @@ class AgentEntity:
         self._capacity = capacity
         self._archive = archive
         self._threads = ThreadCache()
+        self._pauses = Pauses(log, clock)
         self._operations: dict[str, Callable[[Thread, Operation], Awaitable[tuple[Thread, Done | Refused]]]] = {
             "run": self._run,
             "reset": self._reset,
@@ -138,18 +140,21 @@ class AgentEntity:
             return thread, _result(operation, await self._turns.end(record, ended(record.run_id, self._clock(), error)))
         if applied(thread.conversation, record.run_id):
             return thread, _result(operation, await self._turns.repair(record, thread.conversation))
-        request = request_of(record.accepted)
-        record = await self._finish(thread, thread.conversation, record, request)
-        return self._apply(thread, thread.conversation, record, request), _result(operation, record)
+        conversation = await self._pauses.caught_up(record, thread.conversation)
+        request = request_of(record.accepted, conversation)
+        record = await self._finish(thread, conversation, record, request)
+        return self._apply(thread, conversation, record, request), _result(operation, record)
 
     async def _finish(
         self, thread: Thread, conversation: Conversation, record: RunRecord, request: RequestEntry
     ) -> RunRecord:
-        """Return the record once it is terminal: a run whose request has no room fails without its agent."""
-        text = request.once(entry_text)
-        full = self._capacity.refusal(thread.key, thread.text, text) if record.terminal is None else None
-        if full is not None:
-            return await self._turns.end(record, ended(record.run_id, self._clock(), full))
+        """Return the record once it is terminal: a run that may not start, or has no room, fails without its agent."""
+        if record.terminal is not None:
+            return record
+        refusal = await self._pauses.refusal(record, conversation)
+        refusal = refusal or self._capacity.refusal(thread.key, thread.text, request.once(entry_text))
+        if refusal is not None:
+            return await self._turns.end(record, ended(record.run_id, self._clock(), refusal))
         return await self._turns.finish(record, conversation)
 
     async def _ordered(self, thread: Thread, operation: Operation) -> RunRecord | None:

@@ -161,6 +161,36 @@ class ThreadDeletingError(HostingError):
     code, status = "thread_deleting", 409
 
 
+class UnknownApprovalError(HostingError):
+    """No tool call of the thread waits, or waited, under this approval id."""
+
+    code, status = "unknown_approval", 404
+
+
+class ApprovalAnsweredError(HostingError):
+    """Somebody else has answered the approval."""
+
+    code, status = "approval_answered", 409
+
+
+class ApprovalExpiredError(HostingError):
+    """The approval came too late: its time passed, or the thread was reset or went on without it."""
+
+    code, status = "approval_expired", 410
+
+
+class ApprovalsPendingError(HostingError):
+    """The thread waits for somebody's approval of tool calls and takes no message before; the agent was not run."""
+
+    code, status = "approvals_pending", 409
+
+
+class ApprovalsVoidError(HostingError):
+    """The thread does not wait for the decisions that the run brings; the agent was not run."""
+
+    code, status = "approvals_void", 409
+
+
 class TooManyRunsError(HostingError):
     """As many runs of the thread as may wait have not ended."""
 
@@ -316,6 +346,9 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     MethodNotAllowedError,
     UnknownRunError,
     UnknownThreadError,
+    UnknownApprovalError,
+    ApprovalAnsweredError,
+    ApprovalExpiredError,
     ThreadDeletedError,
     ThreadDeletingError,
     TooManyRunsError,
@@ -337,6 +370,8 @@ RUN_ERRORS: tuple[type[HostingError], ...] = (
     UnstorableAnswerError,
     InvalidOutputError,
     ThreadFullError,
+    ApprovalsPendingError,
+    ApprovalsVoidError,
     AnswerTooLargeError,
     RunTimedOutError,
     RunCancelledError,

@@ -2,9 +2,10 @@
 
 Theory. A run is the list of its events and nothing else; whoever looks at a run folds that list (`run_record`). The
 first event is `Accepted` and holds the whole request; a claim (`Started`, from the second attempt on `Restarted`)
-precedes the agent; exactly one terminal event ends the list, and it holds the exact response entry that the
-conversation gets. Backends store an event as one JSON object whose `kind` names the class, so a log of today is
-readable by every later version: unknown members are kept out of the way, never an error. Source: turn.md, Records.
+precedes the agent; exactly one terminal event ends the run, and it holds the exact response entry that the
+conversation gets; only the answers to approvals that it asks for may follow. Backends store an event as one JSON object
+whose `kind` names the class, so a log of today is readable by every later version: unknown members are kept out of the
+way, never an error. Source: turn.md, Records.
 
 Times are seconds since 1970 (UTC, float).
 """
@@ -58,10 +59,19 @@ class ResponseFormat(_Record):
         return {"type": "json_schema", "json_schema": {**said, "schema": self.json_schema}}
 
 
+class Decision(_Record):
+    """What somebody decided of the tool call that waited under this approval's id."""
+
+    id: str
+    approved: bool
+    reason: str | None = None
+
+
 class RunRequest(_Record):
     """What a caller asked of an agent: parsed, checked, free of transport (no Accept, no wait).
 
-    One message: its text, then its `contents` in stored form; one of them is not empty.
+    One message: its text, then its `contents` in stored form; one of them is not empty. Or, with neither, the
+    `decisions` on every tool call for whose approval the thread waits.
     """
 
     message: str = ""
@@ -70,6 +80,7 @@ class RunRequest(_Record):
     response_format: ResponseFormat | None = None
     enable_tool_calls: bool = True
     orchestration_id: str | None = None
+    decisions: tuple[Decision, ...] = ()
 
 
 class Accepted(_Record):
@@ -201,16 +212,39 @@ class _Ended(_Record):
         return self
 
 
+class PendingApproval(_Record):
+    """A tool call that is made only if somebody approves it. `arguments` are the object or text that the model sent."""
+
+    id: str
+    tool: str
+    arguments: Any
+
+
 class Completed(_Ended):
     """The agent answered; `session` is the framework session's state.
 
-    Not `kept`: the answer is too large for the conversation, which holds an error in its place.
+    Not `kept`: the answer is too large for the conversation, which holds an error in its place. With `approvals` the
+    thread waits for the decision on each of them, until `expires_at` (None: for ever).
     """
 
     kind: Literal["completed"] = "completed"
     session: dict[str, Any] | None = None
     message_count: int
     kept: bool = True
+    approvals: tuple[PendingApproval, ...] = ()
+    expires_at: float | None = None
+
+
+class ApprovalAnswered(_Record):
+    """Somebody decided on one of the approvals that the run ended with; the only event behind a terminal one.
+
+    `run_id` is the run that goes on, if it brought the decision itself.
+    """
+
+    kind: Literal["approval_answered"] = "approval_answered"
+    at: float
+    decision: Decision
+    run_id: str | None = None
 
 
 class Failed(_Ended):
@@ -254,7 +288,8 @@ Event = Annotated[
     | Completed
     | Failed
     | TimedOut
-    | Cancelled,
+    | Cancelled
+    | ApprovalAnswered,
     Field(discriminator="kind"),
 ]
 TERMINAL_KINDS = frozenset({"completed", "failed", "timed_out", "cancelled"})

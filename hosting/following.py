@@ -47,7 +47,7 @@ class Following:
                 if events:
                     yield events
                     position += len(events)
-                    if events[-1].kind in TERMINAL_KINDS:
+                    if any(event.kind in TERMINAL_KINDS for event in events):
                         return
                     silence = Silence()
                 while not await self._is_worth_asking(record.run_id, position, silence):

@@ -29,3 +29,4 @@ class Parameter:
 _ID: Schema = {"type": "string", "pattern": f"^{id_pattern()}$"}
 THREAD_IN_PATH = Parameter("thread_id", "path", "The thread.", _ID)
 RUN_IN_PATH = Parameter("run_id", "path", "The run.", _ID)
+APPROVAL_IN_PATH = Parameter("approval_id", "path", "The approval.", _ID)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Literal
 
+from hosting.approvals import asked_approvals
 from hosting.bodies import (
+    Approval,
     CompletedRun,
     EndedRun,
     OpenStatus,
@@ -21,9 +23,10 @@ from hosting.bodies import (
     Usage,
 )
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
-from hosting.events import Completed, Ending, Terminal
+from hosting.events import Completed, Ending, PendingApproval, Terminal
 from hosting.negotiation import Form
 from hosting.run_record import RunRecord
+from hosting.times import iso
 from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
@@ -63,7 +66,7 @@ def run_reply(record: RunRecord, form: Form, base_url: str, extra: Mapping[str, 
     headers = {**run_headers(record), **(extra or {})}
     if isinstance(terminal, Completed):
         if form == "text":
-            return Reply(200, completed_text(terminal), "text/plain", headers)
+            return Reply(200, told_text(record, terminal), "text/plain", headers)
         return json_reply(200, completed_fields(record, terminal), headers)
     if terminal is not None:
         return problem_reply(run_error(terminal), form, headers, ids(record))
@@ -133,11 +136,41 @@ def completed_fields(record: RunRecord, terminal: Completed) -> CompletedRun:
         "message_count": terminal.message_count,
         "usage": _usage(terminal.entry.get("usage") or {}),
     }
-    if record.accepted.request.response_format is not None:
+    if terminal.approvals:
+        told["pending_approvals"] = approval_fields(record, terminal.approvals)
+    elif record.accepted.request.response_format is not None:
         told["value"] = completed_value(terminal)
     if not terminal.kept:
         told["kept"] = False
     return told
+
+
+def approval_fields(record: RunRecord, approvals: Sequence[PendingApproval]) -> list[Approval]:
+    """Return some of the approvals that a completed run asked for."""
+    terminal = record.terminal
+    if not isinstance(terminal, Completed):
+        return []
+    expires_at = None if terminal.expires_at is None else iso(terminal.expires_at)
+    return [
+        {
+            "id": approval.id,
+            "run_id": record.run_id,
+            "tool": approval.tool,
+            "arguments": approval.arguments,
+            "requested_at": iso(terminal.at),
+            "expires_at": expires_at,
+        }
+        for approval in approvals
+    ]
+
+
+def told_text(record: RunRecord, terminal: Completed) -> str:
+    """Return the answer for those who read text only: what the agent said, and a line for each call that waits."""
+    waits = [
+        f"Waits for approval {approval.id}: {approval.tool}({json.dumps(approval.arguments, ensure_ascii=False)})"
+        for approval in asked_approvals(record)
+    ]
+    return "\n\n".join(part for part in (completed_text(terminal), "\n".join(waits)) if part)
 
 
 def _usage(stored: Mapping[str, Any]) -> Usage:

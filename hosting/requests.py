@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,11 @@ class Wait:
     answer: bool = True
     applied: str | None = None
 
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What the answer says of the caller's preference."""
+        return {"Preference-Applied": self.applied} if self.applied else {}
+
 
 @dataclass(frozen=True)
 class RunCall:
@@ -90,17 +95,16 @@ def fingerprint(agent: str, thread_id: str | None, request: RunRequest) -> str:
 
 def parse_run(call: Call, agent: str, limits: Limits) -> RunCall:
     """Return the run that a request asks of `agent`; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
-    if len(call.body) > limits.body_bytes:
-        raise BodyTooLargeError(f"The body has {len(call.body)} bytes; the limit is {limits.body_bytes}. Send less.")
+    check_size(call.body, limits.body_bytes)
     form = body_form(call.headers.get("content-type", ""))
-    fields = _json_fields(call.body) if form == "json" else {"message": decode_utf8(call.body)}
+    fields = json_fields(call.body, FIELDS) if form == "json" else {"message": decode_utf8(call.body)}
     streams = _streams(fields)
     answer = answer_form(call.headers.get("accept", ""), "events" if streams else form)
     thread_id = _thread_id(fields, call)
     return RunCall(
         request=read_run_request(fields, limits),
         thread_id=None if thread_id is None else check_thread_id(thread_id, agent),
-        wait=_wait(fields, call),
+        wait=read_wait(fields, call),
         form=answer,
         idempotency_key=_idempotency_key(call),
         traceparent=call.headers.get("traceparent"),
@@ -108,19 +112,30 @@ def parse_run(call: Call, agent: str, limits: Limits) -> RunCall:
     )
 
 
-def _json_fields(body: bytes) -> dict[str, Any]:
+def check_size(body: bytes, most: int) -> None:
+    """Refuse a body of more than so many bytes."""
+    if len(body) > most:
+        raise BodyTooLargeError(f"The body has {len(body)} bytes; the limit is {most}. Send less.")
+
+
+def json_fields(body: bytes, known: Collection[str]) -> dict[str, Any]:
+    """Return the members of a body that is one strict JSON object of known fields; else raise a `HostingError`."""
     fields = parse_json(body)
     if not isinstance(fields, dict):
-        raise InvalidBodyError(f'The body is a JSON {json_type(fields)}. Send an object: {{"message": "..."}}.')
+        raise InvalidBodyError(f"The body is a JSON {json_type(fields)}. Send an object of these: {_listed(known)}.")
     for name in fields:
-        if name not in FIELDS:
-            raise UnknownFieldError(f"The field {name[:80]!r} is not known. {_nearest(name)}")
+        if name not in known:
+            raise UnknownFieldError(f"The field {name[:80]!r} is not known. {_nearest(name, known)}")
     return fields
 
 
-def _nearest(name: str) -> str:
-    near = difflib.get_close_matches(name[:80], FIELDS, n=1)
-    return f"Did you mean {near[0]!r}?" if near else f"Known fields: {', '.join(sorted(FIELDS))}."
+def _nearest(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name[:80], known, n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"Known fields: {_listed(known)}."
+
+
+def _listed(known: Collection[str]) -> str:
+    return ", ".join(sorted(known))
 
 
 def _thread_id(fields: Mapping[str, Any], call: Call) -> str | None:
@@ -154,7 +169,7 @@ def _streams(fields: Mapping[str, Any]) -> bool:
     return wish is True
 
 
-def _wait(fields: Mapping[str, Any], call: Call) -> Wait:
+def read_wait(fields: Mapping[str, Any], call: Call) -> Wait:
     """Return the wait of the first place that names one; what the others say must be understood too."""
     places = [(WAIT_HEADER, call.headers), *((name, source) for source in (call.query, fields) for name in WAIT_FIELDS)]
     said = [_truth(name, source[name]) for name, source in places if source.get(name) is not None]

@@ -12,6 +12,8 @@ from typing import Any, Literal
 from hosting import bodies, errors
 from hosting.answers import (
     PENDING_HEADERS,
+    PREFERENCE,
+    RESUMED_RUN,
     RETRY_AFTER,
     RUN_HEADERS,
     START_HEADERS,
@@ -48,6 +50,24 @@ _STORES: Refusals = (errors.RunLogUnavailableError, errors.EngineUnavailableErro
 _AGENT: Refusals = (errors.UnknownAgentError,)
 _PLACE: Refusals = (*_AGENT, errors.UnknownThreadError)
 _CONVERSATION: Refusals = (*_PLACE, errors.UnreadableStateError, *_STORES)
+_RESUME: Refusals = (
+    errors.InvalidJsonError,
+    errors.InvalidEncodingError,
+    errors.InvalidBodyError,
+    errors.InvalidFieldError,
+    errors.UnknownFieldError,
+    errors.InvalidWaitError,
+    errors.BodyTooLargeError,
+    errors.UnsupportedMediaTypeError,
+    *_CONVERSATION,
+    errors.UnknownApprovalError,
+    errors.ApprovalAnsweredError,
+    errors.ApprovalExpiredError,
+    errors.ThreadDeletedError,
+    errors.ThreadDeletingError,
+    errors.ShuttingDownError,
+    *errors.RUN_ERRORS,
+)
 _ASKED_RUN: Refusals = (*_PLACE, errors.UnknownRunError, errors.ThreadDeletedError, *_STORES)
 _START: Refusals = (
     errors.InvalidJsonError,
@@ -236,6 +256,39 @@ EVENTS = Route(
     (EVENTS_AFTER, LAST_EVENT_ID),
 )
 
+APPROVALS = Route(
+    "http_thread_approvals",
+    "GET",
+    f"{_THREAD}/approvals",
+    "List the tool calls that a thread waits for somebody to approve",
+    _of_thread("What nobody has answered, in the order of the model.", bodies.ApprovalList),
+    (*_CONVERSATION, errors.ThreadDeletedError, errors.ThreadDeletingError, errors.ShuttingDownError),
+)
+ANSWER_APPROVAL = Route(
+    "http_approval_answer",
+    "POST",
+    f"{_THREAD}/approvals/{{approval_id}}",
+    "Approve or refuse a tool call",
+    (
+        Answer(
+            200,
+            "The answer is recorded; when it was the last one, the answer of the run that went on.",
+            bodies.AnsweredApproval | bodies.CompletedRun,
+            (*THREAD_HEADERS, RESUMED_RUN, PREFERENCE),
+            or_text=True,
+            or_events=True,
+        ),
+        Answer(
+            202,
+            "The run that goes on was not waited for, or not for long enough.",
+            bodies.PendingRun,
+            (*RUN_HEADERS, *PENDING_HEADERS, PREFERENCE),
+            or_text=True,
+        ),
+    ),
+    _RESUME,
+)
+
 ROUTES = (
     HEALTH,
     READY,
@@ -252,4 +305,6 @@ ROUTES = (
     STATUS,
     EVENTS,
     CANCEL,
+    APPROVALS,
+    ANSWER_APPROVAL,
 )

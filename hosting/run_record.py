@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from hosting.events import (
     Accepted,
+    ApprovalAnswered,
     CancelRequested,
     Claim,
     Delta,
@@ -37,6 +38,7 @@ class RunRecord:
     cancel_requested: bool = False
     steps: tuple[Step, ...] = ()
     terminal: Terminal | None = None
+    answers: tuple[ApprovalAnswered, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -47,6 +49,11 @@ class RunRecord:
     def attempts(self) -> int:
         """How many claims there were."""
         return self.claim.attempt if self.claim else 0
+
+    @property
+    def told(self) -> int:
+        """The position up to which the log tells of the run itself: of its terminal record, once there is one."""
+        return self.position - len(self.answers)
 
     def is_held_by(self, token: str) -> bool:
         """Tell whether the holder of `token` may still append: its claim is the newest and the run has not ended."""
@@ -65,6 +72,8 @@ class RunRecord:
             return replace(moved, steps=(*moved.steps, event), settled=moved.position)
         if isinstance(event, ToolStarted | ToolResult):
             return replace(moved, steps=(*moved.steps, event))
+        if isinstance(event, ApprovalAnswered):
+            return replace(moved, answers=(*moved.answers, event))
         if isinstance(event, Accepted | Delta):
             return moved
         return replace(moved, terminal=moved.terminal or event)

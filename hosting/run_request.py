@@ -8,6 +8,7 @@ from typing import Any
 
 from hosting.contents import read_contents
 from hosting.contents_schema import contents_schema
+from hosting.decisions import read_decisions
 from hosting.errors import InvalidEncodingError, InvalidFieldError, MissingMessageError
 from hosting.events import RunRequest
 from hosting.format_schema import FORMAT_SCHEMA
@@ -28,6 +29,13 @@ class Field:
 
 def read_run_request(fields: Mapping[str, Any], limits: Limits) -> RunRequest:
     """Return the request that the fields make; null counts as absent. Raises `HostingError`s of the request."""
+    values = _read(fields, limits)
+    if not values.get("message") and not values.get("contents"):
+        raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
+    return RunRequest(**values)
+
+
+def _read(fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, field in REQUEST_FIELDS.items():
         if fields.get(name) is None:
@@ -35,9 +43,7 @@ def read_run_request(fields: Mapping[str, Any], limits: Limits) -> RunRequest:
         value = field.read(fields[name], limits)
         if values.setdefault(field.member, value) != value:
             raise InvalidFieldError(f"The field {field.member!r} is given twice, as {name!r} too. Send one.")
-    if not values.get("message") and not values.get("contents"):
-        raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
-    return RunRequest(**values)
+    return values
 
 
 def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
@@ -53,8 +59,17 @@ def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
             "The field 'response_format' names a Python class, and none is imported because a message names it. "
             "Send its JSON Schema (model_json_schema())."
         )
-    request = read_run_request(order, limits)
+    read = read_run_request if order.get("decisions") is None else _deciding
+    request = read(order, limits)
     return request.model_copy(update={"orchestration_id": _orchestration_id(order.get("orchestrationId"))})
+
+
+def _deciding(order: Mapping[str, Any], limits: Limits) -> RunRequest:
+    """Return the request that brings the answers to approvals; a message has its turn when the calls were made."""
+    values = _read(order, limits)
+    if values.get("message") or values.get("contents"):
+        raise InvalidFieldError("Answers to approvals and a message are two runs. Send the answers first.")
+    return RunRequest(**values, decisions=read_decisions(order["decisions"]))
 
 
 def check_message(value: object) -> str:

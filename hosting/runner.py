@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_framework import AgentResponse, AgentResponseUpdate, Message, ResponseStream, SupportsAgentRun
+from agent_framework import Agent, AgentResponse, AgentResponseUpdate, Message, ResponseStream, SupportsAgentRun
 
-from hosting.asked_message import asked_message
+from hosting.approvals import approval_requests
 from hosting.errors import (
     HostingError,
     InvalidOutputError,
@@ -26,10 +26,11 @@ from hosting.history import SOURCE_ID, ThreadSession, attach_history
 from hosting.journal import StaleAttemptError
 from hosting.journaled import JournaledRun, keeps_journal
 from hosting.loop import AgentLoop
+from hosting.refused_calls import RefusedCalls
 from hosting.speech import Speech
 from hosting.stop import Stop
 from hosting.structured import structured_value
-from hosting.tool_switch import without_tools
+from hosting.tool_switch import ToolsOff
 from hosting.tool_threads import RUN
 from hosting.valued_response import with_value
 
@@ -58,13 +59,18 @@ Outcome = Answered | Broke
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one attempt needs: the request, and its thread as the conversation has it."""
+    """What one attempt needs: the request and what it says, and its thread as the conversation has it.
+
+    `refusals` is what the model is told of tool calls that a person refused, by the framework's id of the call.
+    """
 
     run_id: str
     thread_id: str
     request: RunRequest
+    messages: Sequence[Message]
     history: Sequence[Message]
     session: dict[str, Any] | None
+    refusals: Mapping[str, str] = field(default_factory=dict)
     stop: Stop = field(default_factory=Stop)
     journaled: JournaledRun | None = None
     speech: Speech | None = None
@@ -129,13 +135,13 @@ class AgentRunner:
     async def _answer(self, attempt: Attempt) -> Outcome:
         await self._loop.lifespans.open(self._agent)
         session = _restore(attempt.thread_id, attempt.session)
-        messages = [asked_message(attempt.request)]
+        messages = list(attempt.messages)
         if self._takes_history:
             session.history = attempt.history
         else:
             messages = [*attempt.history, *messages]
         response = await self._run(messages, session, attempt)
-        if attempt.request.response_format is not None:
+        if attempt.request.response_format is not None and not approval_requests(response):
             try:
                 response = await _with_value(response, attempt.request.response_format)
             except InvalidOutputError as error:
@@ -156,15 +162,24 @@ class AgentRunner:
                 raise attempt.journaled.cause
 
     def _choices(self, attempt: Attempt) -> dict[str, Any]:
-        request, options, more = attempt.request, dict(self._options), dict[str, Any]()
-        if attempt.journaled is not None:
-            more = {"middleware": attempt.journaled.middleware}
+        request, options = attempt.request, dict(self._options)
+        middleware = _middleware(self._agent, attempt)
         if request.response_format is not None:
             options["response_format"] = request.response_format.envelope()
         if not request.enable_tool_calls:
             options["tool_choice"] = "none"
-            more = without_tools(self._agent)
-        return {"options": options, **more} if options else more
+        chosen = {"options": options, "middleware": middleware}
+        return {name: value for name, value in chosen.items() if value}
+
+
+def _middleware(agent: SupportsAgentRun, attempt: Attempt) -> list[Any]:
+    """Return what goes around the run's model and tool calls; only the framework's `Agent` takes any."""
+    if not isinstance(agent, Agent):
+        return []
+    told = [RefusedCalls(attempt.refusals)] if attempt.refusals and keeps_journal(agent) else []
+    if not attempt.request.enable_tool_calls:
+        return [*told, ToolsOff()]
+    return [*told, *(attempt.journaled.middleware if attempt.journaled is not None else ())]
 
 
 async def _spoken(said: AsyncIterable[AgentResponseUpdate], attempt: Attempt) -> AgentResponse[Any]:

@@ -12,13 +12,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hosting.approvals import resuming_request, resuming_run_id
 from hosting.endings import cancelled, ended
 from hosting.errors import IdempotencyKeyReusedError, RunLogUnavailableError, RunLostError, UnknownRunError
 from hosting.events import Accepted, CancelRequested, Event, Place, Signalled
 from hosting.identity import new_id, new_run_id
 from hosting.names import entity_name
-from hosting.ports import Clock, EntityClient, Found
-from hosting.requests import RunCall
+from hosting.ports import Clock, EntityClient, Found, Opened
+from hosting.requests import RunCall, Wait, fingerprint
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.settings import Settings
@@ -49,7 +50,7 @@ class Runs:
         self._log = log
         self._settings = settings
         self._clock = clock
-        self._admit = admit
+        self.admit = admit
 
     async def start(self, agent: str, call: RunCall, client: EntityClient) -> Attached:
         """Open the run's log, then signal its entity; with a known idempotency key attach to the run of that key.
@@ -58,7 +59,6 @@ class Runs:
         whose run was deleted, `ThreadDeletedError`: nothing was started. A signal that fails, or may have failed,
         leaves an accepted run: the caller gets 202, and whoever attaches to it signals again.
         """
-        self._admit()
         thread_id = call.thread_id or new_id()
         accepted = Accepted(
             at=self._clock(),
@@ -71,15 +71,41 @@ class Runs:
             traceparent=carried_traceparent(call.traceparent),
         )
         receipt = f"{agent.lower()}\n{call.idempotency_key}" if call.idempotency_key else None
-        opened = await self._log.open(accepted, receipt, self._settings.queue_limit)
+        opened = await self._begin(accepted, client, receipt, self._settings.queue_limit)
         if isinstance(opened, Found):
             if opened.record.accepted.fingerprint != accepted.fingerprint:
                 raise IdempotencyKeyReusedError(
                     "This Idempotency-Key was used for another request. Use a new key for a new request."
                 )
             return Attached(opened.record, replayed=True)
-        await self._signal(opened.record, client)
         return Attached(opened.record, replayed=False)
+
+    async def resume(self, asked: RunRecord, client: EntityClient, *, streamed: bool = False) -> RunRecord:
+        """Return the run that goes on from one whose approvals are all answered, started if nobody has.
+
+        Raises as `start` does; a full queue does not keep it out.
+        """
+        request, place = resuming_request(asked), asked.accepted.place
+        accepted = Accepted(
+            at=self._clock(),
+            run_id=resuming_run_id(asked),
+            agent=asked.accepted.agent,
+            thread_id=place.thread_id,
+            fingerprint=fingerprint(place.agent, place.thread_id, request),
+            request=request,
+            traceparent=carried_traceparent(None),
+            streamed=streamed,
+        )
+        opened = await self._begin(accepted, client)
+        return await self._care(opened.record, client) if isinstance(opened, Found) else opened.record
+
+    async def wait_as(self, wanted: Wait, record: RunRecord, client: EntityClient) -> RunRecord:
+        """Return the record once it is terminal, or as it stands when the caller does not want to wait any longer."""
+        if not wanted.answer:
+            return record
+        longest = self._settings.wait_seconds
+        seconds = longest if wanted.seconds is None else min(longest, wanted.seconds)
+        return await self.wait(record, client, seconds)
 
     async def wait(self, record: RunRecord, client: EntityClient, seconds: float) -> RunRecord:
         """Return the record once it is terminal, or as it stands after `seconds`.
@@ -106,7 +132,7 @@ class Runs:
         record = await self._log.read(run_id)
         if record is None or record.accepted.place != Place.of(agent, thread_id):
             raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {thread_id[:80]!r} of agent {agent!r}.")
-        return record if record.terminal is not None else await self._care(record, client)
+        return await self._care(record, client)
 
     async def cancel(self, agent: str, thread_id: str, run_id: str, client: EntityClient) -> RunRecord:
         """Have a run end as cancelled, and return it as it then stands; cancelling again changes nothing.
@@ -124,6 +150,16 @@ class Runs:
             record = await self._append(record, event)
         return record
 
+    async def _begin(
+        self, accepted: Accepted, client: EntityClient, receipt: str | None = None, most_open: int | None = None
+    ) -> Opened | Found:
+        """Open the run's log, and signal its entity if that made the run."""
+        self.admit()
+        opened = await self._log.open(accepted, receipt, most_open)
+        if isinstance(opened, Opened):
+            await self._signal(opened.record, client)
+        return opened
+
     async def look(self, record: RunRecord, client: EntityClient) -> RunRecord:
         """Return the run as the store has it; with the store down, as it was: the next look may find more."""
         try:
@@ -134,6 +170,8 @@ class Runs:
 
     async def _care(self, record: RunRecord, client: EntityClient) -> RunRecord:
         """End an open run that nobody can end any more, or signal it again when its signal may have been lost."""
+        if record.terminal is not None:
+            return record
         now = self._clock()
         if self._is_lost(record, now):
             error = RunLostError("The run was not ended within its time; its process or its signal was lost.")
@@ -149,8 +187,6 @@ class Runs:
         return record
 
     def _is_lost(self, record: RunRecord, now: float) -> bool:
-        if record.terminal is not None:
-            return False
         if record.claim is None:
             return now > record.accepted.at + self._settings.queue_timeout_seconds
         return now > record.claim.deadline + self._settings.redelivery_seconds

@@ -138,6 +138,13 @@ class Settings(BaseModel):
         description="When a process ended while a tool ran that is called at most once: 'fail' the run, or 'tell' the "
         "model that the outcome is unknown.",
     )
+    approval_seconds: float = Field(
+        604_800.0,
+        alias="AGENT_APPROVAL_SECONDS",
+        ge=0,
+        le=31_536_000,
+        description="How long a tool call waits for its approval before it counts as refused; 0 is for ever.",
+    )
     tool_threads: int = Field(
         32, alias="AGENT_TOOL_THREADS", ge=1, le=1024, description="Threads that run synchronous tools."
     )

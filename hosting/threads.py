@@ -141,7 +141,7 @@ def export(view: ThreadView) -> Kept:
 def _with_ended(conversation: Conversation, runs: tuple[RunRecord, ...]) -> Conversation:
     for record in reversed(runs):
         if not applied(conversation, record.run_id):
-            conversation = with_run(conversation, record, request_of(record.accepted)) or conversation
+            conversation = with_run(conversation, record, request_of(record.accepted, conversation)) or conversation
     return conversation
 
 

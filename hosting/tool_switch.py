@@ -6,9 +6,8 @@ The option `tool_choice: none` only asks the model; one that calls a tool all th
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
-from agent_framework import Agent, FunctionInvocationContext, FunctionMiddleware, SupportsAgentRun
+from agent_framework import FunctionInvocationContext, FunctionMiddleware
 
 _REFUSAL = "Tools are switched off for this request. Answer without them."
 
@@ -19,8 +18,3 @@ class ToolsOff(FunctionMiddleware):
     async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Give the refusal as the tool's result."""
         context.result = _REFUSAL
-
-
-def without_tools(agent: SupportsAgentRun) -> dict[str, Any]:
-    """Return what `agent.run` takes besides `tool_choice` to run no tool; only the framework's `Agent` takes any."""
-    return {"middleware": [ToolsOff()]} if isinstance(agent, Agent) else {}

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from hosting.approvals import pending_approvals
 from hosting.capacity import Capacity
 from hosting.endings import cancelled, ended, recorded
 from hosting.errors import RunCrashedError, RunLogUnavailableError, ThreadDeletedError, UnstorableAnswerError
@@ -19,6 +20,7 @@ from hosting.events import Claim, Completed, Restarted, Started, Terminal, encod
 from hosting.identity import new_id
 from hosting.journal import Journal, StaleAttemptError
 from hosting.journaled import JournaledRun
+from hosting.open_calls import refusals, run_messages
 from hosting.ports import Clock
 from hosting.replies import completed_text
 from hosting.run_record import RunRecord
@@ -81,7 +83,7 @@ class Turns:
             try:
                 with run_span(claimed) as span:
                     outcome = await self._runner.run(attempt, self._settings.run_timeout_seconds)
-                    terminal = self._terminal(record.run_id, outcome, conversation)
+                    terminal = self._terminal(record, outcome, conversation)
                     if attempt.speech is not None:
                         await attempt.speech.close(_answer_of(terminal))
                     finished = await self.end(journal.record, terminal, claim.token)
@@ -105,6 +107,8 @@ class Turns:
             run_id=accepted.run_id,
             thread_id=accepted.thread_id,
             request=accepted.request,
+            messages=run_messages(accepted.request, conversation),
+            refusals=refusals(accepted.request, conversation),
             history=history_messages(conversation),
             session=session_state(conversation),
             stop=stop,
@@ -119,12 +123,12 @@ class Turns:
         tells = self._settings.interrupted_tools == "tell"
         return JournaledRun(journal, self._clock, tells_unknown_outcomes=tells)
 
-    def _terminal(self, run_id: str, outcome: Outcome, conversation: Conversation) -> Terminal:
-        now = self._clock()
+    def _terminal(self, record: RunRecord, outcome: Outcome, conversation: Conversation) -> Terminal:
+        now, run_id = self._clock(), record.run_id
         if isinstance(outcome, Broke):
             return ended(run_id, now, outcome.error)
         try:
-            return self._completed(run_id, now, outcome, conversation)
+            return self._completed(record, now, outcome, conversation)
         except Exception:
             logger.exception("The answer of run %s cannot be stored.", run_id)
             error = UnstorableAnswerError(
@@ -132,14 +136,28 @@ class Turns:
             )
             return ended(run_id, now, error)
 
-    def _completed(self, run_id: str, at: float, answered: Answered, conversation: Conversation) -> Completed:
+    def _completed(self, record: RunRecord, at: float, answered: Answered, conversation: Conversation) -> Completed:
         """Return the record of an answer; raises whatever says that no store can hold it, before one is asked to."""
+        run_id = record.run_id
         entry = response_entry(run_id=run_id, created_at=iso(at), response=answered.response)
-        count = message_count(conversation) + 1 + len(entry.messages)
-        completed = Completed(at=at, entry=entry_value(entry), session=answered.session, message_count=count)
+        asked = message_count(conversation) + len(run_messages(record.accepted.request, conversation))
+        approvals = pending_approvals(run_id, answered.response)
+        completed = Completed(
+            at=at,
+            entry=entry_value(entry),
+            session=answered.session,
+            message_count=asked + len(entry.messages),
+            approvals=approvals,
+            expires_at=self._expiry(at) if approvals else None,
+        )
         if not self._capacity.keeps(run_id, len(encode(completed))):
-            completed = completed.model_copy(update={"kept": False, "message_count": count + 1 - len(entry.messages)})
+            lost = {"kept": False, "message_count": asked + 1, "approvals": (), "expires_at": None}
+            completed = completed.model_copy(update=lost)
         return completed.remembering(entry)
+
+    def _expiry(self, at: float) -> float | None:
+        seconds = self._settings.approval_seconds
+        return at + seconds if seconds else None
 
     async def end(self, record: RunRecord, terminal: Terminal, token: str | None = None) -> RunRecord:
         """Append the terminal record, or return the one that was first.
@@ -178,7 +196,7 @@ class Turns:
         entry = response_of(conversation, record.run_id)
         if record.terminal is not None or entry is None:
             return record
-        return await self.end(record, recorded(entry, self._clock(), message_count(conversation)))
+        return await self.end(record, recorded(entry, self._clock(), conversation))
 
 
 def _answer_of(terminal: Terminal) -> str | None:

@@ -6,6 +6,7 @@ Kinds are compared with `type(x) is`: models have no subclasses, and pydantic's 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from state.contents import ErrorContent, TextContent
@@ -18,6 +19,20 @@ LEDGER_SIZE: Final = 256
 UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
 _HOST: Final = "durableAgentHost"  # under data.extensionData, which the other packages keep
 _SESSION: Final = "agentSession"
+_PAUSE: Final = "pause"
+
+
+@dataclass(frozen=True)
+class Pause:
+    """The newest turn ended with tool calls that wait for somebody's approval; its run, and when they stop waiting.
+
+    `expires_at` is in seconds since 1970, None for never. Once the pause `is_over` nothing waits any more, and yet the
+    calls have no results: the run that went on ended without an answer.
+    """
+
+    run_id: str
+    expires_at: float | None
+    is_over: bool = False
 
 
 def append_turn(conversation: Conversation, request: RequestEntry, response: ResponseEntry) -> Conversation:
@@ -34,6 +49,7 @@ def forget(conversation: Conversation, reset_id: str) -> Conversation:
     """
     ledger = [*_applied_ids(conversation), reset_id][-LEDGER_SIZE:]
     host = {**_host(conversation), "generation": generation(conversation) + 1, "applied": ledger}
+    host.pop(_PAUSE, None)
     return _changed(conversation, History(), {_HOST: host, _SESSION: None})
 
 
@@ -125,6 +141,25 @@ def with_expiration(conversation: Conversation, at: str | None) -> Conversation:
     if at is None:
         data.model_fields_set.discard("expiration_time_utc")
     return conversation.model_copy(update={"data": data})
+
+
+def pause_of(conversation: Conversation) -> Pause | None:
+    """Return what the conversation waits for, or None when it waits for nobody; another writer's value is as none."""
+    value = _host(conversation).get(_PAUSE)
+    if not isinstance(value, dict) or not isinstance(value.get("runId"), str):
+        return None
+    at = value.get("expiresAt")
+    return Pause(value["runId"], at if isinstance(at, int | float) else None, value.get("over") is True)
+
+
+def with_pause(conversation: Conversation, pause: Pause | None) -> Conversation:
+    """Return the conversation waiting so, or for nobody."""
+    if pause == pause_of(conversation):
+        return conversation
+    host = {key: value for key, value in _host(conversation).items() if key != _PAUSE}
+    if pause is not None:
+        host[_PAUSE] = {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
+    return _changed(conversation, conversation.data.conversation_history, {_HOST: host})
 
 
 def _changed(conversation: Conversation, history: History, extension: dict[str, Any]) -> Conversation:

@@ -17,6 +17,7 @@ from hosting.errors import (
     InternalError,
     MethodNotAllowedError,
     UnknownAgentError,
+    UnknownApprovalError,
     UnknownRunError,
     UnknownThreadError,
 )
@@ -90,6 +91,14 @@ class Asked:
         if not is_id(run_id):
             raise UnknownRunError(f"There is no run {run_id[:80]!r}.")
         return run_id
+
+    @property
+    def approval_id(self) -> str:
+        """The approval id that the path names; raises `UnknownApprovalError` for what no approval is called."""
+        approval_id: str = self.request.path_params["approval_id"]
+        if not is_id(approval_id):
+            raise UnknownApprovalError(f"There is no approval {approval_id[:80]!r}.")
+        return approval_id
 
 
 Handler = Callable[[Asked], Awaitable[Reply | Streamed]]

@@ -42,7 +42,7 @@ def register_runs(app: df.DFApp, plan: Plan, runs: Runs, streams: Streams) -> No
     async def follow(asked: Asked) -> Reply | Streamed:
         after = read_position(asked.query, asked.request.headers)
         record = await runs.find(asked.agent(plan).name, asked.thread_id, asked.run_id, asked.client)
-        if record.terminal is not None and after >= record.position:
+        if record.terminal is not None and after >= record.told:
             return Reply(204, "", None, run_headers(record))
         return streams.reply(record, asked.client, asked.base_url, after)
 
@@ -68,17 +68,12 @@ async def start_run(
     with about_thread(wanted.thread_id):
         attached = await runs.start(plan.name, wanted, asked.client)
     record = attached.record
-    extra = {"Idempotency-Replayed": "true"} if attached.replayed else {}
-    if wanted.wait.applied:
-        extra["Preference-Applied"] = wanted.wait.applied
+    extra = {**({"Idempotency-Replayed": "true"} if attached.replayed else {}), **wanted.wait.headers}
     if wanted.wait.answer and wanted.form == "events":
         streamed = streams.reply(record, asked.client, call.base_url)
         return replace(streamed, headers={**streamed.headers, **extra})
-    if wanted.wait.answer:
-        longest = settings.wait_seconds
-        seconds = longest if wanted.wait.seconds is None else min(longest, wanted.wait.seconds)
-        with about_thread(record.accepted.thread_id):
-            record = await runs.wait(record, asked.client, seconds)
+    with about_thread(record.accepted.thread_id):
+        record = await runs.wait_as(wanted.wait, record, asked.client)
     return run_reply(record, wanted.form, call.base_url, extra)
 
 

@@ -6,11 +6,11 @@ from collections import defaultdict
 from typing import Any
 
 from hosting.format_schema import JSON_SCHEMA, JSON_SCHEMA_NAME
-from hosting.openapi.request import path_parameters, run_body, run_parameters
+from hosting.openapi.request import WAIT_PARAMETERS, decision_body, path_parameters, run_body, run_parameters
 from hosting.openapi.responses import body_components, responses
 from hosting.openapi.served import ServedApp
 from hosting.parameters import Parameter
-from hosting.routes import ROUTES, Route
+from hosting.routes import ANSWER_APPROVAL, ROUTES, Route
 
 API_VERSION = "1.0.0"
 """The contract's version: the first number is raised when a route, field or code goes away or changes its meaning."""
@@ -42,6 +42,8 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
 
 def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
     parameters = [*path_parameters(route, app.agents), *route.query, *(run_parameters(agent) if agent else ())]
+    if route is ANSWER_APPROVAL:
+        parameters += WAIT_PARAMETERS
     asks_for_key = app.asks_for_key and not route.is_anonymous
     operation: Schema = {
         "operationId": route.function,
@@ -52,6 +54,8 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
         operation["parameters"] = [_parameter(parameter) for parameter in parameters]
     if agent:
         operation["requestBody"] = run_body(agent, app.agents[agent])
+    elif route is ANSWER_APPROVAL:
+        operation["requestBody"] = decision_body()
     if asks_for_key:
         operation["security"] = [{name: []} for name in _KEYS]
     return operation

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hosting.decisions import DECISION_FIELDS
 from hosting.identity import id_pattern
 from hosting.limits import Limits
 from hosting.names import max_thread_id_length
-from hosting.parameters import RUN_IN_PATH, THREAD_IN_PATH, Parameter
+from hosting.parameters import APPROVAL_IN_PATH, RUN_IN_PATH, THREAD_IN_PATH, Parameter
 from hosting.requests import (
     IDEMPOTENCY_KEY,
     IDEMPOTENCY_KEY_PATTERN,
@@ -33,10 +34,18 @@ _WAIT_IN_BODY: Schema = {"anyOf": [{"type": "boolean"}, {"enum": [*sorted(TRUTH)
 _KEY: Schema = {"type": "string", "pattern": f"^{IDEMPOTENCY_KEY_PATTERN}$"}
 
 
+WAIT_PARAMETERS = (
+    *(Parameter(name, "query", _WAIT_SAYS, _WAIT) for name in WAIT_FIELDS),
+    Parameter(WAIT_HEADER, "header", _WAIT_SAYS, _WAIT),
+    Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
+)
+"""How a caller says whether it waits for a run."""
+
+
 def path_parameters(route: Route, agents: Iterable[str]) -> list[Parameter]:
     """Return the parameters of the route's path."""
     name = Parameter("name", "path", "The agent.", {"type": "string", "enum": list(agents)})
-    return [each for each in (name, THREAD_IN_PATH, RUN_IN_PATH) if f"{{{each.name}}}" in route.path]
+    return [each for each in (name, THREAD_IN_PATH, RUN_IN_PATH, APPROVAL_IN_PATH) if f"{{{each.name}}}" in route.path]
 
 
 def run_parameters(agent: str) -> list[Parameter]:
@@ -45,9 +54,7 @@ def run_parameters(agent: str) -> list[Parameter]:
     return [
         *(Parameter(name, "query", _THREAD_SAYS, thread_id) for name in THREAD_ID_FIELDS),
         *(Parameter(name, "header", _THREAD_SAYS, _thread_id(agent, blank="")) for name in THREAD_ID_HEADERS),
-        *(Parameter(name, "query", _WAIT_SAYS, _WAIT) for name in WAIT_FIELDS),
-        Parameter(WAIT_HEADER, "header", _WAIT_SAYS, _WAIT),
-        Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
+        *WAIT_PARAMETERS,
         Parameter("traceparent", "header", "W3C trace context, carried into the run.", {"type": "string"}),
         Parameter(IDEMPOTENCY_KEY, "header", "Makes the request safe to send again.", _KEY),
     ]
@@ -64,6 +71,18 @@ def run_body(agent: str, limits: Limits) -> Schema:
             "text/plain": {"schema": dict(message)},
         },
     }
+
+
+def decision_body() -> Schema:
+    """Return the body of an answer to an approval."""
+    wait = {"anyOf": [_WAIT_IN_BODY, {"type": "null"}], "description": _WAIT_SAYS}
+    schema = {
+        "type": "object",
+        "properties": {**DECISION_FIELDS, **dict.fromkeys(WAIT_FIELDS, wait)},
+        "required": ["approved"],
+        "additionalProperties": False,
+    }
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
 
 
 def _run_fields(agent: str, limits: Limits) -> Schema:

@@ -74,7 +74,8 @@ class RunLog:
         moved = functools.reduce(RunRecord.with_event, events, record)
         self._recent.add(record.run_id, record.position, events)
         self._learn(moved)
-        tell_end(moved)
+        if record.terminal is None:
+            tell_end(moved)
         return moved
 
     async def read(self, run_id: str) -> RunRecord | None:

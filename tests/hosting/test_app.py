@@ -261,6 +261,8 @@ WRONG_SETTINGS = [
     ("AGENT_SWEEP_SCHEDULE", "every day"),
     ("AGENT_THREAD_TTL_SECONDS", "-1"),
     ("AGENT_THREAD_TTL_SECONDS", "nan"),
+    ("AGENT_APPROVAL_SECONDS", "-1"),
+    ("AGENT_APPROVAL_SECONDS", "a week"),
     ("AGENT_TOOL_THREADS", "0"),
     ("AGENT_TOOL_THREADS", "many"),
 ]

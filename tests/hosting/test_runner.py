@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider, Message
 
+from hosting.asked_message import asked_message
 from hosting.errors import ConfigurationError
 from hosting.events import ResponseFormat, RunRequest
 from hosting.history import ThreadHistory, attach_history
@@ -35,7 +36,9 @@ def attempt(message: str = "hi", *, history: tuple[str, ...] = (), tools: bool =
     """Return what one attempt needs."""
     request = RunRequest(message=message, enable_tool_calls=tools)
     said = [Message("user", [text]) for text in history]
-    return Attempt(run_id="r-1", thread_id="t", request=request, history=said, session=None)
+    return Attempt(
+        run_id="r-1", thread_id="t", request=request, messages=[asked_message(request)], history=said, session=None
+    )
 
 
 async def outcome_of(agent: Any, loop: AgentLoop, asked: Attempt, seconds: float = GUARD_SECONDS) -> Answered | Broke:
@@ -238,7 +241,9 @@ class Saying(CountingAgent):
 def formatted(schema: dict[str, Any]) -> Attempt:
     """Return an attempt whose answer must fit a schema."""
     request = RunRequest(message="hi", response_format=ResponseFormat(json_schema=schema))
-    return Attempt(run_id="r-1", thread_id="t", request=request, history=(), session=None)
+    return Attempt(
+        run_id="r-1", thread_id="t", request=request, messages=[asked_message(request)], history=(), session=None
+    )
 
 
 async def test_the_value_is_that_of_the_last_text_of_any_agent(loop: AgentLoop) -> None:

@@ -1,0 +1,96 @@
+"""An agent with tools that a person must approve, over a model that, as the real ones do, takes no open tool call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+    tool,
+)
+
+from hosting.tools import current
+
+Note = Callable[[str], None]
+
+
+class _ClerksModel(BaseChatClient[Any]):
+    """Does what the newest message of a user says, and tells what its tools gave.
+
+    `call NAME N, NAME N`: calls these tools at once, with a word before it. `fail`: raises. Else an echo.
+    """
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        assert not stream
+        return self._answer(messages)
+
+    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+        refuse_open_calls(messages)
+        newest = messages[-1]
+        if newest.role == "tool":
+            results = [str(content.result) for content in newest.contents]
+            if "again" in results:
+                return _calls("refund 9")
+            if "broken" in results:
+                raise RuntimeError("a secret of the model")
+            return _says(f"told: {' | '.join(results)}")
+        word, _, rest = newest.text.partition(" ")
+        return _calls(rest) if word == "call" else _says(f"echo: {newest.text}")
+
+
+class ClerksClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _ClerksModel):
+    """The clerk's model with function invocation and middleware."""
+
+
+def refuse_open_calls(messages: Sequence[Message]) -> None:
+    """Raise if a tool call is not followed by its result before anybody says something else."""
+    waiting: set[str | None] = set()
+    for message in messages:
+        called = {content.call_id for content in message.contents if content.type == "function_call"}
+        ended = {content.call_id for content in message.contents if content.type == "function_result"}
+        if waiting and not ended:
+            raise ValueError(f"These tool calls have no result: {waiting}")
+        waiting = (waiting | called) - ended
+    if waiting:
+        raise ValueError(f"These tool calls have no result: {waiting}")
+
+
+def clerk(note: Note) -> Agent[Any]:
+    """Return the agent "Clerk"; `note` is told of each call of a tool, by its key."""
+
+    @tool(approval_mode="always_require")
+    def refund(n: str) -> str:
+        note(f"refund {n} {current().call_key}")
+        return {"8": "again", "13": "broken"}.get(n, f"refunded {n}")
+
+    @tool
+    def look(n: str) -> str:
+        note(f"look {n}")
+        return f"saw {n}"
+
+    return Agent(ClerksClient(), "Do as told.", name="Clerk", tools=[refund, look])
+
+
+def _calls(said: str) -> ChatResponse[Any]:
+    named = [step.split() for step in said.split(",")]
+    calls = [
+        Content.from_function_call(call_id=f"call-{place}", name=name, arguments=json.dumps({"n": n}))
+        for place, (name, n) in enumerate(named)
+    ]
+    return ChatResponse(messages=Message("assistant", [Content.from_text("One moment."), *calls]))
+
+
+def _says(text: str) -> ChatResponse[Any]:
+    return ChatResponse(messages=Message("assistant", [text]))

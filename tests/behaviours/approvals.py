@@ -1,0 +1,19 @@
+"""What a person's approval of a tool call promises (turn.md, Decisions; http-api.md section 3)."""
+
+BEHAVIOURS = {
+    "approvals.asked": "A tool marked as needing approval ends the run, is not called, and stands in the answer.",
+    "approvals.listed": "A thread lists what it waits for now, and nothing else.",
+    "approvals.goes-on": "An approved call is made and the model goes on; that answer is the approval's answer.",
+    "approvals.refused": "A refused call is not made, and the model and the conversation are told the person's reason.",
+    "approvals.several": "Several approvals are answered one by one, and the run that goes on starts at the last.",
+    "approvals.once": "An approval is answered once; whoever is second is told so.",
+    "approvals.blocks": "A thread that waits takes no message; the refused one leaves no trace in the conversation.",
+    "approvals.unknown": "An approval that a thread does not have is not found.",
+    "approvals.expires": "An approval that nobody answered in time counts as refused, and the thread goes on.",
+    "approvals.failed-run": "A run that went on and failed leaves no open call to the next message.",
+    "approvals.forgotten": "A reset and a delete take what waits with them.",
+    "approvals.form": "The answer has the form that the run was asked for, also when a run goes on; text tells what "
+    "waits.",
+    "approvals.not-waited": "The run that goes on is answered 202 when it is not waited for.",
+    "approvals.checked": "An answer that is none is refused by a sentence and decides nothing.",
+}
