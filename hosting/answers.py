@@ -39,3 +39,13 @@ START_HEADERS = (
     PREFERENCE,
 )
 RESUMED_RUN = Header("x-ms-run-id", "The run that went on.", always=False)
+STREAM_PLACE_HEADERS = (
+    Header("Stream-Next-Offset", "Durable Streams: the offset behind the last event that was told.", always=False),
+    Header("Stream-Up-To-Date", "Durable Streams: true, there is no more yet.", always=False),
+    Header("Stream-Closed", "Durable Streams: true, the run has ended and there is no more.", always=False),
+)
+STREAM_READ_HEADERS = (
+    *STREAM_PLACE_HEADERS,
+    Header("Stream-Cursor", "Durable Streams: to be sent as `cursor` with the next wait.", always=False),
+    Header("ETag", "Durable Streams: to be sent as If-None-Match with the same read.", always=False),
+)

@@ -37,6 +37,7 @@ from hosting.runs import Runs
 from hosting.safeguards import safeguards_of
 from hosting.settings import Settings, read_settings
 from hosting.shutdown import Shutdown
+from hosting.stream_reads import StreamReads
 from hosting.streams import Streams
 from hosting.sweep import Sweep
 from hosting.threads import Threads
@@ -93,8 +94,9 @@ class AgentFunctionApp(df.DFApp):
         archive = choose_archive(self._settings, folder)
         self._entities = Entities(self._settings, self._loop, self._log, archive, self._shutdown.turn)
         self._runs = Runs(self._log, self._settings, time.time, admit=self._shutdown.admit)
-        self._streams = Streams(Following(self._log, self._runs))
-        register_runs(self, self._plan, self._runs, self._streams)
+        following = Following(self._log, self._runs)
+        self._streams = Streams(following)
+        register_runs(self, self._plan, self._runs, self._streams, StreamReads(following, time.time))
         threads = Threads(self._log, self._runs)
         register_threads(self, self._plan, threads, self._settings)
         approvals = Approvals(self._log, self._runs, threads, time.time)

@@ -223,6 +223,14 @@ class QueuedOperation(ThreadIds):
     operation: Literal["reset", "delete"]
 
 
+class StreamMessage(TypedDict):
+    """One event of a run, as its stream has it."""
+
+    id: int
+    event: str
+    data: dict[str, Any]
+
+
 class Health(TypedDict):
     """The app runs."""
 

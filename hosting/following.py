@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
 
 from hosting.errors import RunLogUnavailableError
 from hosting.events import TERMINAL_KINDS, Event
+from hosting.frames import Frame, Frames
 from hosting.ports import EntityClient
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
@@ -24,6 +26,16 @@ logger = logging.getLogger(__name__)
 QUIET_SECONDS = 15.0
 LOOK_SECONDS = 5.0
 OUTAGE_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Frames that came together, up to `position`; none of them where the events have none, or nothing came."""
+
+    frames: tuple[Frame, ...]
+    position: int
+    is_silence: bool
+    is_last: bool
 
 
 class Following:
@@ -57,6 +69,16 @@ class Following:
                     yield ()
                 if silence.is_worth_a_look():
                     record = await self._runs.look(record, client)
+
+    async def batches(self, record: RunRecord, client: EntityClient, after: int) -> AsyncGenerator[Batch, None]:
+        """Yield the run's frames behind position `after`; see `follow`. The first batch comes at once, also an empty one.
+
+        The frames before are folded and not told.
+        """
+        frames = Frames()
+        async for events in self.follow(record, client):
+            told = [frame for event in events if (frame := frames.next(event)) and (frame.id or 0) > after]
+            yield Batch(tuple(told), max(after, frames.position), not events, frames.has_ended)
 
     async def _events(self, run_id: str, position: int, silence: Silence) -> tuple[Event, ...]:
         try:

@@ -58,6 +58,11 @@ class Frames:
         """How many events were folded."""
         return 0 if self._record is None else self._record.position
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event was folded: there will be no more."""
+        return self._record is not None and self._record.terminal is not None
+
     def next(self, event: Event) -> Frame | None:
         """Return the frame of the next event, if it has one."""
         self._record = fold([event]) if self._record is None else self._record.with_event(event)

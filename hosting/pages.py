@@ -25,6 +25,7 @@ ORDER = Parameter(
 AFTER = Parameter("after", "query", "Only entries after this position.", _POSITION)
 EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _POSITION)
 LAST_EVENT_ID = Parameter("last-event-id", "header", "Only events after this id; it goes before `after`.", _POSITION)
+IF_NONE_MATCH = Parameter("if-none-match", "header", "ETag of an answer to the same read.", {"type": "string"})
 BEFORE = Parameter("before", "query", "Only entries before this position.", _POSITION)
 CURSOR = Parameter(
     "cursor",

@@ -17,11 +17,14 @@ from hosting.answers import (
     RETRY_AFTER,
     RUN_HEADERS,
     START_HEADERS,
+    STREAM_PLACE_HEADERS,
+    STREAM_READ_HEADERS,
     THREAD_HEADERS,
     Answer,
 )
-from hosting.pages import AFTER, BEFORE, CURSOR, EVENTS_AFTER, LAST_EVENT_ID, LIMIT, ORDER
+from hosting.pages import AFTER, BEFORE, CURSOR, EVENTS_AFTER, IF_NONE_MATCH, LAST_EVENT_ID, LIMIT, ORDER
 from hosting.parameters import Parameter
+from hosting.stream_query import LIVE, OFFSET, STREAM_CURSOR
 
 _THREAD = "agents/{name}/threads/{thread_id}"
 _RUN = f"{_THREAD}/runs/{{run_id}}"
@@ -34,7 +37,7 @@ class Route:
     """A verb on a path, the function that serves it, and its contract."""
 
     function: str
-    method: Literal["GET", "POST", "DELETE"]
+    method: Literal["GET", "HEAD", "POST", "DELETE"]
     path: str
     says: str
     answers: tuple[Answer, ...] = field(hash=False)
@@ -249,11 +252,31 @@ EVENTS = Route(
     f"{_RUN}/events",
     "Follow a run's events, from the first or from where one left off",
     (
-        Answer(200, "An event stream that ends with the run.", None, RUN_HEADERS, or_events=True),
-        Answer(204, "The run has ended and nothing is new: a browser stops asking.", None, RUN_HEADERS),
+        Answer(
+            200,
+            "An event stream that ends with the run; with `offset` a list, unless `live` asks for a stream of lists.",
+            list[bodies.StreamMessage],
+            (*RUN_HEADERS, *STREAM_READ_HEADERS),
+            or_events=True,
+        ),
+        Answer(
+            204,
+            "Nothing is new: the run has ended, which makes a browser stop asking, or none came for `live=long-poll`.",
+            None,
+            (*RUN_HEADERS, *STREAM_READ_HEADERS),
+        ),
+        Answer(304, "The reader has these events.", None, (*RUN_HEADERS, STREAM_READ_HEADERS[-1])),
     ),
     (errors.InvalidFieldError, *_ASKED_RUN),
-    (EVENTS_AFTER, LAST_EVENT_ID),
+    (EVENTS_AFTER, LAST_EVENT_ID, OFFSET, LIVE, STREAM_CURSOR, IF_NONE_MATCH),
+)
+EVENTS_TAIL = Route(
+    "http_run_events_tail",
+    "HEAD",
+    f"{_RUN}/events",
+    "Tell where a run's events end, by the Durable Streams protocol",
+    (Answer(200, "Where they end, and whether for good.", None, (*RUN_HEADERS, *STREAM_PLACE_HEADERS)),),
+    _ASKED_RUN,
 )
 
 APPROVALS = Route(
@@ -304,6 +327,7 @@ ROUTES = (
     EXPORT,
     STATUS,
     EVENTS,
+    EVENTS_TAIL,
     CANCEL,
     APPROVALS,
     ANSWER_APPROVAL,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from hosting.errors import HostingError, InternalError
 from hosting.following import Following
-from hosting.frames import PING, Frames, broken
+from hosting.frames import PING, broken
 from hosting.ports import EntityClient
 from hosting.replies import Streamed, events_url, run_headers
 from hosting.run_record import RunRecord
@@ -30,12 +30,10 @@ class Streams:
         return Streamed(self._bytes(record, client, after), {**run_headers(record), **_HEADERS, **where})
 
     async def _bytes(self, record: RunRecord, client: EntityClient, after: int) -> AsyncIterator[bytes]:
-        frames = Frames()
         try:
-            async for events in self._following.follow(record, client):
-                told = [frame for event in events if (frame := frames.next(event)) and (frame.id or 0) > after]
-                if told or not events:
-                    yield b"".join(frame.encode() for frame in told) or PING
+            async for batch in self._following.batches(record, client, after):
+                if batch.frames or batch.is_silence:
+                    yield b"".join(frame.encode() for frame in batch.frames) or PING
         except HostingError as error:
             yield broken(error).encode()
         except Exception:

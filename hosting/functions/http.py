@@ -11,13 +11,15 @@ from hosting.errors import MethodNotAllowedError, about_thread
 from hosting.functions.answering import Asked, answer, named_agent, register_route
 from hosting.limits import limits_of
 from hosting.names import http_function
-from hosting.pages import read_position
+from hosting.pages import IF_NONE_MATCH, read_position
 from hosting.plan import AgentPlan, Plan
 from hosting.replies import Reply, Streamed, cancel_reply, run_headers, run_reply, status_reply
 from hosting.requests import parse_run
-from hosting.routes import CANCEL, EVENTS, RUN, STATUS
+from hosting.routes import CANCEL, EVENTS, EVENTS_TAIL, RUN, STATUS
 from hosting.runs import Runs
 from hosting.settings import Settings
+from hosting.stream_query import read_stream_query
+from hosting.stream_reads import StreamReads
 from hosting.streams import Streams
 
 
@@ -31,8 +33,8 @@ def register_agent(app: df.DFApp, plan: AgentPlan, runs: Runs, streams: Streams,
     register_route(app, route, start, path=f"agents/{plan.name}/run")
 
 
-def register_runs(app: df.DFApp, plan: Plan, runs: Runs, streams: Streams) -> None:
-    """Register the run's status and cancel routes, and the answer to `run` routes that no agent has."""
+def register_runs(app: df.DFApp, plan: Plan, runs: Runs, streams: Streams, reads: StreamReads) -> None:
+    """Register the run's status, event and cancel routes, and the answer to `run` routes that no agent has."""
 
     async def read(asked: Asked) -> Reply:
         agent = asked.agent(plan)
@@ -40,11 +42,18 @@ def register_runs(app: df.DFApp, plan: Plan, runs: Runs, streams: Streams) -> No
         return status_reply(record, asked.base_url)
 
     async def follow(asked: Asked) -> Reply | Streamed:
+        wanted = read_stream_query(asked.query)
         after = read_position(asked.query, asked.request.headers)
         record = await runs.find(asked.agent(plan).name, asked.thread_id, asked.run_id, asked.client)
+        if wanted is not None:
+            return await reads.reply(record, asked.client, wanted, asked.request.headers.get(IF_NONE_MATCH.name, ""))
         if record.terminal is not None and after >= record.told:
             return Reply(204, "", None, run_headers(record))
         return streams.reply(record, asked.client, asked.base_url, after)
+
+    async def tail(asked: Asked) -> Reply:
+        record = await runs.find(asked.agent(plan).name, asked.thread_id, asked.run_id, asked.client)
+        return reads.tail(record)
 
     async def cancel(asked: Asked) -> Reply:
         agent = asked.agent(plan)
@@ -55,6 +64,7 @@ def register_runs(app: df.DFApp, plan: Plan, runs: Runs, streams: Streams) -> No
 
     register_route(app, STATUS, read)
     register_route(app, EVENTS, follow)
+    register_route(app, EVENTS_TAIL, tail)
     register_route(app, CANCEL, cancel)
     app.function_name("http_unknown_agent")(app.route(route=RUN.path)(no_such_run_route))
 

@@ -13,4 +13,11 @@ BEHAVIOURS = {
     "streams.unicode": "A character that was cut in half comes whole (http-api.md section 5).",
     "streams.log-down": "Words wait for a run log that is away, and the run goes on (http-api.md section 5).",
     "streams.killed": "A stream of a killed host goes on elsewhere with the same bytes (http-api.md section 5).",
+    "streams.offsets": "A run is read and resumed by the Durable Streams protocol (its PROTOCOL.md, 5.6 and 8).",
+    "streams.offset-refused": "What is no offset, mode or cursor is refused with 400 (PROTOCOL.md, 5.6).",
+    "streams.long-poll": "A poll waits for news for a bounded time, and not on an ended run (PROTOCOL.md, 5.7).",
+    "streams.sse-mode": "Each batch is followed by where the reader stands; the last one closes (PROTOCOL.md, 5.8).",
+    "streams.tail": "HEAD tells where a run's events end, and whether for good (PROTOCOL.md, 5.5).",
+    "streams.etag": "A read that brings nothing new answers 304; a run that ends brings something (PROTOCOL.md, 10.1).",
+    "streams.cursor-grows": "A wait's cursor is larger than the one that was sent (PROTOCOL.md, 10.1).",
 }

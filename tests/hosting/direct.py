@@ -124,4 +124,6 @@ class DirectHost:
             return await handler(req=request)  # type: ignore[no-any-return]
 
         methods = binding.get("methods") or ["GET", "POST", "PUT", "DELETE", "PATCH"]
-        return Route(f"{prefix}/{binding['route']}", endpoint, methods=methods)
+        route = Route(f"{prefix}/{binding['route']}", endpoint, methods=methods)
+        route.methods = set(methods)  # Starlette answers HEAD by GET's route; the host by that of HEAD, or with 404
+        return route
