@@ -71,7 +71,7 @@ class Following:
                     record = await self._runs.look(record, client)
 
     async def batches(self, record: RunRecord, client: EntityClient, after: int) -> AsyncGenerator[Batch, None]:
-        """Yield the run's frames behind position `after`; see `follow`. The first batch comes at once, also an empty one.
+        """Yield the run's frames behind position `after`; see `follow`. The first batch comes at once, even if empty.
 
         The frames before are folded and not told.
         """
