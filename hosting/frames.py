@@ -54,9 +54,9 @@ class Frames:
         self._names: dict[str, str] = {}
 
     @property
-    def position(self) -> int:
-        """How many events were folded."""
-        return 0 if self._record is None else self._record.position
+    def told(self) -> int:
+        """The position of the last event of the run itself that was folded."""
+        return 0 if self._record is None else self._record.told
 
     @property
     def has_ended(self) -> bool:

@@ -27,11 +27,13 @@ from hosting.events import (
 class RunRecord:
     """One run as its log tells it. `position` is the number of its last event, counted from 1.
 
-    `settled` is that of the last model answer which every later attempt is given again: deltas up to there stand.
+    `told` is that of the last event which tells of the run itself: of its terminal record, once there is one. `settled`
+    is that of the last model answer which every later attempt is given again: deltas up to there stand.
     """
 
     accepted: Accepted
     position: int = 1
+    told: int = 1
     settled: int = 0
     claim: Claim | None = None
     signalled_at: float = 0.0
@@ -50,18 +52,14 @@ class RunRecord:
         """How many claims there were."""
         return self.claim.attempt if self.claim else 0
 
-    @property
-    def told(self) -> int:
-        """The position up to which the log tells of the run itself: of its terminal record, once there is one."""
-        return self.position - len(self.answers)
-
     def is_held_by(self, token: str) -> bool:
         """Tell whether the holder of `token` may still append: its claim is the newest and the run has not ended."""
         return self.terminal is None and self.claim is not None and self.claim.token == token
 
     def with_event(self, event: Event) -> RunRecord:
         """Return the record after one more event."""
-        moved = replace(self, position=self.position + 1)
+        position = self.position + 1
+        moved = replace(self, position=position, told=position if self.terminal is None else self.told)
         if isinstance(event, Started | Restarted):
             return replace(moved, claim=event)
         if isinstance(event, Signalled):

@@ -47,7 +47,7 @@ class StreamReads:
 
     def tail(self, record: RunRecord) -> Reply:
         """Return where the stream ends and whether it is closed, without events."""
-        at_end = _place(record.position, record.terminal is not None)
+        at_end = _place(record.told, record.terminal is not None)
         return Reply(200, "", "application/json", {**run_headers(record), **_HEADERS, **at_end})
 
     async def reply(
@@ -58,12 +58,12 @@ class StreamReads:
         304 where `known_tags` (If-None-Match) say that the reader has them; 204 for a wait that brought none. Raises
         `ThreadDeletedError` and `RunLogUnavailableError`.
         """
-        after = record.position if asked.after is None else asked.after
+        after = record.told if asked.after is None else asked.after
         cursor = self._cursor(asked.cursor)
         headers = {**run_headers(record), **_HEADERS}
         if asked.live == "sse":
             return Streamed(self._events(record, client, after, cursor), {**headers, "x-accel-buffering": "no"})
-        tag = _tag(record, after, record.position, record.terminal is not None)
+        tag = _tag(record, after, record.told, record.terminal is not None)
         if asked.live is None and asked.after is not None and tag in known_tags:
             return Reply(304, "", None, {**headers, "etag": tag})
         batch = await self._batch(record, client, after, waits=asked.live is not None)

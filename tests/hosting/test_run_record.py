@@ -3,7 +3,7 @@
 import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERROR_BY_CODE, RUN_ERRORS
-from hosting.events import Started
+from hosting.events import ApprovalAnswered, Decision, Started
 from hosting.replies import run_error
 from hosting.run_record import fold
 from hosting.times import iso
@@ -21,6 +21,17 @@ def test_a_record_is_the_fold_of_its_events() -> None:
     assert (record.is_held_by("first"), record.is_held_by("later")) == (False, True)
     ended = record.with_event(completed()).with_event(failed())
     assert (ended.terminal, ended.position, ended.is_held_by("later")) == (completed(), 6, False)
+
+
+def test_what_stands_behind_the_terminal_record_tells_nothing_more_of_the_run() -> None:
+    """A stream of the run is closed at the position of its end, whatever is appended later."""
+    ended = [accepted("run"), started(), completed()]
+    answered = ApprovalAnswered(at=4.0, decision=Decision(id="approval", approved=True))
+
+    record = fold([*ended, answered])
+
+    assert record is not None
+    assert (record.told, record.position) == (3, 4)
 
 
 def test_a_log_begins_with_its_request_or_is_none() -> None:
