@@ -36,6 +36,7 @@ from hosting.runlog.log import RunLog
 from hosting.runs import Runs
 from hosting.safeguards import safeguards_of
 from hosting.settings import Settings, read_settings
+from hosting.settling import Settling
 from hosting.shutdown import Shutdown
 from hosting.stream_reads import StreamReads
 from hosting.streams import Streams
@@ -157,7 +158,7 @@ class AgentFunctionApp(df.DFApp):
 
     def _end_threads_of(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:
-            register_sweep(self, Sweep(self._ttls, time.time), self._settings.sweep_schedule)
+            register_sweep(self, Sweep(self._ttls, time.time, Settling(self._log)), self._settings.sweep_schedule)
         self._ttls[agent] = ttl_seconds
 
 

@@ -216,6 +216,32 @@ class Export(ThreadIds, Kept):
     exported_at: str
 
 
+class ErasedInstance(TypedDict):
+    """A durable instance that carried messages of a deleted thread, and what became of it."""
+
+    id: str
+    outcome: Literal["pending", "deleted", "running", "missing"]
+
+
+class ErasedDocument(TypedDict):
+    """The stored conversation as it was: its size and the SHA-256 of its UTF-8, in hexadecimal."""
+
+    size_bytes: int
+    sha256: str
+
+
+class Erasure(ThreadIds):
+    """The receipt of a thread's last deletion: counts and hashes, no content."""
+
+    agent: str
+    deleted_at: str
+    reason: Literal["asked", "expired"]
+    document: ErasedDocument
+    runs: int
+    archived_entries: int
+    instances: list[ErasedInstance]
+
+
 class QueuedOperation(ThreadIds):
     """A reset or delete that waits behind the thread's runs."""
 

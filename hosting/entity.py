@@ -19,6 +19,7 @@ from hosting.called_answer import answer_text
 from hosting.capacity import Capacity
 from hosting.endings import ended
 from hosting.entity_batch import Batch, Done, Operation, Refused, parse_batch, write_answer
+from hosting.erasing import Doomed, Erasing
 from hosting.errors import (
     ArchiveUnavailableError,
     HostingError,
@@ -29,7 +30,7 @@ from hosting.errors import (
 )
 from hosting.events import Accepted, Place
 from hosting.expiry import after_turn, begun, is_expired
-from hosting.forgetting import delete, expire, reset
+from hosting.forgetting import order_id, reset
 from hosting.identity import check_thread_id, is_id, new_id
 from hosting.limits import Limits
 from hosting.pausing import Pauses
@@ -85,6 +86,7 @@ class AgentEntity:
         self._clock = clock
         self._capacity = capacity
         self._archive = archive
+        self._erasing = Erasing(log, archive, clock)
         self._threads = ThreadCache()
         self._pauses = Pauses(log, clock)
         self._operations: dict[str, Callable[[Thread, Operation], Awaitable[tuple[Thread, Done | Refused]]]] = {
@@ -206,23 +208,27 @@ class AgentEntity:
         return Thread(thread.key, emptied.text, emptied.conversation), Done()
 
     async def _delete(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
-        if not await delete(Place.of(self._agent, thread.key), thread.text, operation.value, self._log, self._archive):
+        if not await self._erasing.delete(self._doomed(thread), order_id(operation.value, "delete")):
             return thread, Done()
         return self._emptied(thread), Done()
 
     async def _expire(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
         """Delete the thread if its time is up. One from before its agent had a time to live begins its time here."""
-        conversation, now, place = thread.conversation, self._clock(), Place.of(self._agent, thread.key)
+        conversation, now = thread.conversation, self._clock()
         if self._ttl_seconds is None or thread.text is None or isinstance(conversation, UnreadableDocumentError):
             return thread, Done()
         if conversation.data.expiration_time_utc is None:
             return self._changed(thread, begun(conversation, now, self._ttl_seconds)), Done()
         if not is_expired(conversation, now):
             return thread, Done()
-        if not await expire(place, thread.text, operation.value, self._log, self._archive):
+        if not await self._erasing.expire(self._doomed(thread), order_id(operation.value, "expire")):
             return thread, Done()
         logger.info("The time of thread %s of agent %s was up; it is deleted.", thread.key, self._agent)
         return self._emptied(thread), Done()
+
+    def _doomed(self, thread: Thread) -> Doomed:
+        readable = thread.conversation if isinstance(thread.conversation, Conversation) else None
+        return Doomed(Place.of(self._agent, thread.key), thread.text or "", readable)
 
     def _emptied(self, thread: Thread) -> Thread:
         self._threads.forget(thread.key)

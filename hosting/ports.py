@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from hosting.events import Accepted, Event, Place
 from hosting.run_record import RunRecord
@@ -188,8 +188,12 @@ class EntityPage:
     cursor: str | None
 
 
+Purge = Literal["deleted", "running", "missing"]
+"""What came of an instance that was to be purged: one that has not ended is left alone."""
+
+
 class EntityClient(Protocol):
-    """Reaches entities: the durable client of one invocation.
+    """Reaches entities and instances: the durable client of one invocation.
 
     Each method raises `errors.EngineUnavailableError` when the engine cannot be reached.
     """
@@ -207,4 +211,8 @@ class EntityClient(Protocol):
 
         With `changed_until`, only those whose last change was at that time (seconds since 1970) or before it.
         """
+        ...
+
+    async def purge(self, instance_id: str) -> Purge:
+        """Remove an instance with its history: an orchestration that has ended, or an entity, whatever waits for it."""
         ...

@@ -227,6 +227,14 @@ EXPORT = Route(
     _of_thread("All of it.", bodies.Export),
     _CONVERSATION,
 )
+ERASURE = Route(
+    "http_thread_erasure",
+    "GET",
+    f"{_THREAD}/erasure",
+    "Read the receipt of a thread's last deletion",
+    _of_thread("What was deleted where, without a word of it.", bodies.Erasure),
+    (*_PLACE, errors.ThreadDeletingError, errors.RunLogUnavailableError),
+)
 STATUS = Route(
     "http_run_status",
     "GET",
@@ -325,6 +333,7 @@ ROUTES = (
     MESSAGES,
     RESET,
     EXPORT,
+    ERASURE,
     STATUS,
     EVENTS,
     EVENTS_TAIL,

@@ -7,6 +7,7 @@ from typing import Literal
 
 from hosting.bodies import (
     AgentList,
+    Erasure,
     Export,
     ListedAgent,
     ListedRun,
@@ -23,6 +24,7 @@ from hosting.capacity import size_bytes
 from hosting.pages import Window
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage
+from hosting.receipt import Receipt
 from hosting.replies import RETRY_AFTER_SECONDS, USAGE_NAMES, Reply, json_reply, status_of, thread_headers, thread_ids
 from hosting.run_record import RunRecord
 from hosting.threads import ThreadView, export
@@ -90,6 +92,21 @@ def export_reply(agent: str, view: ThreadView, now: float) -> Reply:
     """Return everything that is kept about the thread."""
     thread_id = view.place.thread_id
     body: Export = {"agent": agent, **thread_ids(thread_id), "exported_at": iso(now), **export(view)}
+    return json_reply(200, body, thread_headers(thread_id))
+
+
+def erasure_reply(agent: str, thread_id: str, receipt: Receipt) -> Reply:
+    """Return the receipt of a thread's deletion."""
+    body: Erasure = {
+        "agent": agent,
+        **thread_ids(thread_id),
+        "deleted_at": iso(receipt.deleted_at),
+        "reason": receipt.reason,
+        "document": {"size_bytes": receipt.document_bytes, "sha256": receipt.sha256},
+        "runs": receipt.runs,
+        "archived_entries": receipt.archived_entries,
+        "instances": [{"id": instance.id, "outcome": instance.outcome} for instance in receipt.instances],
+    }
     return json_reply(200, body, thread_headers(thread_id))
 
 

@@ -15,14 +15,16 @@ from dataclasses import dataclass
 
 from hosting.applying import request_of, with_run
 from hosting.bodies import Kept
-from hosting.errors import UnknownThreadError, UnreadableStateError
+from hosting.errors import ThreadDeletingError, UnknownThreadError, UnreadableStateError
 from hosting.events import Place
 from hosting.identity import new_id
 from hosting.names import entity_name
 from hosting.ports import EntityClient, EntityPage
+from hosting.receipt import Receipt, decode
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, Runs
+from hosting.settling import Settling
 from state.codec import read
 from state.conversation import applied
 from state.errors import UnreadableStateError as UnreadableDocumentError
@@ -48,6 +50,7 @@ class Threads:
     def __init__(self, log: RunLog, runs: Runs) -> None:
         self._log = log
         self._runs = runs
+        self._settling = Settling(log)
 
     async def page(self, agent: str, limit: int, cursor: str | None, client: EntityClient) -> EntityPage:
         """Return a page of the agent's threads. Raises `EngineUnavailableError`."""
@@ -94,21 +97,39 @@ class Threads:
     async def delete(self, agent: str, thread_id: str, client: EntityClient, seconds: float) -> bool:
         """Have the thread deleted, its runs cancelled first; tell whether that is done, as `reset` does.
 
-        A thread that is not there is deleted already. Whoever deletes again while it goes on joins in.
+        A thread that is not there is deleted already. Whoever deletes again while it goes on joins in. What the
+        receipt names is purged once the thread is gone, and tried again each time.
         """
         place = Place.of(agent, thread_id)
-        if not await self._is_there(place, client):
-            return True
+        is_gone = not await self._is_there(place, client) or await self._erase(place, client, seconds)
+        if is_gone:
+            await self._settling.settle(place, client)
+        return is_gone
+
+    async def receipt(self, agent: str, thread_id: str) -> Receipt:
+        """Return the receipt of the thread's last deletion.
+
+        Raises `ThreadDeletingError` while that goes on, `UnknownThreadError` when there was none.
+        """
+        mark = await self._log.deletion(Place.of(agent, thread_id))
+        if mark is not None and mark.digest is None:
+            raise ThreadDeletingError(f"Thread {thread_id[:80]!r} is being deleted. Ask again in a moment.")
+        if mark is None or mark.receipt is None:
+            raise UnknownThreadError(f"Agent {agent!r} has no receipt of a deletion of thread {thread_id[:80]!r}.")
+        return decode(mark.receipt)
+
+    async def _erase(self, place: Place, client: EntityClient, seconds: float) -> bool:
+        entity, thread_id = entity_name(place.agent), place.thread_id
         mark = await self._log.mark_deleting(place, new_id())
         for record in await self._log.runs_of(place, RUNS_LOOKED_AT):
             await self._runs.end_early(record)
-        await client.signal(entity_name(agent), thread_id, "delete", {"id": mark.id})
+        await client.signal(entity, thread_id, "delete", {"id": mark.id})
 
         async def is_done() -> bool:
             found = await self._log.deletion(place)
             if found is None or (found.id == mark.id and found.digest is None):
                 return False
-            stored = await client.read(entity_name(agent), thread_id)
+            stored = await client.read(entity, thread_id)
             return stored is None or bool(await self._log.runs_of(place, 1))  # a new run began a new conversation
 
         return await _until(is_done, seconds)

@@ -7,13 +7,19 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import aiohttp
-from azure.durable_functions import DurableOrchestrationClient, EntityId
+from azure.durable_functions import DurableOrchestrationClient, EntityId, OrchestrationRuntimeStatus
 
 from hosting.errors import EngineUnavailableError
-from hosting.ports import EntityPage
+from hosting.ports import EntityPage, Purge
 from hosting.times import utc
 
 _CURSOR_HEADER = "x-ms-continuation-token"
+_ENDED = (
+    OrchestrationRuntimeStatus.Completed,
+    OrchestrationRuntimeStatus.Failed,
+    OrchestrationRuntimeStatus.Canceled,
+    OrchestrationRuntimeStatus.Terminated,
+)
 _TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
@@ -58,6 +64,21 @@ class DurableEntityClient:
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise _unavailable() from error
         return EntityPage(tuple((item["entityId"]["key"], item["lastOperationTime"]) for item in items), following)
+
+    async def purge(self, instance_id: str) -> Purge:
+        """See `EntityClient.purge`. The SDK puts ids into addresses as they are, and one that is empty means all."""
+        named = quote(instance_id, safe="@")
+        if named.strip(".") == "":
+            return "missing"
+        try:
+            if not instance_id.startswith("@"):
+                status = (await self._client.get_status(named)).runtime_status
+                if status not in _ENDED:
+                    return "missing" if status is None else "running"
+            purged = await self._client.purge_instance_history(named)
+        except Exception as error:
+            raise _unavailable() from error
+        return "deleted" if purged.instances_deleted else "missing"
 
 
 def _unavailable() -> EngineUnavailableError:

@@ -10,11 +10,12 @@ from hosting.functions.answering import Asked, register_route
 from hosting.pages import read_cursor, read_limit, read_window
 from hosting.plan import Plan
 from hosting.replies import Reply
-from hosting.routes import AGENTS, DELETE_THREAD, EXPORT, MESSAGES, RESET, RUNS, THREAD, THREADS
+from hosting.routes import AGENTS, DELETE_THREAD, ERASURE, EXPORT, MESSAGES, RESET, RUNS, THREAD, THREADS
 from hosting.settings import Settings
 from hosting.thread_replies import (
     agents_reply,
     done_reply,
+    erasure_reply,
     export_reply,
     messages_reply,
     queued_reply,
@@ -35,6 +36,7 @@ def register_threads(app: df.DFApp, plan: Plan, threads: Threads, settings: Sett
         MESSAGES: routes.messages,
         RUNS: routes.runs,
         EXPORT: routes.export,
+        ERASURE: routes.erasure,
         RESET: routes.reset,
         DELETE_THREAD: routes.delete,
     }
@@ -81,6 +83,11 @@ class ThreadRoutes:
         return export_reply(
             agent.name, await self._threads.view(agent.name, asked.thread_id, asked.client), time.time()
         )
+
+    async def erasure(self, asked: Asked) -> Reply:
+        """Answer `GET .../erasure`."""
+        agent, thread_id = asked.agent(self._plan), asked.thread_id
+        return erasure_reply(agent.name, thread_id, await self._threads.receipt(agent.name, thread_id))
 
     async def reset(self, asked: Asked) -> Reply:
         """Answer `POST .../reset`."""

@@ -7,5 +7,9 @@ BEHAVIOURS = {
     "sweep's. The timer is there only where an agent has a time to live.",
     "erasure.message-wins": "A thread whose time is up is not deleted while a run of it waits or runs; whoever is "
     "refused or erased at that moment is told so.",
+    "erasure.instances": "Finished durable instances that carried messages of a deleted thread go with it; those that "
+    "run and those that are not there are listed in the receipt.",
+    "erasure.nothing-is-left": "What was said on a deleted thread is in no store that the tests can start, in whatever "
+    "form they search for it.",
     "erasure.receipt": "A deletion leaves a receipt of what was deleted where: counts and hashes, no content.",
 }

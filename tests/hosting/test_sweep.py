@@ -2,13 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from hosting.app import AgentFunctionApp
 from hosting.entity import AgentEntity
-from hosting.ports import EntityPage
+from hosting.ports import EntityPage, Purge
+from hosting.settling import Settling
 from hosting.sweep import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Sweep, Swept
 from hosting.times import iso
 from tests.hosting.app.scripted import scripted_agent
@@ -25,6 +27,7 @@ class ThreadsOfOneAgent:
         self._clock = clock
         self.states: dict[str, str] = {}
         self.touched: dict[str, float] = {}
+        self.purged: list[str] = []
         self.under_way = 0
         self.most_at_once = 0
         self.page_sizes: list[int] = []
@@ -64,6 +67,11 @@ class ThreadsOfOneAgent:
         """See `EntityClient.read`."""
         return self.states.get(key)
 
+    async def purge(self, instance_id: str) -> Purge:
+        """See `EntityClient.purge`."""
+        self.purged.append(instance_id)
+        return "deleted"
+
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
@@ -79,6 +87,12 @@ def threads(bench: Bench) -> ThreadsOfOneAgent:
     return ThreadsOfOneAgent(bench.entity, bench.clock)
 
 
+def sweep_of(bench: Bench, passed_seconds: Callable[[], float] = time.monotonic) -> Sweep:
+    """Return the sweep of the bench's agent, which waits for nobody: signals are delivered at once."""
+    settling = Settling(bench.log)
+    return Sweep({"Joker": TTL}, bench.clock, settling, passed_seconds=passed_seconds, settle_seconds=(0.0,))
+
+
 @pytest.mark.behaviour("erasure.sweep")
 async def test_of_ten_thousand_threads_those_are_deleted_whose_time_is_up(
     bench: Bench, threads: ThreadsOfOneAgent
@@ -87,12 +101,13 @@ async def test_of_ten_thousand_threads_those_are_deleted_whose_time_is_up(
     for number in range(10_000):
         threads.add(f"t-{number:05}", idle_seconds=TTL + 1 if number % 2 else 60)
 
-    swept = await Sweep({"Joker": TTL}, bench.clock).run(threads)
+    swept = await sweep_of(bench).run(threads)
 
     assert swept == Swept(asked=5000, is_whole=True)
     assert sorted(threads.states) == [f"t-{number:05}" for number in range(0, 10_000, 2)]
     assert max(threads.page_sizes) <= PAGE_SIZE
     assert threads.most_at_once == MOST_AT_ONCE
+    assert sorted(threads.purged) == [f"@dafx-joker@t-{number:05}" for number in range(1, 10_000, 2)]
 
 
 @pytest.mark.behaviour("erasure.sweep")
@@ -101,12 +116,13 @@ async def test_a_sweep_ends_after_its_time_and_the_next_one_goes_on(bench: Bench
     for number in range(3 * PAGE_SIZE):
         threads.add(f"t-{number:05}", idle_seconds=TTL)
     ticks = iter([0.0, 1.0, MOST_SECONDS, 0.0, 1.0])
-    sweep = Sweep({"Joker": TTL}, bench.clock, passed_seconds=lambda: next(ticks))
+    sweep = sweep_of(bench, passed_seconds=lambda: next(ticks))
 
     first, left = await sweep.run(threads), len(threads.states)
     second = await sweep.run(threads)
 
     assert (first, left) == (Swept(2 * PAGE_SIZE, is_whole=False), PAGE_SIZE)
+    assert len(set(threads.purged)) == len(threads.purged) == 3 * PAGE_SIZE
     assert (second, threads.states) == (Swept(PAGE_SIZE, is_whole=True), {})
 
 
@@ -117,7 +133,7 @@ async def test_a_thread_that_is_asked_early_is_asked_again_a_time_to_live_later(
     """One that was touched since its last answer, or whose clock was another's."""
     threads.add("t", idle_seconds=0)
     threads.touched["t"] -= TTL
-    sweep = Sweep({"Joker": TTL}, bench.clock)
+    sweep = sweep_of(bench)
     await sweep.run(threads)
     assert "t" in threads.states
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from hosting.errors import InvalidFieldError, UnknownRunError, UnknownThreadError
+from tests.canary import gone, holds
 from tests.hosting.carriers import GUARD_SECONDS, Api
 
 THREADS = "/api/agents/Joker/threads"
@@ -244,15 +245,26 @@ async def test_a_deleted_thread_is_in_no_file_of_the_local_host(socket: Api, soc
     assert holds(socket_folder, run["run_id"].encode())
 
 
-async def gone(folder: Path, text: bytes) -> None:
-    """Return once no file holds the text: the engine empties its write-ahead log a moment after the commit."""
-    while holds(folder, text):  # noqa: ASYNC110 - files tell nobody
-        await asyncio.sleep(0.02)
+@pytest.mark.behaviour("erasure.receipt")
+async def test_a_deleted_thread_has_a_receipt_without_a_word_of_it(api: Api) -> None:
+    """Counts and the hash of the stored text; deleting again leaves it as it is."""
+    await api.ask("a secret", thread_id="receipted")
+    await api.ask("another secret", thread_id="receipted")
+    await api.entries("receipted", turns=2)
+    place = f"{THREADS}/receipted"
 
+    await api.http.delete(place)
+    answer = await api.http.get(f"{place}/erasure")
+    receipt = answer.json()
+    await api.http.delete(place)
 
-def holds(folder: Path, text: bytes) -> bool:
-    """Tell whether a file below the folder holds the text."""
-    return any(text in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert answer.status_code == 200
+    assert "secret" not in answer.text
+    assert (receipt["agent"], receipt["thread_id"], receipt["reason"]) == ("Joker", "receipted", "asked")
+    assert (receipt["runs"], receipt["archived_entries"]) == (2, 0)
+    assert receipt["document"]["size_bytes"] > 500
+    assert receipt["instances"] == [{"id": "@dafx-joker@receipted", "outcome": "deleted"}]
+    assert (await api.http.get(f"{place}/erasure")).json() == receipt
 
 
 @pytest.mark.slow
@@ -299,6 +311,7 @@ async def test_readiness_reaches_the_stores(api: Api) -> None:
         ("GET", "nobody/messages", UnknownThreadError),
         ("GET", "nobody/runs", UnknownThreadError),
         ("GET", "nobody/export", UnknownThreadError),
+        ("GET", "nobody/erasure", UnknownThreadError),
         ("POST", "nobody/reset", UnknownThreadError),
         ("GET", "n%20o/messages", UnknownThreadError),
         ("POST", "nobody/runs/nothing/cancel", UnknownRunError),

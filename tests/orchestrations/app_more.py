@@ -59,6 +59,15 @@ def register(app: AgentFunctionApp) -> None:
         return [first is quick, quick.result.text, other.text]
 
     @orchestrator
+    def carry(context: df.DurableOrchestrationContext) -> Steps:
+        given = context.get_input()
+        writer = app.get_agent(context, "writer")
+        answer = yield writer.run(given["text"], session=writer.create_session(session_id=given["thread_id"]))
+        if given["waits"]:
+            yield context.wait_for_external_event("go")
+        return answer.text
+
+    @orchestrator
     def call_nobody(context: df.DurableOrchestrationContext) -> Steps:
         answer = yield app.get_agent(context, "nobody").run("hi")
         return answer.text

@@ -1,0 +1,86 @@
+"""Purging by the SDK's client, which puts an instance's id into an address as it is."""
+
+import pytest
+from azure.durable_functions.models import PurgeHistoryResult
+from azure.durable_functions.models.DurableOrchestrationStatus import DurableOrchestrationStatus
+
+from hosting.errors import EngineUnavailableError
+from hosting.functions.client import DurableEntityClient
+from hosting.ports import Purge
+
+
+class SdkClient:
+    """The two methods of the SDK's client, over one status and one count; `addresses` are what they would ask."""
+
+    def __init__(self, status: str | None = None, deleted: int = 1) -> None:
+        self._status = status
+        self._deleted = deleted
+        self.addresses: list[str] = []
+
+    async def get_status(self, instance_id: str) -> DurableOrchestrationStatus:
+        """Return the status."""
+        self.addresses.append(f"GET {instance_id}")
+        return DurableOrchestrationStatus(runtimeStatus=self._status)
+
+    async def purge_instance_history(self, instance_id: str) -> PurgeHistoryResult:
+        """Return the count."""
+        self.addresses.append(f"DELETE {instance_id}")
+        return PurgeHistoryResult(self._deleted)
+
+
+@pytest.mark.behaviour("erasure.instances")
+@pytest.mark.parametrize(
+    ("status", "deleted", "outcome"),
+    [
+        ("Completed", 1, "deleted"),
+        ("Failed", 1, "deleted"),
+        ("Canceled", 1, "deleted"),
+        ("Terminated", 1, "deleted"),
+        ("Completed", 0, "missing"),
+        ("Running", 1, "running"),
+        ("Pending", 1, "running"),
+        ("Suspended", 1, "running"),
+        (None, 1, "missing"),
+    ],
+)
+async def test_an_orchestration_is_purged_once_it_has_ended(status: str | None, deleted: int, outcome: Purge) -> None:
+    """A running one is not even asked to go."""
+    sdk = SdkClient(status, deleted)
+
+    assert await DurableEntityClient(sdk).purge("one") == outcome
+    assert ("DELETE one" in sdk.addresses) == (outcome == "deleted" or deleted == 0)
+
+
+@pytest.mark.behaviour("erasure.instances")
+@pytest.mark.parametrize("instance_id", ["", ".", ".."])
+async def test_an_id_that_would_be_another_address_is_never_asked_for(instance_id: str) -> None:
+    """The address of no instance is that of all of them."""
+    sdk = SdkClient("Completed")
+
+    assert await DurableEntityClient(sdk).purge(instance_id) == "missing"
+    assert sdk.addresses == []
+
+
+@pytest.mark.behaviour("erasure.instances")
+async def test_an_id_stays_one_part_of_the_address() -> None:
+    """Whatever its orchestration was called."""
+    sdk = SdkClient("Completed")
+
+    await DurableEntityClient(sdk).purge("../a?b#c d")
+
+    assert sdk.addresses == ["GET ..%2Fa%3Fb%23c%20d", "DELETE ..%2Fa%3Fb%23c%20d"]
+
+
+@pytest.mark.behaviour("erasure.instances")
+async def test_an_engine_that_is_away_is_said_to_be() -> None:
+    """By an error of ours."""
+
+    class Away(SdkClient):
+        """The engine cannot be reached."""
+
+        async def get_status(self, instance_id: str) -> DurableOrchestrationStatus:
+            """Fail as the transport does."""
+            raise ConnectionError("refused")
+
+    with pytest.raises(EngineUnavailableError):
+        await DurableEntityClient(Away()).purge("one")
