@@ -159,13 +159,14 @@ class Delta(_Record):
 class ModelResult(_Record):
     """The model answered and asks for tool calls.
 
-    `number` counts the run's model calls from 1, `digest` is of what the run had said before, `response` is in the
-    framework's own form.
+    `number` counts an agent's model calls from 1: those of the agent that runs, or of one that is the tool of the call
+    `within`. `digest` is of what it had said before, `response` is in the framework's own form.
     """
 
     kind: Literal["model_result"] = "model_result"
     at: float
     number: int
+    within: str = ""
     digest: str
     response: dict[str, Any]
 

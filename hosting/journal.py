@@ -41,13 +41,16 @@ class Journal:
         self._loop = asyncio.get_running_loop()
         self._appending = asyncio.Lock()
         self._retry_seconds = retry_seconds
-        self._models = {step.number: step for step in record.steps if isinstance(step, ModelResult)}
+        self._models = {(step.within, step.number): step for step in record.steps if isinstance(step, ModelResult)}
         self._started = {step.key: step for step in record.steps if isinstance(step, ToolStarted)}
         self._results = {step.key: step for step in record.steps if isinstance(step, ToolResult)}
 
-    def model(self, number: int) -> ModelResult | None:
-        """Return what an earlier attempt recorded of its n-th model call, counted from 1."""
-        return self._models.get(number)
+    def model(self, number: int, within: str = "") -> ModelResult | None:
+        """Return what an earlier attempt recorded of an agent's n-th model call, counted from 1.
+
+        `within` is the key of the call that the agent is the tool of, empty for the agent that runs.
+        """
+        return self._models.get((within, number))
 
     def started(self, key: str) -> ToolStarted | None:
         """Return the record that an earlier attempt began a tool call."""

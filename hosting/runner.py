@@ -24,10 +24,11 @@ from hosting.errors import (
 from hosting.events import ResponseFormat, RunRequest
 from hosting.history import SOURCE_ID, ThreadSession, attach_history
 from hosting.journal import StaleAttemptError
-from hosting.journaled import JournaledRun, keeps_journal
+from hosting.journaled import JournaledRun
 from hosting.loop import AgentLoop
 from hosting.refused_calls import RefusedCalls
 from hosting.speech import Speech
+from hosting.step_middleware import keeps_journal
 from hosting.stop import Stop
 from hosting.structured import structured_value
 from hosting.tool_switch import ToolsOff

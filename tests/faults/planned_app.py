@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx
 
-from hosting.events import ModelResult, ToolResult, ToolStarted
 from hosting.identity import new_id
 from hosting.run_record import RunRecord
 from hosting.runlog.choice import choose_store
@@ -115,17 +114,6 @@ class PlannedApp:
 
     def _standing(self) -> set[str]:
         return {note.run_id for note in self.notes() if note.what == "stands"}
-
-
-def cut_short(record: RunRecord) -> set[str]:
-    """Return the keys of the tool calls that began and have no result."""
-    ended = {step.key for step in record.steps if isinstance(step, ToolResult)}
-    return {step.key for step in record.steps if isinstance(step, ToolStarted)} - ended
-
-
-def unrecorded_model_call(record: RunRecord) -> str:
-    """Return the one model call that another attempt has to make again if it was made."""
-    return f"model {1 + sum(isinstance(step, ModelResult) for step in record.steps)}"
 
 
 async def _until_applied(api: Api, threads: set[str]) -> None:

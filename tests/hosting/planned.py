@@ -22,9 +22,10 @@ from agent_framework import (
 from hosting.tools import current, idempotent
 
 Note = Callable[[str], None]
+Plan = Sequence[tuple[str, ...] | str]
 
 # What the model answers at each of its calls: tools to call at once, or the words that end the run.
-PLAN: tuple[tuple[str, ...] | str, ...] = (("add", "look"), ("flaky", "slow"), ("flaky",), "all done")
+PLAN: Plan = (("add", "look"), ("flaky", "slow"), ("flaky",), "all done")
 
 # What an agent that speaks says in all.
 ALL_SAID = "\n\n".join([*(f"Step {number} needs tools." for number in (1, 2, 3)), "all done"])
@@ -34,7 +35,7 @@ class _PlannedModel(BaseChatClient[Any]):
     """Knows how far it is by the tool results that it is shown since the last message of a user."""
 
     note: Note
-    plan: Sequence[tuple[str, ...] | str] = PLAN
+    plan: Plan = PLAN
     speaks: bool = False
 
     def _inner_get_response(
@@ -73,7 +74,7 @@ def _pieces(content: Content) -> list[Content]:
     return [Content.from_text(word) for word in re.findall(r"\s*\S+", content.text or "")] or [content]
 
 
-def planned_client(note: Note, plan: Sequence[tuple[str, ...] | str], *, speaks: bool = False) -> PlannedClient:
+def planned_client(note: Note, plan: Plan, *, speaks: bool = False) -> PlannedClient:
     """Return the model of a plan; `note` is told of each call. One that `speaks` has words before it calls tools."""
     client = PlannedClient()
     client.note, client.plan, client.speaks = note, plan, speaks
@@ -82,7 +83,7 @@ def planned_client(note: Note, plan: Sequence[tuple[str, ...] | str], *, speaks:
 
 def planned_agent(
     note: Note,
-    plan: Sequence[tuple[str, ...] | str] = PLAN,
+    plan: Plan = PLAN,
     *,
     name: str = "Joker",
     harmless: bool = False,

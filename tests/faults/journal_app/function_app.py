@@ -77,6 +77,13 @@ def served_agent() -> Agent[Any]:
     return Agent(planned_client(note, SERVED_PLAN), name="Served", tools=[cities])
 
 
+def asking_agent() -> Agent[Any]:
+    """Return an agent whose tool is another agent, with tools of its own."""
+    helper = planned_agent(lambda what: note(f"inner {what}"), (("add",), ("look",), "helped"), name="Helper")
+    tools = [helper.as_tool(name="helper", arg_name="n")]
+    return Agent(planned_client(note, (("helper",), "all done")), name="Asking", tools=tools)
+
+
 choose = hosting.app.choose_store
 hosting.app.choose_store = lambda *arguments: StandingStore(choose(*arguments))
 app = hosting.app.AgentFunctionApp(
@@ -85,5 +92,6 @@ app = hosting.app.AgentFunctionApp(
         planned_agent(note, name="Harmless", harmless=True),
         planned_agent(note, name="Speaker", harmless=True, speaks=True),
         served_agent(),
+        asking_agent(),
     ],
 )
