@@ -98,7 +98,7 @@ class AgentFunctionApp(df.DFApp):
         following = Following(self._log, self._runs)
         self._streams = Streams(following)
         register_runs(self, self._plan, self._runs, self._streams, StreamReads(following, time.time))
-        threads = Threads(self._log, self._runs)
+        threads = Threads(self._log, self._runs, archive)
         register_threads(self, self._plan, threads, self._settings)
         approvals = Approvals(self._log, self._runs, threads, time.time)
         register_approvals(self, self._plan, approvals, self._runs, self._streams, settings=self._settings)

@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
+from hosting.archiving import Archiving
 from hosting.capacity import Capacity
 from hosting.entity import AgentEntity
+from hosting.keeping import Keeping
 from hosting.limits import limits_of
 from hosting.loop import AgentLoop
 from hosting.plan import AgentPlan
@@ -51,7 +53,7 @@ class Entities:
             turns,
             self._log,
             time.time,
-            capacity,
+            keeping=Keeping(capacity, Archiving(self._archive, settings.document_bytes)),
             archive=self._archive,
             limits=limits,
             ttl_seconds=ttl_seconds,

@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from hosting.applying import request_of, with_run
+from hosting.archiving import Document, document_of
 from hosting.called_answer import answer_text
-from hosting.capacity import Capacity
 from hosting.endings import ended
 from hosting.entity_batch import Batch, Done, Operation, Refused, parse_batch, write_answer
 from hosting.erasing import Doomed, Erasing
@@ -32,6 +32,7 @@ from hosting.events import Accepted, Place
 from hosting.expiry import after_turn, begun, is_expired
 from hosting.forgetting import order_id, reset
 from hosting.identity import check_thread_id, is_id, new_id
+from hosting.keeping import Keeping
 from hosting.limits import Limits
 from hosting.pausing import Pauses
 from hosting.ports import ArchiveStore, Clock
@@ -42,7 +43,6 @@ from hosting.runlog.log import RunLog
 from hosting.telemetry import carried_traceparent
 from hosting.thread_cache import ThreadCache
 from hosting.turn import Turns
-from state.codec import write
 from state.conversation import applied, generation
 from state.errors import UnreadableStateError as UnreadableDocumentError
 from state.models import Conversation, RequestEntry, entry_text
@@ -58,6 +58,10 @@ class Thread:
     text: str | None
     conversation: Conversation | UnreadableDocumentError
 
+    def with_document(self, document: Document) -> Thread:
+        """Return the thread as this document has it."""
+        return Thread(self.key, document.text, document.conversation)
+
 
 class AgentEntity:
     """The operations of the entity `dafx-<agent>`."""
@@ -68,8 +72,8 @@ class AgentEntity:
         turns: Turns,
         log: RunLog,
         clock: Clock,
-        capacity: Capacity,
         *,
+        keeping: Keeping,
         archive: ArchiveStore,
         limits: Limits,
         ttl_seconds: float | None = None,
@@ -84,7 +88,7 @@ class AgentEntity:
         self._turns = turns
         self._log = log
         self._clock = clock
-        self._capacity = capacity
+        self._keeping = keeping
         self._archive = archive
         self._erasing = Erasing(log, archive, clock)
         self._threads = ThreadCache()
@@ -143,21 +147,28 @@ class AgentEntity:
         if applied(thread.conversation, record.run_id):
             return thread, _result(operation, await self._turns.repair(record, thread.conversation))
         conversation = await self._pauses.caught_up(record, thread.conversation)
-        request = request_of(record.accepted, conversation)
-        record = await self._finish(thread, conversation, record, request)
-        return self._apply(thread, conversation, record, request), _result(operation, record)
+        request, place = request_of(record.accepted, conversation), Place.of(self._agent, thread.key)
+        document = Document(thread.text or "", conversation)
+        admitted = await self._admitted(place, document, record, request)
+        if isinstance(admitted, HostingError):
+            record = await self._turns.end(record, ended(record.run_id, self._clock(), admitted))
+        else:
+            document, record = admitted, await self._turns.finish(record, admitted.conversation)
+        grown = with_run(document.conversation, record, request)
+        if grown is not None:
+            grown = after_turn(grown, record.terminal, self._ttl_seconds)
+            thread = self._stored(thread, await self._keeping.keep(place, grown))
+        return thread, _result(operation, record)
 
-    async def _finish(
-        self, thread: Thread, conversation: Conversation, record: RunRecord, request: RequestEntry
-    ) -> RunRecord:
-        """Return the record once it is terminal: a run that may not start, or has no room, fails without its agent."""
+    async def _admitted(
+        self, place: Place, document: Document, record: RunRecord, request: RequestEntry
+    ) -> Document | HostingError:
+        """Return the document with room for the run, or why the run fails without its agent: it may not start now, or
+        has no room."""
         if record.terminal is not None:
-            return record
-        refusal = await self._pauses.refusal(record, conversation)
-        refusal = refusal or self._capacity.refusal(thread.key, thread.text, request.once(entry_text))
-        if refusal is not None:
-            return await self._turns.end(record, ended(record.run_id, self._clock(), refusal))
-        return await self._turns.finish(record, conversation)
+            return document
+        refusal = await self._pauses.refusal(record, document.conversation)
+        return refusal or await self._keeping.admit(place, document, request.once(entry_text))
 
     async def _ordered(self, thread: Thread, operation: Operation) -> RunRecord | None:
         """Return the run that an operation asks for: one with a log, or a carried request, whose log is opened here."""
@@ -185,18 +196,9 @@ class AgentEntity:
             raise InvalidFieldError(f"The run id {run_id!r} is another request's. Send an id of its own.")
         return record
 
-    def _apply(self, thread: Thread, conversation: Conversation, record: RunRecord, request: RequestEntry) -> Thread:
-        grown = with_run(conversation, record, request)
-        if grown is None:
-            return thread
-        applied_to = self._changed(thread, after_turn(grown, record.terminal, self._ttl_seconds))
-        self._capacity.tell(thread.key, applied_to.text or "")
-        return applied_to
-
-    def _changed(self, thread: Thread, conversation: Conversation) -> Thread:
-        text = write(conversation)
-        self._threads.keep(thread.key, text, conversation)
-        return Thread(thread.key, text, conversation)
+    def _stored(self, thread: Thread, document: Document) -> Thread:
+        self._threads.keep(thread.key, document.text, document.conversation)
+        return thread.with_document(document)
 
     async def _reset(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
         if isinstance(thread.conversation, UnreadableDocumentError):
@@ -205,7 +207,7 @@ class AgentEntity:
         if emptied is None:
             return thread, Done()
         await self._archive.erase(Place.of(self._agent, thread.key), before=generation(emptied.conversation))
-        return Thread(thread.key, emptied.text, emptied.conversation), Done()
+        return thread.with_document(emptied), Done()
 
     async def _delete(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:
         if not await self._erasing.delete(self._doomed(thread), order_id(operation.value, "delete")):
@@ -218,7 +220,7 @@ class AgentEntity:
         if self._ttl_seconds is None or thread.text is None or isinstance(conversation, UnreadableDocumentError):
             return thread, Done()
         if conversation.data.expiration_time_utc is None:
-            return self._changed(thread, begun(conversation, now, self._ttl_seconds)), Done()
+            return self._stored(thread, document_of(begun(conversation, now, self._ttl_seconds))), Done()
         if not is_expired(conversation, now):
             return thread, Done()
         if not await self._erasing.expire(self._doomed(thread), order_id(operation.value, "expire")):

@@ -6,31 +6,21 @@ finds it and whoever asked sees that it is done. Source: turn.md, Records 6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from hosting.archiving import Document, document_of
 from hosting.errors import InvalidFieldError
 from hosting.identity import is_id
-from state.codec import write
 from state.conversation import applied, forget
 from state.models import Conversation
 
 
-@dataclass(frozen=True)
-class Emptied:
-    """What a reset made of a conversation."""
-
-    text: str
-    conversation: Conversation
-
-
-def reset(conversation: Conversation, order: Any) -> Emptied | None:
+def reset(conversation: Conversation, order: Any) -> Document | None:
     """Return the emptied conversation, or None when this reset has been done. `order` is `{"id": ...}`."""
     reset_id = order_id(order, "reset")
     if applied(conversation, reset_id):
         return None
-    emptied = forget(conversation, reset_id)
-    return Emptied(write(emptied), emptied)
+    return document_of(forget(conversation, reset_id))
 
 
 def order_id(order: Any, operation: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -46,16 +46,17 @@ class Window:
     before: int | None
     is_newest_first: bool
 
-    def cut(self, items: Sequence[T]) -> tuple[list[tuple[int, T]], bool]:
-        """Return the window's items with their positions, and whether there are more in its direction."""
-        numbered = [
-            (position, item)
-            for position, item in enumerate(items, start=1)
-            if (self.after is None or position > self.after) and (self.before is None or position < self.before)
-        ]
-        if self.is_newest_first:
-            numbered.reverse()
-        return numbered[: self.limit], len(numbered) > self.limit
+    def span(self, total: int) -> tuple[int, int]:
+        """Return the first and the last position of the window in a list of so many entries; first > last is none."""
+        return (self.after or 0) + 1, total if self.before is None else min(total, self.before - 1)
+
+    def first_of(self, low: int, high: int, count: int) -> tuple[int, int]:
+        """Return the positions of the window's first `count` entries, of those from `low` to `high`."""
+        return (max(low, high - count + 1), high) if self.is_newest_first else (low, min(high, low + count - 1))
+
+    def ordered(self, items: Sequence[T]) -> Iterable[T]:
+        """Return items, the oldest first, in the window's direction."""
+        return reversed(items) if self.is_newest_first else items
 
 
 def read_position(query: Mapping[str, str], headers: Mapping[str, str]) -> int:

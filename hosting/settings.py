@@ -67,6 +67,14 @@ class Settings(BaseModel):
         le=10_000,
         description="How many runs of one thread may wait or run; the next is answered 429.",
     )
+    recent_bytes: int = Field(
+        196_608,
+        alias="AGENT_RECENT_BYTES",
+        ge=2048,
+        le=1_000_000_000,
+        description="How many bytes of a conversation its document holds, at most half of AGENT_STATE_LIMIT_BYTES; "
+        "what is older moves to the archive.",
+    )
     redelivery_seconds: float = Field(
         90.0,
         alias="AGENT_REDELIVERY_SECONDS",
@@ -101,7 +109,8 @@ class Settings(BaseModel):
         alias="AGENT_STATE_LIMIT_BYTES",
         ge=4096,
         le=1_000_000_000,
-        description="How large a stored conversation may become before its next run is refused.",
+        description="How large a stored conversation may become before a run is refused for which the archive made no "
+        "room.",
     )
     stream_batch_seconds: float | None = Field(
         None,
@@ -148,6 +157,11 @@ class Settings(BaseModel):
     tool_threads: int = Field(
         32, alias="AGENT_TOOL_THREADS", ge=1, le=1024, description="Threads that run synchronous tools."
     )
+
+    @property
+    def document_bytes(self) -> int:
+        """How many bytes of entries a document holds before the oldest of them move to the archive."""
+        return min(self.recent_bytes, self.state_limit_bytes // 2)
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:

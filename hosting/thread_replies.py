@@ -9,6 +9,7 @@ from hosting.bodies import (
     AgentList,
     Erasure,
     Export,
+    Kept,
     ListedAgent,
     ListedRun,
     ListedThread,
@@ -21,17 +22,17 @@ from hosting.bodies import (
     Usage,
 )
 from hosting.capacity import size_bytes
-from hosting.pages import Window
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage
 from hosting.receipt import Receipt
 from hosting.replies import RETRY_AFTER_SECONDS, USAGE_NAMES, Reply, json_reply, status_of, thread_headers, thread_ids
 from hosting.run_record import RunRecord
-from hosting.threads import ThreadView, export
+from hosting.threads import MessagesPage, ThreadView
 from hosting.times import iso
+from state.archived import archived
 from state.codec import entry_value
 from state.conversation import exchanges, message_count
-from state.models import RequestEntry, ResponseEntry
+from state.models import Conversation, RequestEntry, ResponseEntry
 
 _Shown = Literal["messages", "status", "response_type", "response_schema", "usage"]
 _SHOWN: Mapping[str, _Shown] = {
@@ -65,7 +66,7 @@ def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
         "created_at": _created(view),
         "updated_at": entries[-1].created_at if entries else _created(view),
         "message_count": message_count(view.conversation),
-        "usage": _usage(entries),
+        "usage": _usage(view.conversation),
         "size_bytes": size_bytes(view.text or ""),
         "limit_bytes": limit_bytes,
         "expires_at": view.conversation.data.expiration_time_utc,
@@ -79,19 +80,16 @@ def runs_reply(thread_id: str, runs: Sequence[RunRecord]) -> Reply:
     return json_reply(200, body, thread_headers(thread_id))
 
 
-def messages_reply(view: ThreadView, window: Window) -> Reply:
+def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
     """Return a window of the conversation: entries with their position, messages in stored form."""
-    cut, has_more = window.cut(list(exchanges(view.conversation)))
-    entries = [_entry(position, entry) for position, entry in cut]
-    thread_id = view.place.thread_id
-    body: Messages = {**thread_ids(thread_id), "entries": entries, "has_more": has_more}
+    entries = [_entry(position, entry) for position, entry in page.entries]
+    body: Messages = {**thread_ids(thread_id), "entries": entries, "has_more": page.has_more}
     return json_reply(200, body, thread_headers(thread_id))
 
 
-def export_reply(agent: str, view: ThreadView, now: float) -> Reply:
+def export_reply(agent: str, thread_id: str, kept: Kept, now: float) -> Reply:
     """Return everything that is kept about the thread."""
-    thread_id = view.place.thread_id
-    body: Export = {"agent": agent, **thread_ids(thread_id), "exported_at": iso(now), **export(view)}
+    body: Export = {"agent": agent, **thread_ids(thread_id), "exported_at": iso(now), **kept}
     return json_reply(200, body, thread_headers(thread_id))
 
 
@@ -157,10 +155,10 @@ def _entry(position: int, entry: RequestEntry | ResponseEntry) -> ShownEntry:
     return shown
 
 
-def _usage(entries: Sequence[RequestEntry | ResponseEntry]) -> Usage:
+def _usage(conversation: Conversation) -> Usage:
     total: Usage = {}
-    for entry in entries:
-        used = entry.usage if type(entry) is ResponseEntry else None
+    used_by_entries = (entry.usage for entry in exchanges(conversation) if type(entry) is ResponseEntry)
+    for used in (archived(conversation), *used_by_entries):
         for name in USAGE_NAMES.values():
             count = getattr(used, name, None)
             total[name] = total.get(name, 0) + (count if type(count) is int else 0)
@@ -168,6 +166,9 @@ def _usage(entries: Sequence[RequestEntry | ResponseEntry]) -> Usage:
 
 
 def _created(view: ThreadView) -> str | None:
+    older = archived(view.conversation)
+    if older.since is not None:
+        return older.since
     first = next(exchanges(view.conversation), None)
     if first is not None:
         return first.created_at

@@ -10,26 +10,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hosting.applying import request_of, with_run
 from hosting.bodies import Kept
-from hosting.errors import ThreadDeletingError, UnknownThreadError, UnreadableStateError
+from hosting.errors import ArchiveIncompleteError, ThreadDeletingError, UnknownThreadError, UnreadableStateError
 from hosting.events import Place
 from hosting.identity import new_id
 from hosting.names import entity_name
-from hosting.ports import EntityClient, EntityPage
+from hosting.pages import Window
+from hosting.ports import ArchiveStore, EntityClient, EntityPage
 from hosting.receipt import Receipt, decode
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, Runs
 from hosting.settling import Settling
-from state.codec import read
+from hosting.whole_conversation import Exchange, WholeConversation
+from state.archived import with_older
+from state.codec import read, write
 from state.conversation import applied
 from state.errors import UnreadableStateError as UnreadableDocumentError
 from state.models import Conversation
 
+T = TypeVar("T")
 RUNS_LOOKED_AT = 100
 """How many of a thread's newest runs are looked through for those that the conversation lacks: more than may wait."""
 
@@ -44,13 +49,22 @@ class ThreadView:
     runs: tuple[RunRecord, ...]
 
 
+@dataclass(frozen=True)
+class MessagesPage:
+    """Entries of a conversation with their positions, and whether there are more in the direction asked for."""
+
+    entries: list[tuple[int, Exchange]]
+    has_more: bool
+
+
 class Threads:
     """Reads threads and forgets them, for every surface."""
 
-    def __init__(self, log: RunLog, runs: Runs) -> None:
+    def __init__(self, log: RunLog, runs: Runs, archive: ArchiveStore) -> None:
         self._log = log
         self._runs = runs
         self._settling = Settling(log)
+        self._archive = archive
 
     async def page(self, agent: str, limit: int, cursor: str | None, client: EntityClient) -> EntityPage:
         """Return a page of the agent's threads. Raises `EngineUnavailableError`."""
@@ -72,6 +86,32 @@ class Threads:
         except UnreadableDocumentError as error:
             raise UnreadableStateError.because(error) from error
         return ThreadView(place, text, _with_ended(conversation, runs), runs)
+
+    async def messages(self, agent: str, thread_id: str, window: Window, client: EntityClient) -> MessagesPage:
+        """Return a window of the conversation. Raises as `view` does, and what the archive raises."""
+
+        async def read_page(view: ThreadView) -> MessagesPage:
+            return MessagesPage(*await WholeConversation(view.place, view.conversation, self._archive).page(window))
+
+        return await self._read_whole(agent, thread_id, client, read_page)
+
+    async def export(self, agent: str, thread_id: str, client: EntityClient) -> Kept:
+        """Return everything that is kept about a thread, as JSON values. Raises as `messages` does."""
+
+        async def read_all(view: ThreadView) -> Kept:
+            older = await WholeConversation(view.place, read(view.text), self._archive).archived_texts()
+            return exported(view, older)
+
+        return await self._read_whole(agent, thread_id, client, read_all)
+
+    async def _read_whole(
+        self, agent: str, thread_id: str, client: EntityClient, look: Callable[[ThreadView], Awaitable[T]]
+    ) -> T:
+        """Look at a thread and its archive; once more where the thread was reset or deleted between the two."""
+        try:
+            return await look(await self.view(agent, thread_id, client))
+        except ArchiveIncompleteError:
+            return await look(await self.view(agent, thread_id, client))
 
     async def runs(self, agent: str, thread_id: str, limit: int, client: EntityClient) -> list[RunRecord]:
         """Return the thread's newest runs; raises `UnknownThreadError` when there is neither one nor a conversation."""
@@ -143,10 +183,10 @@ class Threads:
         return await client.read(entity_name(place.agent), place.thread_id) is not None
 
 
-def export(view: ThreadView) -> Kept:
-    """Return everything that is kept about a thread, as JSON values: the stored document and its runs' records."""
+def exported(view: ThreadView, older: Sequence[str]) -> Kept:
+    """Return the stored document with the archived entries in their place, and the thread's runs, as JSON values."""
     return {
-        "conversation": None if view.text is None else json.loads(view.text),
+        "conversation": None if view.text is None else json.loads(write(with_older(read(view.text), older))),
         "runs": [
             {
                 "accepted": record.accepted.model_dump(mode="json"),

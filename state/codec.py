@@ -14,6 +14,7 @@ from state.errors import MalformedError, NoDataError, NotAnObjectError, Unreadab
 from state.json_text import dump, parse
 from state.models import Conversation, Entry, History, entry_text, validated_entry
 from state.namesakes import unset_namesakes
+from state.plain import PlainEntry, plain_entry
 from state.versions import CURRENT, readable_version
 
 _ABSENT: Final = frozenset({"", "null"})
@@ -52,6 +53,13 @@ def read_entry(value: dict[str, Any]) -> Entry:
     except ValidationError as error:
         raise _malformed(error) from error
     unset_namesakes(entry, value)
+    return entry
+
+
+def held_entry(text: str) -> Entry | PlainEntry:
+    """Return the entry of its JSON text, which it remembers. Raises what `read` does."""
+    entry = plain_entry(text) or read_entry(parse(text))
+    entry.made[entry_text] = text
     return entry
 
 

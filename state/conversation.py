@@ -9,16 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from state.archived import archived, without_archived
 from state.contents import ErrorContent, TextContent
+from state.extension import HOST, SESSION, changed, host_value
 from state.models import Conversation, History, RequestEntry, ResponseEntry, UnknownEntry
 from state.plain import PlainEntry, PlainResponse
 from state.python_values import from_json_value, to_json_value
-from state.versions import version_after_change
 
 LEDGER_SIZE: Final = 256
 UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
-_HOST: Final = "durableAgentHost"  # under data.extensionData, which the other packages keep
-_SESSION: Final = "agentSession"
 _PAUSE: Final = "pause"
 
 
@@ -39,7 +38,7 @@ def append_turn(conversation: Conversation, request: RequestEntry, response: Res
     """Return the conversation with one more turn, and the response's run in the ledger. Entries are shared."""
     history = conversation.data.conversation_history.with_entries(request, response)
     run_ids = [*_applied_ids(conversation), response.correlation_id][-LEDGER_SIZE:]
-    return _changed(conversation, history, {_HOST: {**_host(conversation), "applied": run_ids}})
+    return changed(conversation, history, {HOST: {**host_value(conversation), "applied": run_ids}})
 
 
 def forget(conversation: Conversation, reset_id: str) -> Conversation:
@@ -48,14 +47,14 @@ def forget(conversation: Conversation, reset_id: str) -> Conversation:
     The ledger stays, with the reset in it, so that neither a run nor the reset is applied again.
     """
     ledger = [*_applied_ids(conversation), reset_id][-LEDGER_SIZE:]
-    host = {**_host(conversation), "generation": generation(conversation) + 1, "applied": ledger}
+    host = {**without_archived(host_value(conversation)), "generation": generation(conversation) + 1, "applied": ledger}
     host.pop(_PAUSE, None)
-    return _changed(conversation, History(), {_HOST: host, _SESSION: None})
+    return changed(conversation, History(), {HOST: host, SESSION: None})
 
 
 def generation(conversation: Conversation) -> int:
     """Return how often the conversation was forgotten."""
-    number = _host(conversation).get("generation", 0)
+    number = host_value(conversation).get("generation", 0)
     return number if type(number) is int else 0  # another writer's value: as good as none
 
 
@@ -76,8 +75,8 @@ def response_of(conversation: Conversation, run_id: str) -> ResponseEntry | None
 
 
 def message_count(conversation: Conversation) -> int:
-    """Return the number of messages in all requests and responses."""
-    return sum(len(held.messages) for held in held_exchanges(conversation))
+    """Return the number of messages in all requests and responses, archived ones too."""
+    return archived(conversation).messages + sum(len(held.messages) for held in held_exchanges(conversation))
 
 
 def exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEntry]:
@@ -122,14 +121,14 @@ def response_value(entry: ResponseEntry) -> Any:
 
 def session_state(conversation: Conversation) -> dict[str, Any] | None:
     """Return what context providers left behind after the last run, in serialized form, or None."""
-    value = (conversation.data.extension_data or {}).get(_SESSION)
+    value = (conversation.data.extension_data or {}).get(SESSION)
     return from_json_value(value) if isinstance(value, dict) else None
 
 
 def with_session_state(conversation: Conversation, value: dict[str, Any] | None) -> Conversation:
     """Return the conversation with this session state; None or an empty one removes it."""
-    return _changed(
-        conversation, conversation.data.conversation_history, {_SESSION: to_json_value(value) if value else None}
+    return changed(
+        conversation, conversation.data.conversation_history, {SESSION: to_json_value(value) if value else None}
     )
 
 
@@ -145,7 +144,7 @@ def with_expiration(conversation: Conversation, at: str | None) -> Conversation:
 
 def pause_of(conversation: Conversation) -> Pause | None:
     """Return what the conversation waits for, or None when it waits for nobody; another writer's value is as none."""
-    value = _host(conversation).get(_PAUSE)
+    value = host_value(conversation).get(_PAUSE)
     if not isinstance(value, dict) or not isinstance(value.get("runId"), str):
         return None
     at = value.get("expiresAt")
@@ -156,32 +155,12 @@ def with_pause(conversation: Conversation, pause: Pause | None) -> Conversation:
     """Return the conversation waiting so, or for nobody."""
     if pause == pause_of(conversation):
         return conversation
-    host = {key: value for key, value in _host(conversation).items() if key != _PAUSE}
+    host = {key: value for key, value in host_value(conversation).items() if key != _PAUSE}
     if pause is not None:
         host[_PAUSE] = {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
-    return _changed(conversation, conversation.data.conversation_history, {_HOST: host})
-
-
-def _changed(conversation: Conversation, history: History, extension: dict[str, Any]) -> Conversation:
-    """Return a copy with these entries and extension properties; a property that is None is removed."""
-    merged = {**(conversation.data.extension_data or {}), **extension}
-    kept = {key: value for key, value in merged.items() if value is not None or key not in extension}
-    update: dict[str, Any] = {"conversation_history": history}
-    if kept or conversation.data.extension_data is not None:
-        update["extension_data"] = kept
-    return conversation.model_copy(
-        update={
-            "schema_version": version_after_change(conversation.schema_version),
-            "data": conversation.data.model_copy(update=update),
-        }
-    )
-
-
-def _host(conversation: Conversation) -> dict[str, Any]:
-    value = (conversation.data.extension_data or {}).get(_HOST)
-    return value if isinstance(value, dict) else {}
+    return changed(conversation, conversation.data.conversation_history, {HOST: host})
 
 
 def _applied_ids(conversation: Conversation) -> list[str]:
-    value = _host(conversation).get("applied")
+    value = host_value(conversation).get("applied")
     return value if isinstance(value, list) else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from state.archived import archived
 from state.contents import (
     DataContent,
     ErrorContent,
@@ -30,9 +31,11 @@ def summary(conversation: Conversation, size: int) -> list[str]:
     responses = [entry for entry in entries if isinstance(entry, ResponseEntry)]
     requests = sum(isinstance(entry, RequestEntry) for entry in entries)
     unknown = len(entries) - len(responses) - requests
+    older = archived(conversation)
     return [
         f"schemaVersion {conversation.schema_version}, {size:,} bytes, generation {generation(conversation)}",
         f"{len(entries)} entries: {requests} requests, {len(responses)} responses, {unknown} unknown",
+        *([f"{older.entries:,} older entries are archived: {older.messages:,} messages"] if older.entries else []),
         f"{message_count(conversation)} messages; runs without an answer: {sum(map(is_unanswered, responses))}",
     ]
 

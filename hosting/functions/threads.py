@@ -70,7 +70,8 @@ class ThreadRoutes:
     async def messages(self, asked: Asked) -> Reply:
         """Answer `GET .../messages`."""
         agent, window = asked.agent(self._plan), read_window(asked.query)
-        return messages_reply(await self._threads.view(agent.name, asked.thread_id, asked.client), window)
+        page = await self._threads.messages(agent.name, asked.thread_id, window, asked.client)
+        return messages_reply(asked.thread_id, page)
 
     async def runs(self, asked: Asked) -> Reply:
         """Answer `GET .../runs`."""
@@ -80,9 +81,8 @@ class ThreadRoutes:
     async def export(self, asked: Asked) -> Reply:
         """Answer `GET .../export`."""
         agent = asked.agent(self._plan)
-        return export_reply(
-            agent.name, await self._threads.view(agent.name, asked.thread_id, asked.client), time.time()
-        )
+        kept = await self._threads.export(agent.name, asked.thread_id, asked.client)
+        return export_reply(agent.name, asked.thread_id, kept, time.time())
 
     async def erasure(self, asked: Asked) -> Reply:
         """Answer `GET .../erasure`."""

@@ -7,4 +7,16 @@ BEHAVIOURS = {
     "archive.tells-what-is-missing": "An entry that the archive lacks is named, and never left out without a word.",
     "archive.erases": "What is erased of a thread is in no file of the archive, and no other thread loses anything.",
     "archive.unavailable": "An archive that cannot be reached is reported as such and tried again by the next call.",
+    "archive.moves-the-oldest": "Once a document has passed its budget, its oldest turns move, whole and in order, "
+    "until a quarter of the budget is free; each entry moves once.",
+    "archive.counts-all": "Message counts, tokens and times are of the whole conversation, wherever its entries are.",
+    "archive.survives-kill": "A process that dies around a move loses and doubles no entry.",
+    "archive.failure-costs-no-answer": "A turn whose move fails is answered and kept; the log says so and the "
+    "next turn mends it.",
+    "archive.makes-room": "A document that is full gives to the archive what the next run needs, and the run is "
+    "refused only when the archive took nothing.",
+    "archive.never-splits": "A turn is never cut, nor a call parted from its result or its approval.",
+    "archive.forgets": "A reset or delete takes the archived part too, and waits for an archive that is away.",
+    "archive.one-conversation": "Pages, counts, export and delete over HTTP are of one conversation; an entry's "
+    "position stays.",
 }

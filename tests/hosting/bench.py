@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
 
 from hosting.archive.memory import MemoryArchive
+from hosting.archiving import Archiving
 from hosting.capacity import Capacity
 from hosting.entity import AgentEntity
-from hosting.errors import RunLogUnavailableError
-from hosting.events import Accepted, Event, RunRequest, Terminal
+from hosting.errors import ArchiveUnavailableError, RunLogUnavailableError
+from hosting.events import Accepted, Event, Place, RunRequest, Terminal
 from hosting.identity import new_id
+from hosting.keeping import Keeping
 from hosting.limits import limits_of
 from hosting.loop import AgentLoop
-from hosting.ports import Erased, Opening
+from hosting.ports import Erased, Opening, Volume
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.memory import MemoryStore
@@ -74,6 +76,32 @@ class ArmedStore(MemoryStore):
             raise RunLogUnavailableError("the store is away")
 
 
+class ArmedArchive(MemoryArchive):
+    """A memory archive that a test takes away; `puts` are the first and last positions of what was put."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_down = False
+        self.puts: list[tuple[int, int]] = []
+
+    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
+        self._refuse_when_down()
+        self.puts.append((first, first + len(entries) - 1))
+        await super().put(volume, first, entries)
+
+    async def read(self, volume: Volume, first: int, last: int) -> list[str]:
+        self._refuse_when_down()
+        return await super().read(volume, first, last)
+
+    async def erase(self, place: Place, before: int | None = None) -> int:
+        self._refuse_when_down()
+        return await super().erase(place, before)
+
+    def _refuse_when_down(self) -> None:
+        if self.is_down:
+            raise ArchiveUnavailableError("the archive is away")
+
+
 class CountingAgent:
     """An agent of no framework class: it counts its runs, keeps what it was sent, and works as a test tells it."""
 
@@ -103,7 +131,7 @@ class Bench:
         self.agent: Any = agent or CountingAgent()
         self.clock = MovingClock()
         self.store = ArmedStore()
-        self.archive = MemoryArchive()
+        self.archive = ArmedArchive()
         self.settings = read_settings(environ or {})
         self.loop = AgentLoop(tool_threads=2)
         self.ttl_seconds = ttl_seconds
@@ -122,7 +150,7 @@ class Bench:
             turns,
             self.log,
             self.clock,
-            capacity,
+            keeping=Keeping(capacity, Archiving(self.archive, self.settings.document_bytes)),
             archive=self.archive,
             limits=limits,
             ttl_seconds=self.ttl_seconds,

@@ -23,8 +23,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "state.md").read_text(encoding="utf
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """An entity whose conversation may have 4,096 bytes."""
+    """An entity whose conversation may have 4,096 bytes, and whose archive is away."""
     bench = Bench(environ={"AGENT_STATE_LIMIT_BYTES": str(LIMIT)})
+    bench.archive.is_down = True
     yield bench
     bench.loop.close()
 

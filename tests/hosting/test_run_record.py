@@ -53,7 +53,14 @@ def test_codes_are_unique_and_their_statuses_fit() -> None:
     codes = [error.code for error in (*REQUEST_ERRORS, *RUN_ERRORS)]
 
     assert len(codes) == len(set(codes))
-    ours = {"run_log_unavailable", "engine_unavailable", "shutting_down", "internal_error"}
+    ours = {
+        "run_log_unavailable",
+        "archive_unavailable",
+        "archive_incomplete",
+        "engine_unavailable",
+        "shutting_down",
+        "internal_error",
+    }
     assert {error.code for error in REQUEST_ERRORS if error.status >= 500} == ours
     assert set(RUN_ERROR_BY_CODE) == {error.code for error in RUN_ERRORS}
 

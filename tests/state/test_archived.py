@@ -1,0 +1,86 @@
+"""What a document says of the entries that were moved out of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from state.archived import NOTHING, Archived, archived, with_older, without_oldest
+from state.codec import read, write
+from state.conversation import append_turn, forget, message_count
+from state.models import Conversation
+from tests.state.documents import OWN_SCHEMA, PUBLIC_SCHEMA, answered, asked
+
+
+def talk(turns: int) -> Conversation:
+    conversation = read(None)
+    for number in range(turns):
+        conversation = append_turn(conversation, asked(f"r{number}"), answered(f"r{number}", "hi"))
+    return conversation
+
+
+@pytest.mark.behaviour("archive.counts-all")
+def test_what_moves_is_counted_where_it_was() -> None:
+    """Twice in a row, and after the document was read again."""
+    conversation = talk(4)
+    since = json.loads(write(conversation))["data"]["conversationHistory"][0]["createdAt"]
+
+    once = read(write(without_oldest(conversation, 2)))
+    twice = without_oldest(once, 2)
+
+    assert (archived(once).entries, archived(once).messages) == (2, 2)
+    assert (archived(twice).entries, archived(twice).messages, archived(twice).since) == (4, 4, since)
+    assert message_count(twice) == message_count(conversation) == 8
+    assert len(twice.data.conversation_history) == 4
+
+
+def test_a_shortened_document_is_one_that_we_write() -> None:
+    """Valid against the public schema and our own."""
+    value = json.loads(write(without_oldest(talk(3), 2)))
+
+    Draft202012Validator(PUBLIC_SCHEMA).validate(value)
+    Draft202012Validator(OWN_SCHEMA).validate(value)
+
+
+def test_put_back_in_their_place_the_entries_make_the_document_that_it_was() -> None:
+    """Byte for byte."""
+    conversation = talk(3)
+    older = [json.dumps(entry) for entry in json.loads(write(conversation))["data"]["conversationHistory"][:4]]
+
+    whole = with_older(without_oldest(conversation, 4), older)
+
+    assert json.loads(write(whole)) == json.loads(write(conversation))
+    assert with_older(conversation, []) is conversation
+
+
+def test_a_reset_forgets_that_anything_was_archived() -> None:
+    """The ledger of applied runs stays."""
+    forgotten = forget(without_oldest(talk(3), 2), "reset-1")
+
+    assert archived(forgotten) == NOTHING
+    assert message_count(forgotten) == 0
+
+
+ODD = ["[]", "7", '{"entries":"4"}', '{"entries":-1,"messages":2}', '{"entries":true}', "{}"]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_another_writers_value_in_our_place_counts_as_none(odd: str) -> None:
+    """The thread goes on."""
+    extension = f'{{"durableAgentHost":{{"archived":{odd}}}}}'
+    document = f'{{"schemaVersion":"1.1.0","data":{{"conversationHistory":[],"extensionData":{extension}}}}}'
+
+    assert archived(read(document)) == NOTHING
+
+
+def test_tokens_are_summed() -> None:
+    """By their three names; a response without a count adds none."""
+    document = json.loads(write(talk(2)))
+    document["data"]["conversationHistory"][1]["usage"] = {"inputTokenCount": 3, "totalTokenCount": 5}
+
+    moved = archived(without_oldest(read(json.dumps(document)), 4))
+
+    assert (moved.input_token_count, moved.output_token_count, moved.total_token_count) == (3, 0, 5)
+    assert Archived() == NOTHING
