@@ -44,6 +44,8 @@ BARS: Mapping[tuple[str, str], Bar] = {
     ("waited", "added to 1 s, p99"): AtMost(20),
     ("waited", "added to 50 ms, p99"): AtMost(20),
     ("slow", "wall time"): AtMost(3),
+    ("streams", "first word, p50"): AtMost(10),
+    ("streams", "behind: end over begin"): AtMost(1.5),
     ("state", "over json"): AtMost(3),
     ("state", "per byte, 1 MiB/128 KiB"): AtMost(1.5),
     ("start", "p50"): AtMost(2),

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.figures import Measure
-from benchmarks.measures import clients, clone, crowd, engine, fresh, growth, memory, slow, start, state, waited
+from benchmarks.measures import (
+    clients,
+    clone,
+    crowd,
+    engine,
+    fresh,
+    growth,
+    logs,
+    memory,
+    slow,
+    start,
+    state,
+    streams,
+    waited,
+)
 
 MEASURES: Mapping[str, Measure] = {
     "start": start.measure,
@@ -15,9 +29,11 @@ MEASURES: Mapping[str, Measure] = {
     "crowd": crowd.measure,
     "waited": waited.measure,
     "slow": slow.measure,
+    "streams": streams.measure,
     "state": state.measure,
     "memory": memory.measure,
     "engine": engine.measure,
+    "logs": logs.measure,
     "clone": clone.measure,
 }
-ON_REQUEST = frozenset({"clone"})  # installs packages: minutes, and the network
+ON_REQUEST = frozenset({"logs", "clone"})  # these may install packages: minutes, and the network

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import cast
 
 import httptools
@@ -11,10 +12,11 @@ import httptools
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP answer, whole."""
+    """An HTTP answer, whole; `pieces` is its body as it came, each with its time (seconds of `time.perf_counter`)."""
 
     status: int
     body: bytes
+    pieces: tuple[tuple[float, bytes], ...] = field(default=(), compare=False)
 
 
 class Connection(asyncio.Protocol):
@@ -25,17 +27,17 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
         self._parser: httptools.HttpResponseParser = httptools.HttpResponseParser(self)
-        self._body = b""
+        self._pieces: list[tuple[float, bytes]] = []
 
     async def request(
-        self, method: str, path: str, body: bytes = b"", content_type: str = "application/json"
+        self, method: str, path: str, body: bytes = b"", content_type: str = "application/json", accept: str = "*/*"
     ) -> Answer:
         """Return the whole answer; raises ConnectionError when the host closes the connection before its end."""
         if self._transport is None or self._transport.is_closing():
             raise ConnectionError("The connection is closed.")
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: {len(body)}\r\n"
         self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write(f"{head}Content-Type: {content_type}\r\n\r\n".encode() + body)
+        self._transport.write(f"{head}Content-Type: {content_type}\r\nAccept: {accept}\r\n\r\n".encode() + body)
         return await self._answer
 
     def close(self) -> None:
@@ -55,14 +57,15 @@ class Connection(asyncio.Protocol):
         self._fail(ConnectionError(f"The host closed the connection: {exc or 'no reason given'}."))
 
     def on_message_begin(self) -> None:
-        self._body = b""
+        self._pieces = []
 
     def on_body(self, body: bytes) -> None:
-        self._body += body
+        self._pieces.append((time.perf_counter(), body))
 
     def on_message_complete(self) -> None:
         if self._answer is not None and not self._answer.done():
-            self._answer.set_result(Answer(self._parser.get_status_code(), self._body))
+            body = b"".join(piece for _, piece in self._pieces)
+            self._answer.set_result(Answer(self._parser.get_status_code(), body, tuple(self._pieces)))
         self._parser = httptools.HttpResponseParser(self)
 
     def _fail(self, error: ConnectionError) -> None:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +52,9 @@ class HostProcess:
 
 
 @asynccontextmanager
-async def hosted(folder: Path, command: Sequence[str] = DEVHOST) -> AsyncIterator[HostProcess]:
+async def hosted(
+    folder: Path, command: Sequence[str] = DEVHOST, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[HostProcess]:
     """Yield the host of the app in the folder once it has told its address; it is ended as by Ctrl-C or a kill.
 
     What it logs goes into the folder's host.log. Raises HostStartError when it does not come to serve.
@@ -60,7 +62,7 @@ async def hosted(folder: Path, command: Sequence[str] = DEVHOST) -> AsyncIterato
     with (folder / "host.log").open("wb") as log:
         began = time.perf_counter()
         process = await asyncio.create_subprocess_exec(
-            *command, cwd=folder, env=environment(), stdout=asyncio.subprocess.PIPE, stderr=log
+            *command, cwd=folder, env={**environment(), **(settings or {})}, stdout=asyncio.subprocess.PIPE, stderr=log
         )
         try:
             port = await asyncio.wait_for(announced_port(process, folder), START_GUARD_SECONDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -29,10 +29,10 @@ class WarmHost:
 
 
 @asynccontextmanager
-async def warm_host(sizes: Sizes) -> AsyncIterator[WarmHost]:
+async def warm_host(sizes: Sizes, settings: Mapping[str, str] | None = None) -> AsyncIterator[WarmHost]:
     """Yield a host of the measured app that has taken its first turns, which cost more than all that follow."""
     with copied(MEASURED) as folder:
-        async with hosted(folder) as process, process.connection() as connection:
+        async with hosted(folder, settings=settings) as process, process.connection() as connection:
             for number in range(sizes.warm_up_turns):
                 await take_turn(connection, "assistant", f"Warm-up {number}.")
             host = WarmHost(process, await request_empty_route(connection, sizes.empty_requests))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
@@ -12,6 +13,7 @@ from agent_framework import (
     BaseChatClient,
     ChatResponse,
     ChatResponseUpdate,
+    Content,
     FunctionInvocationLayer,
     Message,
     ResponseStream,
@@ -19,13 +21,16 @@ from agent_framework import (
 
 
 class TimedModel(BaseChatClient[Any]):
-    """Answers `wait SECONDS` after that time, `recall` by the JSON list of all the user's texts, and else at once."""
+    """Answers `wait SECONDS` after that time, `recall` by the JSON list of all the user's texts, and else at once.
+
+    Streamed, `speak COUNT RATE` says so many words, so many a second, each the time at which it is said.
+    """
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
         if stream:
-            raise NotImplementedError("The timed model does not stream.")
+            return self._build_response_stream(words(messages))
         return answer(messages)
 
 
@@ -40,6 +45,20 @@ async def answer(messages: Sequence[Message]) -> ChatResponse[Any]:
     if word == "recall":
         return says(json.dumps([message.text for message in messages if message.role == "user"]))
     return says(f"Heard: {messages[-1].text}")
+
+
+async def words(messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
+    """Say the time, in seconds of `time.perf_counter`, which all processes of a machine share; late words are caught
+    up on, as a model does that was not read for a while."""
+    word, _, rest = messages[-1].text.partition(" ")
+    if word != "speak":
+        raise ValueError("The timed model streams for `speak COUNT RATE` only.")
+    count, rate = (float(number) for number in rest.split())
+    began = time.perf_counter()
+    for number in range(int(count)):
+        await asyncio.sleep(max(0.0, began + number / rate - time.perf_counter()))
+        said = Content.from_text(f"{time.perf_counter():.6f} ")
+        yield ChatResponseUpdate(role="assistant", contents=[said], message_id="spoken")
 
 
 def says(text: str) -> ChatResponse[Any]:

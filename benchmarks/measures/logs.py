@@ -1,0 +1,60 @@
+"""The same turns over each run log: what its backend adds to one."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.app_folder import ROOT
+from benchmarks.figures import Result, milliseconds
+from benchmarks.measures.fresh import PLAIN, fresh_turns
+from benchmarks.samples import median
+from benchmarks.sizes import Sizes
+from benchmarks.warm_up import warm_host
+from tests.contracts.azurite import Azurite, RegistryUnreachableError, install
+from tests.contracts.redis_server import RedisServer, find_server
+
+Settings = Mapping[str, str]
+
+
+async def measure(sizes: Sizes) -> Result:
+    """All hosts stand beside each other and take turns in turn, so that whatever else the machine does meets each.
+
+    Redis and Azurite (blobs) are servers on this machine, where they can be had.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        hosts = {
+            name: await stack.enter_async_context(warm_host(sizes, settings))
+            for name, settings in stack.enter_context(run_logs()).items()
+        }
+        connections = {name: await stack.enter_async_context(host.process.connection()) for name, host in hosts.items()}
+        turns: dict[str, list[float]] = {name: [] for name in hosts}
+        for _ in range(sizes.log_turns):
+            for name, connection in connections.items():
+                turns[name] += await fresh_turns(connection, PLAIN, 1)
+    middle = {name: median(seconds) for name, seconds in turns.items()}
+    over = {f"{name} over SQLite": seconds - middle["SQLite"] for name, seconds in middle.items() if name != "SQLite"}
+    figures = [milliseconds(f"{name}, p50", seconds) for name, seconds in middle.items()]
+    figures += [milliseconds(name, seconds) for name, seconds in over.items()]
+    return Result(tuple(figures), hosts["SQLite"].empty_route_seconds)
+
+
+@contextmanager
+def run_logs() -> Iterator[dict[str, Settings]]:
+    """Yield the settings of each run log that can be had here."""
+    found: dict[str, Settings] = {"SQLite": {"AGENT_RUN_LOG": "sqlite"}}
+    with contextlib.ExitStack() as servers:
+        folder = Path(servers.enter_context(tempfile.TemporaryDirectory()))
+        command = find_server()
+        if command is not None:
+            redis = RedisServer(command, folder)
+            servers.callback(redis.stop)
+            found["Redis"] = {"AGENT_RUN_LOG": redis.url}
+        with contextlib.suppress(RegistryUnreachableError):
+            azurite = Azurite(install(ROOT / ".pytest_cache" / "d" / "azurite"), folder)
+            servers.callback(azurite.stop)
+            found["blobs"] = {"AGENT_RUN_LOG": "blob", "AzureWebJobsStorage": azurite.connection_string}
+        yield found
