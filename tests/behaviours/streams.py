@@ -20,4 +20,5 @@ BEHAVIOURS = {
     "streams.tail": "HEAD tells where a run's events end, and whether for good (PROTOCOL.md, 5.5).",
     "streams.etag": "A read that brings nothing new answers 304; a run that ends brings something (PROTOCOL.md, 10.1).",
     "streams.cursor-grows": "A wait's cursor is larger than the one that was sent (PROTOCOL.md, 10.1).",
+    "streams.slow-readers": "A slow reader delays nobody (http-api.md section 5).",
 }
