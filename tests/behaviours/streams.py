@@ -21,4 +21,5 @@ BEHAVIOURS = {
     "streams.etag": "A read that brings nothing new answers 304; a run that ends brings something (PROTOCOL.md, 10.1).",
     "streams.cursor-grows": "A wait's cursor is larger than the one that was sent (PROTOCOL.md, 10.1).",
     "streams.slow-readers": "A slow reader delays nobody (http-api.md section 5).",
+    "streams.browser": "A browser's EventSource reads an answer as it is made, with its key and from another origin.",
 }

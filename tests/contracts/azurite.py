@@ -48,7 +48,7 @@ def install(cache: Path) -> Path:
     )
     if any(sign in installed.stderr for sign in _UNREACHABLE):
         raise RegistryUnreachableError
-    assert installed.returncode == 0, f"npm ci failed: {installed.stderr}"
+    assert installed.returncode == 0, f"npm ci failed: {installed.stderr!s}"
     (folder / "complete").touch()
     return folder
 
