@@ -25,7 +25,7 @@ from hosting.ports import ArchiveStore, EntityClient, EntityPage
 from hosting.receipt import Receipt, decode
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
-from hosting.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, Runs
+from hosting.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, POLL_GROWTH, Runs
 from hosting.settling import Settling
 from hosting.whole_conversation import Exchange, WholeConversation
 from state.archived import with_older
@@ -213,7 +213,7 @@ async def _until(is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool
         if (left := end - loop.time()) <= 0:
             return False
         await asyncio.sleep(min(pause, left))
-        pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
+        pause = min(pause * POLL_GROWTH, LONGEST_POLL_SECONDS)
     return True
 
 

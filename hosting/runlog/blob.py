@@ -90,7 +90,7 @@ class BlobStore:
         return isinstance(log, _Log) and bool(lines) and log.lines[after - 1 : after - 1 + len(lines)] == lines
 
     async def read(self, run_id: str) -> RunRecord | Erased | None:
-        """See `RunLogStore.read`: one call for a run that waits, two for one that was claimed."""
+        """See `RunLogStore.read`: one call, two for a run that is claimed and not known to be."""
         log = await self._load(run_id)
         return log.record if isinstance(log, _Log) else log
 
@@ -235,7 +235,9 @@ class BlobStore:
         return True
 
     async def _load(self, run_id: str) -> _Log | Erased | None:
-        blob = await self._blobs.read(names.run_name(run_id))
+        known = self._knowledge.of(run_id)
+        has_content = known is not None and known.version.length > 0
+        blob = await self._blobs.read(names.run_name(run_id), has_content=has_content)
         if blob is None:
             return None
         first = await self._first_event(run_id, blob)

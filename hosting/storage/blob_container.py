@@ -70,9 +70,12 @@ class BlobContainer:
         """Append one block if the blob is still at that version; None when it is not, or not there."""
         return await self._bounded(self._append(name, body, at))
 
-    async def read(self, name: str) -> Blob | None:
-        """Return the blob, or None when it is not there. Two calls where there is content, one where there is none."""
-        return await self._bounded(self._read(name))
+    async def read(self, name: str, *, has_content: bool = False) -> Blob | None:
+        """Return the blob, or None when it is not there.
+
+        One call where there is no content, else two; the other way round for who says that the blob `has_content`.
+        """
+        return await self._bounded(self._read(name, has_content))
 
     async def read_from(self, name: str, offset: int) -> bytes | None:
         """Return what stands behind the first `offset` bytes, b"" for nothing; None when the blob is not there."""
@@ -135,11 +138,11 @@ class BlobContainer:
             return None
         return Version(str(done["etag"]), at.length + len(body), at.blocks + 1)
 
-    async def _read(self, name: str) -> Blob | None:
+    async def _read(self, name: str, has_content: bool) -> Blob | None:
         blob = (await self._container()).get_blob_client(name)
         try:
-            found = await blob.get_blob_properties()
-            if not found.size:  # a ranged GET of nothing would be refused and repeated
+            found = None if has_content else await blob.get_blob_properties()
+            if found and not found.size:  # a ranged GET of nothing would be refused and repeated
                 return Blob(b"", found.metadata, Version(found.etag, 0))
             stream = await blob.download_blob()
             body = await stream.readall()

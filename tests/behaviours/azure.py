@@ -7,4 +7,6 @@ BEHAVIOURS = {
     "key and does not say that this is meant, is refused at start-up by a sentence that says what to set.",
     "azure.names-missing-worker-settings": "A setting that the Python worker needs and has not is named in the log at "
     "start-up, with what does not work without it.",
+    "azure.costs-measured": "A turn takes of the storage account what the page on costs says, counted between two "
+    "instances of the app.",
 }

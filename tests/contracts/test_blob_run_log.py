@@ -88,6 +88,21 @@ async def test_a_turn_that_another_process_takes_costs_one_look_more(here: Proce
     assert (len(here.line.calls), len(there.line.calls)) == (1, 3)
 
 
+@pytest.mark.behaviour("turn.blob-calls")
+async def test_a_look_at_a_run_that_waits_or_is_known_to_be_claimed_is_one_call(here: Process, there: Process) -> None:
+    """Who waits asks often: only the look that learns of the claim costs two."""
+    await here.store.open(accepted(OWN_ID))
+    await here.store.read(OWN_ID)
+    await there.store.read(OWN_ID)
+    await there.store.append(OWN_ID, started(), after=1)
+    here.line.calls.clear()
+    await here.store.read(OWN_ID)
+    learned = len(here.line.calls)
+    await here.store.read(OWN_ID)
+
+    assert (learned, len(here.line.calls)) == (2, 3)
+
+
 async def test_storage_calls_are_not_logged_one_by_one(here: Process, caplog: pytest.LogCaptureFixture) -> None:
     """An app that logs at INFO, as apps on Azure do, is not flooded with the headers of every call."""
     with caplog.at_level(logging.INFO):

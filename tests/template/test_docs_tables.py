@@ -12,6 +12,7 @@ from tests.template.bicep import INFRA, ROOT, parsed
 DEPLOYING = (ROOT / "docs" / "deploying.md").read_text(encoding="utf-8")
 COSTS = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 DAYS, QUEUES, SECONDS_OF_A_DAY, MEMORY_GB = 30, 5, 86_400, 2
+PRICED = ("writes", "lists", "reads", "kB up", "kB down")
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -64,15 +65,35 @@ def test_every_output_that_the_page_names_is_one() -> None:
 def test_the_sums_of_a_month_follow_from_the_prices_and_from_what_a_turn_uses(column: int, turns: int) -> None:
     """A price that is changed shows which sums are not true any more."""
     price, use, month = numbers("price"), numbers("of one turn"), turns * DAYS
-    queue_call, blob_write = price["queue and table operations"] / 1e4, price["blob writes"] / 1e4
+    queue_call = price["queue and table operations"] / 1e4
     alone = month * use["instance seconds"] * MEMORY_GB
     always_up = 2 * MEMORY_GB * SECONDS_OF_A_DAY * DAYS
+    log = {cells[0]: dict(zip(PRICED, map(float, cells[1:]), strict=True)) for cells in rows(COSTS, "turn")}
+    traffic_gb = month * (log["waited for"]["kB up"] + log["waited for"]["kB down"]) / 1e6
     sums = {
         "storage: queues and tables": month * use["queue and table operations"] * queue_call,
-        "storage: run log": month * (use["blob writes"] * blob_write + use["blob reads"] * price["blob reads"] / 1e4),
+        "storage: run log": run_log(month, log["waited for"], price),
+        "the same, if each turn is streamed": run_log(month, log["streamed"], price),
+        "private endpoints of storage (`VNET_ENABLED`)": 3 * 24 * DAYS * price["private endpoint hours"]
+        + traffic_gb * price["private endpoint traffic"],
         "polling, where an instance is always up": QUEUES * SECONDS_OF_A_DAY * DAYS * queue_call,
         "executions": max(0, month * use["executions"] - price["free executions"]) * price["executions"] / 1e6,
         "instance time": (min(alone, always_up) - price["free instance time"]) * price["instance time"],
     }
 
     assert {name: round(value, 2) for name, value in sums.items()} == numbers("a month", column)
+
+
+def run_log(turns: int, use: dict[str, float], price: dict[str, float]) -> float:
+    """The price of the run logs of so many turns. One instance lists once a second, for all of its runs."""
+    lists = min(turns * use["lists"], DAYS * SECONDS_OF_A_DAY)
+    writes, reads = turns * use["writes"] + lists, turns * use["reads"]
+    return (writes * price["blob writes"] + reads * price["blob reads"]) / 1e4
+
+
+def test_a_turn_s_use_of_the_run_log_is_that_of_a_turn_that_is_waited_for() -> None:
+    """Two tables, one count."""
+    use = numbers("of one turn")
+    counted = next(cells[1:4] for cells in rows(COSTS, "turn") if cells[0] == "waited for")
+
+    assert [use["blob writes"], use["blob lists"], use["blob reads"]] == [float(value) for value in counted]

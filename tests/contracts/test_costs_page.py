@@ -1,0 +1,165 @@
+"""What docs/costs.md says that a turn takes of the storage account, held against what it takes of the emulator.
+
+Two apps over one run log: one answers requests, the other runs the agents, as Flex Consumption has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+)
+
+from agents.assistant import create_assistant
+from agents.offline import OfflineChatClient
+from hosting.app import AgentFunctionApp
+from tests.contracts.azurite import Azurite
+from tests.contracts.storage_meter import Meter, metered
+from tests.hosting.direct import DirectHost
+from tests.template.test_docs_tables import COSTS, rows
+
+pytestmark = pytest.mark.slow
+
+WORDS, WORD_SECONDS = 40, 0.05
+GUARD_SECONDS = 5.0
+RUN = "/api/agents/steady/run"
+ASK = {"message": "Say something, please."}
+
+
+class SteadyModel(BaseChatClient[Any]):
+    """Says forty words in two seconds, one by one to whoever streams."""
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        return self._build_response_stream(words()) if stream else sentence()
+
+
+class SteadyClient(FunctionInvocationLayer[Any], SteadyModel):
+    """The steady model as an agent takes it."""
+
+
+async def words() -> AsyncIterator[ChatResponseUpdate]:
+    for number in range(WORDS):
+        await asyncio.sleep(WORD_SECONDS)
+        yield ChatResponseUpdate(role="assistant", contents=[Content.from_text(f"word{number} ")])
+
+
+async def sentence() -> ChatResponse[Any]:
+    await asyncio.sleep(WORDS * WORD_SECONDS)
+    return ChatResponse(messages=Message("assistant", ["".join(f"word{number} " for number in range(WORDS))]))
+
+
+@dataclass(frozen=True)
+class Instances:
+    """The two apps: `http` asks the one, `meters` are of both."""
+
+    http: httpx.AsyncClient
+    meters: tuple[Meter, Meter]
+
+    async def taken(self, turn: Callable[[Instances], Awaitable[object]]) -> list[float]:
+        """Return writes, lists, reads, kB up and kB down of one turn, after others of which nobody counts the first
+        calls of a process."""
+        await self.http.post(RUN, json=ASK)
+        for meter in self.meters:
+            meter.clear()
+        await turn(self)
+        calls = [sum(meter.calls[price] for meter in self.meters) for price in ("writes", "lists", "reads")]
+        up, down = (sum(getattr(meter, way) for meter in self.meters) for way in ("bytes_up", "bytes_down"))
+        return [*calls, up / 1000, down / 1000]
+
+
+@pytest.fixture
+async def instances(azurite: Azurite) -> AsyncIterator[Instances]:
+    meters = Meter(), Meter()
+    async with AsyncExitStack() as stack:
+        front, back = [
+            app_on(azurite.connection_string, azurite.origin, await stack.enter_async_context(relay))
+            for relay in (metered(azurite.origin, meter) for meter in meters)
+        ]
+        front.entities = back.entities
+        transport = httpx.ASGITransport(front.asgi)
+        http = httpx.AsyncClient(transport=transport, base_url="http://app.example", timeout=20)
+        yield Instances(await stack.enter_async_context(http), meters)
+
+
+def app_on(connection_string: str, origin: str, relay: str) -> DirectHost:
+    """The app of an instance whose way to the storage leads over a relay."""
+    environ = {
+        "AzureWebJobsStorage": connection_string.replace(origin, relay),
+        "AGENT_RUN_LOG": "blob",
+        "AGENT_ARCHIVE": "memory",
+    }
+    agents = [Agent(SteadyClient(), name="steady"), create_assistant(OfflineChatClient())]
+    return DirectHost(AgentFunctionApp(agents=agents, environ=environ))
+
+
+async def waited(instances: Instances) -> None:
+    assert (await instances.http.post(RUN, json=ASK)).status_code == 200
+
+
+async def keyed(instances: Instances) -> None:
+    assert (await instances.http.post(RUN, json=ASK, headers={"idempotency-key": "once"})).status_code == 200
+
+
+async def accepted(instances: Instances) -> None:
+    answer = await instances.http.post(RUN, json={**ASK, "wait_for_response": False})
+    await asyncio.wait_for(ended(instances.meters[1]), GUARD_SECONDS)
+    assert (await instances.http.get(answer.headers["location"])).status_code == 200
+
+
+async def ended(meter: Meter) -> None:
+    """Return once an instance has claimed a run and ended it, and has its answer; nothing tells of it but its calls."""
+    while meter.calls["writes"] < 2:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
+async def streamed(instances: Instances) -> None:
+    answer = await instances.http.post(RUN, json=ASK, headers={"accept": "text/event-stream"})
+    assert "event: completed" in answer.text
+
+
+async def with_tool(instances: Instances) -> None:
+    asked = {"message": "What is the weather in Paris?"}
+    assert (await instances.http.post("/api/agents/assistant/run", json=asked)).status_code == 200
+
+
+TURNS = {
+    "waited for": waited,
+    "the same, with an `Idempotency-Key`": keyed,
+    "not waited for, asked for once": accepted,
+    "streamed": streamed,
+    "with a tool call, answered at once": with_tool,
+}
+
+
+def test_the_page_tells_of_every_turn_that_is_measured() -> None:
+    """And of no other."""
+    assert [cells[0] for cells in rows(COSTS, "turn")] == list(TURNS)
+
+
+@pytest.mark.behaviour("azure.costs-measured")
+@pytest.mark.parametrize("name", TURNS)
+async def test_a_turn_takes_of_the_storage_what_the_page_says(instances: Instances, name: str) -> None:
+    """Writes exactly; what is asked in vain, and so the bytes, depend a little on the machine."""
+    told = next(list(map(float, cells[1:])) for cells in rows(COSTS, "turn") if cells[0] == name)
+    taken = await instances.taken(TURNS[name])
+
+    print(name, [round(value, 1) for value in taken])
+    assert taken[0] == told[0]
+    assert abs(taken[1] - told[1]) <= 1
+    assert taken[2:] == pytest.approx(told[2:], rel=0.35, abs=2)
