@@ -13,6 +13,7 @@ from typing import Any
 
 from agent_framework import AgentResponse
 
+from hosting.approvals import approval_id, approval_requests
 from hosting.errors import HostingError
 from hosting.events import Completed, Terminal
 from hosting.replies import outcome_fields
@@ -87,4 +88,7 @@ def _response(call: Call, answer: Mapping[str, Any]) -> AgentResponse[Any]:
     if not isinstance(entry, ResponseEntry):
         raise MalformedError("The answer's entry is no response.")
     value = call.wanted.value(answer["value"]) if "value" in answer else None
-    return with_value(agent_response(entry), value, {"run_id": call.run_id, "thread_id": call.thread_id})
+    response = agent_response(entry)
+    for request in approval_requests(response):
+        request.id = approval_id(call.run_id, request)  # as it is listed and answered over HTTP too
+    return with_value(response, value, {"run_id": call.run_id, "thread_id": call.thread_id})

@@ -77,7 +77,7 @@ class Following:
         """
         frames = Frames()
         async for events in self.follow(record, client):
-            told = [frame for event in events if (frame := frames.next(event)) and (frame.id or 0) > after]
+            told = [frame for event in events for frame in frames.next(event) if frames.told > after]
             yield Batch(tuple(told), max(after, frames.told), not events, frames.has_ended)
 
     async def _events(self, run_id: str, position: int, silence: Silence) -> tuple[Event, ...]:

@@ -25,7 +25,7 @@ from hosting.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.replies import completed_fields, ids, problem, run_error
+from hosting.replies import approval_fields, completed_fields, ids, problem, run_error
 from hosting.run_record import RunRecord, fold
 
 PING = b": still running\n\n"
@@ -33,7 +33,7 @@ PING = b": still running\n\n"
 
 @dataclass(frozen=True)
 class Frame:
-    """One event of a stream. `id` is None for what is said of the stream and is in no log."""
+    """One event of a stream. `id` is None for what is in no log by itself: who resumes gets it with what follows."""
 
     id: int | None
     event: str
@@ -63,12 +63,14 @@ class Frames:
         """Whether the last event was folded: there will be no more."""
         return self._record is not None and self._record.terminal is not None
 
-    def next(self, event: Event) -> Frame | None:
-        """Return the frame of the next event, if it has one."""
+    def next(self, event: Event) -> list[Frame]:
+        """Return the frame of the next event, if it has one, behind those of the approvals that it asks for."""
         self._record = fold([event]) if self._record is None else self._record.with_event(event)
         assert self._record is not None
         told = self._told(event, self._record)
-        return None if told is None else Frame(self._record.position, *told)
+        own = [] if told is None else [Frame(self._record.position, *told)]
+        asked = approval_fields(self._record, event.approvals) if isinstance(event, Completed) else []
+        return [*(Frame(None, "approval_requested", dict(approval)) for approval in asked), *own]
 
     def _told(self, event: Event, record: RunRecord) -> tuple[str, Mapping[str, Any]] | None:
         if isinstance(event, Accepted):

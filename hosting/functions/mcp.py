@@ -15,7 +15,7 @@ from hosting.identity import check_thread_id
 from hosting.names import mcp_function
 from hosting.plan import ToolPlan
 from hosting.ports import EntityClient
-from hosting.replies import completed_text, ids, run_error
+from hosting.replies import approval_fields, completed_text, ids, run_error, told_text
 from hosting.requests import RunCall, Wait, one_thread_id
 from hosting.run_record import RunRecord
 from hosting.run_request import check_message
@@ -100,6 +100,10 @@ def parse_call(arguments: dict[str, Any], agent: str) -> RunCall:
 
 def _tool_result(record: RunRecord, settings: Settings) -> str:
     terminal = record.terminal
+    if isinstance(terminal, Completed) and terminal.approvals:
+        waiting = {"pending_approvals": approval_fields(record, terminal.approvals)}
+        told = f"{told_text(record, terminal)}\n\n{_how_to_answer(record)}"
+        return _envelope(told, {"response": completed_text(terminal), **waiting, **_places(record)}, is_error=False)
     if isinstance(terminal, Completed):
         text = completed_text(terminal)
         return _envelope(text, {"response": text, **_places(record)}, is_error=False)
@@ -111,6 +115,17 @@ def _tool_result(record: RunRecord, settings: Settings) -> str:
         f"Its run {record.run_id} goes on; ask again on thread {record.accepted.thread_id}."
     )
     return _envelope(late, {"code": "run_pending", **_places(record)}, is_error=True)
+
+
+def _how_to_answer(record: RunRecord) -> str:
+    """Return who may answer and where: over HTTP, so that no model approves its own calls."""
+    accepted = record.accepted
+    return (
+        "These calls are made only if a person approves them, over the app's HTTP interface: POST "
+        f"agents/{accepted.agent}/threads/{accepted.thread_id}/approvals/<id> with "
+        '{"approved": true} or {"approved": false, "reason": "..."}. '
+        f"The conversation then goes on on thread {accepted.thread_id}."
+    )
 
 
 def _places(record: RunRecord) -> dict[str, str]:

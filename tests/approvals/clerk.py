@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
@@ -27,14 +27,18 @@ Note = Callable[[str], None]
 class _ClerksModel(BaseChatClient[Any]):
     """Does what the newest message of a user says, and tells what its tools gave.
 
-    `call NAME N, NAME N`: calls these tools at once, with a word before it. `fail`: raises. Else an echo.
+    `call NAME N, NAME N`: calls these tools at once, with a word before it; arguments may have names, as in
+    `call refund order=A-17`. Else an echo.
     """
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        assert not stream
-        return self._answer(messages)
+        return self._build_response_stream(self._updates(messages)) if stream else self._answer(messages)
+
+    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
+        for message in (await self._answer(messages)).messages:
+            yield ChatResponseUpdate(contents=message.contents, role=message.role)
 
     async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
         refuse_open_calls(messages)
@@ -86,10 +90,15 @@ def clerk(note: Note) -> Agent[Any]:
 def _calls(said: str) -> ChatResponse[Any]:
     named = [step.split() for step in said.split(",")]
     calls = [
-        Content.from_function_call(call_id=f"call-{place}", name=name, arguments=json.dumps({"n": n}))
-        for place, (name, n) in enumerate(named)
+        Content.from_function_call(call_id=f"call-{place}", name=name, arguments=json.dumps(_arguments(given)))
+        for place, (name, *given) in enumerate(named)
     ]
     return ChatResponse(messages=Message("assistant", [Content.from_text("One moment."), *calls]))
+
+
+def _arguments(given: Sequence[str]) -> dict[str, str]:
+    pairs = (("n", value) if "=" not in value else value.split("=", 1) for value in given)
+    return dict(pairs)
 
 
 def _says(text: str) -> ChatResponse[Any]:

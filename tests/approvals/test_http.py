@@ -1,5 +1,10 @@
 """Approvals over HTTP: asked for, listed, answered once, and the conversation that goes on from there."""
 
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from tests.approvals.desk import Desk
@@ -98,6 +103,22 @@ async def test_an_approval_is_answered_once(desk: Desk) -> None:
 
     assert [(each.status_code, each.json()["code"]) for each in (early, late)] == [(409, "approval_answered")] * 2
     assert [note.split()[1] for note in desk.notes] == ["5", "7"]
+
+
+@pytest.mark.behaviour("approvals.once")
+async def test_of_many_who_answer_at_once_in_two_processes_one_decides(tmp_path: Path) -> None:
+    """The run log decides; the tool is called once or not at all, as the winner said."""
+    run_log = {"AGENT_RUN_LOG": f"sqlite:{tmp_path / 'runs.sqlite'}"}
+    one, two = Desk(**run_log), Desk(**run_log)
+    two.host.entities = one.host.entities
+    async with one.http, two.http:
+        (approval,) = await one.asked("call refund 5")
+        answers = await asyncio.gather(*(desk.answer(approval, n < 2) for n in range(4) for desk in (one, two)))
+
+    (winner,) = [answer for answer in answers if answer.status_code == 200]
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
+    assert (winner.json()["response"] == "told: refunded 5") == (len(one.notes) == 1)
+    assert two.notes == []
 
 
 @pytest.mark.behaviour("approvals.blocks")
@@ -247,3 +268,52 @@ async def test_an_answer_that_is_none_is_refused_and_decides_nothing(desk: Desk,
 
     assert (answer.status_code, answer.json()["code"]) == (400, code)
     assert await desk.waiting() == [approval]
+
+
+def frames(stream: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the events of a stream with their data."""
+    lines = [dict(line.split(": ", 1) for line in frame.splitlines()) for frame in stream.strip().split("\n\n")]
+    return [(line["event"], json.loads(line["data"])) for line in lines]
+
+
+@pytest.mark.behaviour("approvals.streamed")
+async def test_a_stream_tells_what_waits_and_so_does_the_one_that_goes_on(desk: Desk) -> None:
+    """Each approval before the end; the answer to the last one may be a stream itself."""
+    accept = {"accept": "text/event-stream"}
+    told = {"message": "call refund 5, refund 7", "thread_id": "t"}
+    asked = frames((await desk.http.post("/api/agents/Clerk/run", json=told, headers=accept)).text)
+    first, second = await desk.waiting()
+    await desk.answer(first)
+
+    place = f"/api/agents/Clerk/threads/t/approvals/{second}"
+    answer = await desk.http.post(place, json={"approved": False, "reason": "no"}, headers=accept)
+
+    assert [data["id"] for event, data in asked if event == "approval_requested"] == [first, second]
+    assert asked[-1][0] == "completed"
+    assert [event for event, _ in frames(answer.text)] == [
+        "accepted",
+        "started",
+        "tool_call",
+        "tool_result",
+        "delta",
+        "completed",
+    ]
+    assert frames(answer.text)[-1][1]["response"] == (
+        "told: refunded 5 | This call was not made: it was refused. Reason: no"
+    )
+
+
+@pytest.mark.behaviour("approvals.streamed")
+async def test_the_stream_of_a_run_that_was_answered_since_ends_as_it_did(desk: Desk) -> None:
+    """What stands behind a run's end is no event of its stream; from its last id on there is nothing."""
+    (approval,) = await desk.asked("call refund 5")
+    (run,) = (await desk.http.get("/api/agents/Clerk/threads/t/runs")).json()["runs"]
+    place = f"/api/agents/Clerk/threads/t/runs/{run['run_id']}/events"
+    before = await desk.http.get(place)
+    await desk.answer(approval)
+
+    after = await desk.http.get(place)
+    nothing = await desk.http.get(place, headers={"last-event-id": before.text.rpartition("id: ")[2].split()[0]})
+
+    assert after.text == before.text
+    assert nothing.status_code == 204

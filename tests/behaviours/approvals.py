@@ -14,6 +14,12 @@ BEHAVIOURS = {
     "approvals.forgotten": "A reset and a delete take what waits with them.",
     "approvals.form": "The answer has the form that the run was asked for, also when a run goes on; text tells what "
     "waits.",
+    "approvals.mcp": "An MCP client is told what waits and where a person answers; it cannot answer itself.",
+    "approvals.orchestrations": "An orchestration gets the framework's requests and brings all answers in one run; of "
+    "it and a person over HTTP one decides.",
+    "approvals.streamed": "A stream tells each approval before its end; what is answered later is no event of it.",
+    "approvals.survives-kill": "A kill around any record of an approval loses neither question nor answer, and the "
+    "tool is called once.",
     "approvals.not-waited": "The run that goes on is answered 202 when it is not waited for.",
     "approvals.checked": "An answer that is none is refused by a sentence and decides nothing.",
 }

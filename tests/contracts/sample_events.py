@@ -1,6 +1,16 @@
 """Events as runs have them, for every test of a run log."""
 
-from hosting.events import Accepted, CancelRequested, Completed, Failed, RunRequest, Signalled, Started
+from hosting.events import (
+    Accepted,
+    ApprovalAnswered,
+    CancelRequested,
+    Completed,
+    Decision,
+    Failed,
+    RunRequest,
+    Signalled,
+    Started,
+)
 
 ENTRY = {"$type": "response", "correlationId": "run", "messages": [], "kept": {"deep": [1, 2.5, None, "ü\u2028"]}}
 
@@ -24,6 +34,11 @@ def signalled(at: float) -> Signalled:
 def completed() -> Completed:
     """Return the terminal record of a run that answered."""
     return Completed(at=3.5, entry=ENTRY, session={"type": "session", "state": {"a": [1]}}, message_count=2)
+
+
+def answered(*, approved: bool) -> ApprovalAnswered:
+    """Return somebody's answer to an approval, behind the end of its run."""
+    return ApprovalAnswered(at=4.5, decision=Decision(id="a-1", approved=approved, reason="because"))
 
 
 def cancel_requested() -> CancelRequested:

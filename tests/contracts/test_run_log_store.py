@@ -11,7 +11,7 @@ from hosting.ports import Deleting, Deletion, Erased, Found, Opened, QueueFull
 from hosting.run_record import RunRecord, fold
 from tests.contracts.appending_process import append_until_won
 from tests.contracts.conftest import EXACT_BACKENDS, OpenStore
-from tests.contracts.sample_events import accepted, cancel_requested, completed, failed, signalled, started
+from tests.contracts.sample_events import accepted, answered, cancel_requested, completed, failed, signalled, started
 
 PLACE = Place("joker", "thread")
 
@@ -107,6 +107,23 @@ async def test_of_two_terminal_records_at_once_one_is_appended(open_store: OpenS
     assert (
         await here.read("run") == await there.read("run") == log(accepted("run"), completed() if won[0] else failed())
     )
+
+
+@pytest.mark.behaviour("approvals.once")
+async def test_of_two_answers_behind_a_runs_end_one_is_appended(open_store: OpenStore) -> None:
+    """A run that has ended takes them as an open one does, and does not count as open for it."""
+    here, there = open_store(), open_store()
+    await here.open(accepted("run"))
+    await here.append("run", completed(), after=1)
+
+    won = await asyncio.gather(
+        here.append("run", answered(approved=True), after=2), there.append("run", answered(approved=False), after=2)
+    )
+
+    assert sorted(won) == [False, True]
+    stands = log(accepted("run"), completed(), answered(approved=won[0]))
+    assert await here.read("run") == await there.read("run") == stands
+    assert isinstance(await here.open(accepted("next"), most_open=1), Opened)
 
 
 async def test_positions_have_no_gap_and_no_event_is_lost_or_doubled_under_contention(open_store: OpenStore) -> None:

@@ -46,7 +46,7 @@ class Speaker:
 def told(events: list[Event]) -> list[Told]:
     """Return the frames of a log as a reader gets them."""
     frames = Frames()
-    found = [frame for event in events if (frame := frames.next(event)) is not None]
+    found = [frame for event in events for frame in frames.next(event)]
     return [Told(frame.id, frame.event, dict(frame.fields)) for frame in found]
 
 
