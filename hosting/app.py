@@ -111,7 +111,7 @@ class AgentFunctionApp(df.DFApp):
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
         """The registered agents by name."""
-        return {planned.name: planned.agent for planned in self._plan.agents.values()}
+        return self._plan.by_name()
 
     def get_agent(self, context: df.DurableOrchestrationContext, name: str) -> DurableAgent[AgentTask]:
         """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name."""

@@ -71,10 +71,11 @@ def _stored_state(envelope: dict[str, Any]) -> str | None:
 
 
 def _operation(item: dict[str, Any]) -> Operation:
-    return Operation(str(item.get("name") or ""), _decoded(item.get("input")), bool(item.get("isSignal")))
+    return Operation(str(item.get("name") or ""), decoded(item.get("input")), bool(item.get("isSignal")))
 
 
-def _decoded(text: Any) -> Any:
+def decoded(text: Any) -> Any:
+    """Return the value of an input that was made JSON text once or more; `UNREADABLE` for what is none."""
     value = text
     for _ in range(_MOST_ENCODINGS):
         if not isinstance(value, str):

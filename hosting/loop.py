@@ -40,6 +40,10 @@ class AgentLoop:
         """Return what `work` returns or raise what it raises, run on the agent loop; cancelling the wait cancels it."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._started()))
 
+    def result_of(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what `work` returns or raise what it raises, run on the loop for a thread that waits for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._started()).result()
+
     def tools_at_work(self, run_id: str) -> int:
         """Return how many synchronous tools of the run work at this moment."""
         return self._tools.working_for(run_id) if self._tools is not None else 0

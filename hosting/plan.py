@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from agent_framework import SupportsAgentRun
 
-from hosting.errors import ConfigurationError
+from hosting.errors import ConfigurationError, UnknownAgentError
 from hosting.names import check_agent_name
 
 _TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
@@ -76,6 +76,21 @@ class Plan:
     def find(self, name: str) -> AgentPlan | None:
         """Return the agent of that name in any case."""
         return self.agents.get(name.lower())
+
+    def known(self, name: str) -> AgentPlan:
+        """Return the agent of that name; raises `UnknownAgentError`.
+
+        To be asked before a call: on the real host a call to a missing entity never ends (host contract 0.5, 21).
+        """
+        planned = self.find(name)
+        if planned is None:
+            known = ", ".join(repr(agent.name) for agent in self.agents.values()) or "none"
+            raise UnknownAgentError(f"No agent {str(name)[:80]!r} is registered with this app. Registered: {known}.")
+        return planned
+
+    def by_name(self) -> dict[str, SupportsAgentRun]:
+        """Return the agents by their names as given."""
+        return {planned.name: planned.agent for planned in self.agents.values()}
 
     def _refuse_taken(self, tool: ToolPlan, name: str) -> None:
         for other in self.agents.values():

@@ -13,7 +13,6 @@ import azure.durable_functions as df
 from azure.durable_functions.models.Task import CompoundTask, TaskBase
 
 from hosting.called_answer import AgentRunError, Call, read_answer
-from hosting.errors import UnknownAgentError
 from hosting.names import entity_name
 from hosting.plan import Plan
 from hosting.proxy import DurableAgent
@@ -59,13 +58,6 @@ class CallingOrchestration:
 
 
 def get_agent(context: df.DurableOrchestrationContext, plan: Plan, name: str) -> DurableAgent[AgentTask]:
-    """Return the proxy of a registered agent.
-
-    Raises `UnknownAgentError` for a name that is none: on the real host a call to a missing entity never ends
-    (host contract 0.5, 21).
-    """
-    planned = plan.find(name)
-    if planned is None:
-        known = ", ".join(repr(agent.name) for agent in plan.agents.values()) or "none"
-        raise UnknownAgentError(f"No agent {str(name)[:80]!r} is registered with this app. Registered: {known}.")
+    """Return the proxy of a registered agent; raises `UnknownAgentError` for a name that is none."""
+    planned = plan.known(name)
     return DurableAgent(planned.name, planned.description, CallingOrchestration(context))

@@ -139,5 +139,13 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "functions.sweep",
         "functions.threads",
     ),
+    "the Durable Task surface": (
+        "console.plain_json",
+        "console.entity",
+        "console.orchestrations",
+        "console.worker",
+        "console.engine",
+        "console.client",
+    ),
     "the app": ("app",),
 }

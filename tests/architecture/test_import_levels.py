@@ -12,6 +12,7 @@ from tests.architecture.levels import LEVELS
 HOSTING = {path: module_name(path) for path in product_files() if path.is_relative_to(ROOT / "hosting")}
 ORDER = [f"hosting.{name}" for names in LEVELS.values() for name in names]
 SURFACE = {f"hosting.{name}" for name in LEVELS["the Azure surface"]}
+CONSOLE = {f"hosting.{name}" for name in LEVELS["the Durable Task surface"]}
 FRAMEWORK_READERS = {
     "hosting.runner",
     "hosting.tool_switch",
@@ -31,6 +32,9 @@ FRAMEWORK_READERS = {
     "hosting.called_answer",
     "hosting.valued_response",
     "hosting.spoken_message",
+    "hosting.console.client",
+    "hosting.console.orchestrations",
+    "hosting.console.worker",
     "hosting.app",
     "state.convert",
 }
@@ -50,7 +54,7 @@ REQUIRED = {
     "typing_extensions",
 }
 LOCAL = {"httptools", "uvicorn", "uvloop"}
-OPTIONAL = {"redis"}
+OPTIONAL = {"redis", "durabletask", "grpc"}
 EXTENSION = {"fastapi", "starlette"}
 
 
@@ -79,6 +83,16 @@ def test_the_triggers_do_not_know_each_other() -> None:
 
     shared = {"hosting.functions.client", "hosting.functions.answering"}
     assert {name for module in SURFACE for name in graph[module] & SURFACE} == shared
+
+
+@pytest.mark.behaviour("hosting.import-levels")
+def test_the_two_surfaces_do_not_know_each_other_and_the_app_knows_one() -> None:
+    """An app without the Durable Task SDK imports nothing of it, nor a console host anything of Functions."""
+    graph = import_graph()
+
+    assert {name for module in SURFACE | {"hosting.app"} for name in graph[module] & CONSOLE} == set()
+    assert {name for module in CONSOLE for name in graph[module] & SURFACE} == set()
+    assert {name for name in importers({"durabletask", "grpc"}) if name.startswith(("hosting.", "state."))} <= CONSOLE
 
 
 @pytest.mark.behaviour("hosting.azure-at-the-edge")

@@ -1,0 +1,1 @@
+"""Agents outside Azure Functions: over a worker and a client of the `durabletask` SDK."""

@@ -1,0 +1,49 @@
+"""The SDK's clients as the port that the behaviour knows. The only file that names their methods."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+from durabletask.client import AsyncTaskHubGrpcClient, EntityQuery, TaskHubGrpcClient
+from durabletask.entities import EntityInstanceId, EntityMetadata
+
+from hosting.errors import EngineUnavailableError
+from hosting.ports import EntityPage
+
+
+class TaskHubEntityClient:
+    """An `EntityClient` over either client of the SDK; calls of the synchronous one are made in threads."""
+
+    def __init__(self, client: TaskHubGrpcClient | AsyncTaskHubGrpcClient) -> None:
+        self._client = client
+
+    async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
+        """See `EntityClient.signal`."""
+        await _asked(self._client.signal_entity, EntityInstanceId(entity, key), operation, json.dumps(value))
+
+    async def read(self, entity: str, key: str) -> str | None:
+        """See `EntityClient.read`: the text as it was stored."""
+        found: EntityMetadata | None = await _asked(self._client.get_entity, EntityInstanceId(entity, key))
+        return None if found is None else found.get_state() or None
+
+    async def list(self, entity: str, limit: int, cursor: str | None) -> EntityPage:
+        """See `EntityClient.list`: the SDK gives all keys at once, of which the page is cut in their order."""
+        query = EntityQuery(instance_id_starts_with=f"@{entity.lower()}@", include_state=False)
+        found: list[EntityMetadata] = await _asked(self._client.get_all_entities, query)
+        items = sorted((item.id.key, item.last_modified.isoformat()) for item in found)
+        page = [item for item in items if cursor is None or item[0] > cursor][: limit + 1]
+        return EntityPage(tuple(page[:limit]), page[limit - 1][0] if len(page) > limit else None)
+
+
+async def _asked(method: Callable[..., Any], *arguments: object) -> Any:
+    try:
+        if inspect.iscoroutinefunction(method):
+            return await method(*arguments)
+        return await asyncio.to_thread(method, *arguments)
+    except grpc.RpcError as error:
+        raise EngineUnavailableError("The durable engine cannot be reached. Try again.") from error

@@ -1,0 +1,89 @@
+"""`AgentWorker`: agents on a worker of the `durabletask` SDK, in a process of your own."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from agent_framework import SupportsAgentRun
+from durabletask.task import OrchestrationContext
+from durabletask.worker import TaskHubGrpcWorker
+from typing_extensions import Self
+
+from hosting.archive.choice import choose_archive
+from hosting.console.entity import ServedEntity, register_entity
+from hosting.console.orchestrations import AgentTask, CallingOrchestration
+from hosting.entities import Entities
+from hosting.loop import AgentLoop
+from hosting.plan import Plan
+from hosting.proxy import DurableAgent
+from hosting.runlog.choice import choose_store
+from hosting.runlog.log import RunLog
+from hosting.settings import read_settings
+from hosting.time_limit import TimeLimit
+
+
+class AgentWorker:
+    """Hosts agents on any worker of the SDK; orchestrations and activities are added to that worker as ever.
+
+    Settings are those of an app (docs/settings.md), read from `environ`; stores with relative paths are below `folder`.
+    Wrong agents, names and settings raise `hosting.errors.ConfigurationError`. Use it as a context manager, or call
+    `start` and `stop`.
+    """
+
+    def __init__(
+        self,
+        worker: TaskHubGrpcWorker,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        folder: Path | None = None,
+    ) -> None:
+        """Wrap a worker that has not been started."""
+        settings, folder = read_settings(environ), folder or Path.cwd()
+        self._worker = worker
+        self._plan = Plan()
+        self._time_limit = TimeLimit(settings.run_timeout_seconds, None)
+        self._stopping = threading.Event()
+        self._loop = AgentLoop(settings.tool_threads)
+        self._log = RunLog(choose_store(settings, folder, environ))
+        self._entities = Entities(settings, self._loop, self._log, choose_archive(settings, folder))
+
+    @property
+    def agents(self) -> dict[str, SupportsAgentRun]:
+        """The registered agents by name."""
+        return self._plan.by_name()
+
+    def add_agent(self, agent: SupportsAgentRun, *, run_timeout_seconds: float | None = None) -> None:
+        """Register one agent; without a time limit of its own its runs have the setting's."""
+        planned = self._plan.add(agent, http=False, mcp=False)
+        seconds = self._time_limit.of(planned.name, run_timeout_seconds)
+        entity = ServedEntity(self._entities.of(planned, seconds), self._loop, self._stopping)
+        register_entity(self._worker, planned.name, entity)
+
+    def get_agent(self, context: OrchestrationContext, name: str) -> DurableAgent[AgentTask]:
+        """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name."""
+        planned = self._plan.known(name)
+        return DurableAgent(planned.name, planned.description, CallingOrchestration(context))
+
+    def start(self) -> None:
+        """Begin to take work, on threads of the SDK; returns at once."""
+        self._worker.start()
+
+    def stop(self) -> None:
+        """Take no more work, return once what runs has ended, and close what agents and stores hold open."""
+        self._stopping.set()
+        self._worker.stop()
+        self._loop.result_of(self._log.close())
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Stop."""
+        self.stop()

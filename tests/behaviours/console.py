@@ -1,0 +1,13 @@
+"""What is promised of agents outside Azure Functions."""
+
+BEHAVIOURS = {
+    "console.client": "A program calls agents that workers host: one conversation per session, stored as every host "
+    "stores it, and one error for a run without an answer (design.md 3).",
+    "console.orchestrations": "In orchestrations of a worker of one's own, agents are called as in Azure Functions, "
+    "and raise the same error (design.md 3).",
+    "console.worker": "A worker takes agents as an app does, and refuses wrong ones at start-up (design.md 3).",
+    "console.killed": "A killed worker changes no outcome: another takes its runs over from their logs (turn.md).",
+    "console.log-away": "An operation that cannot begin because the run log is away begins when it is back (turn.md, "
+    "Records 5).",
+    "console.moving-over": "A client of the ecosystem's own package reaches agents of this one's worker (design.md 1).",
+}
