@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import Any
 
 import grpc
@@ -31,9 +32,11 @@ class TaskHubEntityClient:
         found: EntityMetadata | None = await _asked(self._client.get_entity, EntityInstanceId(entity, key))
         return None if found is None else found.get_state() or None
 
-    async def list(self, entity: str, limit: int, cursor: str | None) -> EntityPage:
+    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
         """See `EntityClient.list`: the SDK gives all keys at once, of which the page is cut in their order."""
-        query = EntityQuery(instance_id_starts_with=f"@{entity.lower()}@", include_state=False)
+        until = None if changed_until is None else datetime.fromtimestamp(changed_until, timezone.utc)
+        prefix = f"@{entity.lower()}@"
+        query = EntityQuery(instance_id_starts_with=prefix, last_modified_to=until, include_state=False)
         found: list[EntityMetadata] = await _asked(self._client.get_all_entities, query)
         items = sorted((item.id.key, item.last_modified.isoformat()) for item in found)
         page = [item for item in items if cursor is None or item[0] > cursor][: limit + 1]

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
 from agent_framework import SupportsAgentRun
+from durabletask.client import TaskHubGrpcClient
 from durabletask.task import OrchestrationContext
 from durabletask.worker import TaskHubGrpcWorker
 from typing_extensions import Self
 
 from hosting.archive.choice import choose_archive
+from hosting.console.engine import TaskHubEntityClient
 from hosting.console.entity import ServedEntity, register_entity
 from hosting.console.orchestrations import AgentTask, CallingOrchestration
 from hosting.entities import Entities
+from hosting.expiry import checked_ttl
 from hosting.loop import AgentLoop
 from hosting.plan import Plan
 from hosting.proxy import DurableAgent
 from hosting.runlog.choice import choose_store
 from hosting.runlog.log import RunLog
 from hosting.settings import read_settings
+from hosting.sweep import Sweep, Swept
 from hosting.time_limit import TimeLimit
 
 
@@ -42,9 +47,11 @@ class AgentWorker:
         folder: Path | None = None,
     ) -> None:
         """Wrap a worker that has not been started."""
-        settings, folder = read_settings(environ), folder or Path.cwd()
+        self._settings = settings = read_settings(environ)
+        folder = folder or Path.cwd()
         self._worker = worker
         self._plan = Plan()
+        self._ttls: dict[str, float] = {}
         self._time_limit = TimeLimit(settings.run_timeout_seconds, None)
         self._stopping = threading.Event()
         self._loop = AgentLoop(settings.tool_threads)
@@ -56,17 +63,33 @@ class AgentWorker:
         """The registered agents by name."""
         return self._plan.by_name()
 
-    def add_agent(self, agent: SupportsAgentRun, *, run_timeout_seconds: float | None = None) -> None:
-        """Register one agent; without a time limit of its own its runs have the setting's."""
+    def add_agent(
+        self,
+        agent: SupportsAgentRun,
+        *,
+        run_timeout_seconds: float | None = None,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        """Register one agent; None means as the settings say."""
         planned = self._plan.add(agent, http=False, mcp=False)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
-        entity = ServedEntity(self._entities.of(planned, seconds), self._loop, self._stopping)
+        ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
+        entity = ServedEntity(self._entities.of(planned, seconds, ttl), self._loop, self._stopping)
         register_entity(self._worker, planned.name, entity)
+        if ttl is not None:
+            self._ttls[planned.name] = ttl
 
     def get_agent(self, context: OrchestrationContext, name: str) -> DurableAgent[AgentTask]:
         """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name."""
         planned = self._plan.known(name)
         return DurableAgent(planned.name, planned.description, CallingOrchestration(context))
+
+    def sweep(self, client: TaskHubGrpcClient) -> Swept:
+        """Have threads whose time to live is up delete themselves; to be called now and then, by one process at least.
+
+        Raises `EngineUnavailableError`; what was asked until then stays asked.
+        """
+        return self._loop.result_of(Sweep(self._ttls, time.time).run(TaskHubEntityClient(client)))
 
     def start(self) -> None:
         """Begin to take work, on threads of the SDK; returns at once."""

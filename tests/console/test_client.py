@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import time
+from pathlib import Path
 
 import pytest
 from durabletask.client import AsyncTaskHubGrpcClient, TaskHubGrpcClient
 from durabletask.entities import EntityInstanceId
+from durabletask.worker import TaskHubGrpcWorker
 from pydantic import BaseModel
 
 from hosting.called_answer import AgentRunError
 from hosting.console.client import AgentClient, AsyncAgentClient
 from hosting.console.engine import TaskHubEntityClient
+from hosting.console.worker import AgentWorker
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
 from state.codec import read
-from tests.console.conftest import Console
+from tests.console.conftest import GUARD_SECONDS, Console
+from tests.console.task_hub import task_hub
+from tests.hosting.app.scripted import scripted_agent
 
 
 class City(BaseModel):
@@ -129,8 +135,34 @@ async def test_threads_are_listed_by_pages_in_the_order_of_their_ids(console: Co
     assert (len(first.keys), second.cursor, keys) == (2, None, ["a", "b", "c"])
 
 
+@pytest.mark.behaviour("console.worker")
+def test_a_sweep_ends_the_threads_whose_time_is_up(tmp_path: Path) -> None:
+    """A conversation begins anew under the same id; a thread of an agent without a time to live stays."""
+    with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
+        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), environ={}, folder=tmp_path)
+        worker.add_agent(scripted_agent("brief"), ttl_seconds=0.001)
+        worker.add_agent(scripted_agent("lasting"))
+        with worker, AgentClient(hub, environ={}, folder=tmp_path) as client:
+            agents = [client.get_agent(name) for name in ("brief", "lasting")]
+            for agent in agents:
+                agent.run("hello", session=agent.get_session("t"))
+            swept = worker.sweep(hub)
+            until_gone(hub, EntityInstanceId("dafx-brief", "t"))
+            counts = [agent.run("count", session=agent.get_session("t")).text for agent in agents]
+
+    assert (swept.asked, counts) == (1, ["1", "3"])
+
+
 @pytest.mark.behaviour("console.client")
 def test_a_run_log_that_no_worker_shares_is_refused(console: Console) -> None:
     """Its runs would never end."""
     with pytest.raises(ConfigurationError, match="which no worker shares with a client"):
         AgentClient(console.task_hub(), environ={"AGENT_RUN_LOG": "memory"}, folder=console.folder)
+
+
+def until_gone(hub: TaskHubGrpcClient, place: EntityInstanceId) -> None:
+    """Return once the entity has no state, under the guard."""
+    end = time.monotonic() + GUARD_SECONDS
+    while (found := hub.get_entity(place)) is not None and found.get_state():
+        assert time.monotonic() < end
+        time.sleep(0.01)  # the engine tells nobody
