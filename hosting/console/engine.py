@@ -10,11 +10,19 @@ from datetime import datetime, timezone
 from typing import Any
 
 import grpc
-from durabletask.client import AsyncTaskHubGrpcClient, EntityQuery, TaskHubGrpcClient
+from durabletask.client import (
+    AsyncTaskHubGrpcClient,
+    EntityQuery,
+    OrchestrationState,
+    OrchestrationStatus,
+    TaskHubGrpcClient,
+)
 from durabletask.entities import EntityInstanceId, EntityMetadata
 
 from hosting.errors import EngineUnavailableError
-from hosting.ports import EntityPage
+from hosting.ports import EntityPage, Purge
+
+_ENDED = (OrchestrationStatus.COMPLETED, OrchestrationStatus.FAILED, OrchestrationStatus.TERMINATED)
 
 
 class TaskHubEntityClient:
@@ -41,6 +49,18 @@ class TaskHubEntityClient:
         items = sorted((item.id.key, item.last_modified.isoformat()) for item in found)
         page = [item for item in items if cursor is None or item[0] > cursor][: limit + 1]
         return EntityPage(tuple(page[:limit]), page[limit - 1][0] if len(page) > limit else None)
+
+    async def purge(self, instance_id: str) -> Purge:
+        """See `EntityClient.purge`. An entity without a state is none to this SDK, and goes by itself."""
+        if instance_id.startswith("@"):
+            return "missing"
+        found: OrchestrationState | None = await _asked(self._client.get_orchestration_state, instance_id)
+        if found is None:
+            return "missing"
+        if found.runtime_status not in _ENDED:
+            return "running"
+        purged = await _asked(self._client.purge_orchestration, instance_id, False)
+        return "deleted" if purged.deleted_instance_count else "missing"
 
 
 async def _asked(method: Callable[..., Any], *arguments: object) -> Any:

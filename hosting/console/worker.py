@@ -27,6 +27,7 @@ from hosting.proxy import DurableAgent
 from hosting.runlog.choice import choose_store
 from hosting.runlog.log import RunLog
 from hosting.settings import read_settings
+from hosting.settling import Settling
 from hosting.sweep import Sweep, Swept
 from hosting.time_limit import TimeLimit
 
@@ -87,9 +88,9 @@ class AgentWorker:
     def sweep(self, client: TaskHubGrpcClient) -> Swept:
         """Have threads whose time to live is up delete themselves; to be called now and then, by one process at least.
 
-        Raises `EngineUnavailableError`; what was asked until then stays asked.
+        Raises `EngineUnavailableError` and `RunLogUnavailableError`; what was asked until then stays asked.
         """
-        return self._loop.result_of(Sweep(self._ttls, time.time).run(TaskHubEntityClient(client)))
+        return self._loop.result_of(Sweep(self._ttls, time.time, Settling(self._log)).run(TaskHubEntityClient(client)))
 
     def start(self) -> None:
         """Begin to take work, on threads of the SDK; returns at once."""

@@ -135,6 +135,21 @@ async def test_threads_are_listed_by_pages_in_the_order_of_their_ids(console: Co
     assert (len(first.keys), second.cursor, keys) == (2, None, ["a", "b", "c"])
 
 
+@pytest.mark.behaviour("console.client")
+async def test_an_orchestration_that_has_ended_is_purged_by_its_id(console: Console) -> None:
+    """As the deletion of a thread asks for: not one that is not there, nor an entity, which goes by itself."""
+    hub = console.task_hub()
+    ended = hub.schedule_new_orchestration("left_alone", input="hi")
+    hub.wait_for_orchestration_completion(ended, timeout=GUARD_SECONDS)
+    open_one = hub.schedule_new_orchestration("left_alone", input="sleep 0.3")
+    hub.wait_for_orchestration_start(open_one, timeout=GUARD_SECONDS)
+    engine = TaskHubEntityClient(hub)
+
+    outcomes = [await engine.purge(name) for name in (ended, ended, open_one, "@dafx-writer@t")]
+
+    assert outcomes == ["deleted", "missing", "running", "missing"]
+
+
 @pytest.mark.behaviour("console.worker")
 def test_a_sweep_ends_the_threads_whose_time_is_up(tmp_path: Path) -> None:
     """A conversation begins anew under the same id; a thread of an agent without a time to live stays."""
