@@ -53,6 +53,7 @@ _STORES: Refusals = (errors.RunLogUnavailableError, errors.EngineUnavailableErro
 _AGENT: Refusals = (errors.UnknownAgentError,)
 _PLACE: Refusals = (*_AGENT, errors.UnknownThreadError)
 _CONVERSATION: Refusals = (*_PLACE, errors.UnreadableStateError, *_STORES)
+_WHOLE: Refusals = (*_CONVERSATION, errors.ArchiveUnavailableError, errors.ArchiveIncompleteError)
 _RESUME: Refusals = (
     errors.InvalidJsonError,
     errors.InvalidEncodingError,
@@ -208,7 +209,7 @@ MESSAGES = Route(
     f"{_THREAD}/messages",
     "Read a conversation, page by page",
     _of_thread("Entries with their positions.", bodies.Messages),
-    (errors.InvalidFieldError, *_CONVERSATION),
+    (errors.InvalidFieldError, *_WHOLE),
     (LIMIT, BEFORE, AFTER, ORDER),
 )
 RESET = Route(
@@ -225,7 +226,7 @@ EXPORT = Route(
     f"{_THREAD}/export",
     "Export everything that is kept about a thread",
     _of_thread("All of it.", bodies.Export),
-    _CONVERSATION,
+    _WHOLE,
 )
 ERASURE = Route(
     "http_thread_erasure",
