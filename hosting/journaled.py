@@ -3,7 +3,7 @@
 Theory. A later attempt runs the same code from the start. Its n-th model call gets the n-th recorded answer, if the
 messages that this run has added since are those of then; its tool calls, known by the model call that asked for them
 and the call's id, get their recorded results. A tool call that began and has no result is not made again unless its
-tool is idempotent. A model's answer is written together with the begin of the first tool call that it asks for; an
+tool is idempotent. A model's answer is written together with the begin of the tool calls that it asks for; an
 answer without tool calls is not recorded here: what follows it at once holds it, the run's terminal record or a result.
 
 An agent that is the tool of another has steps of its own, known by the key of the call that it works for. When a crash
@@ -137,7 +137,7 @@ class AgentSteps:
             self._interrupted(context, name)
             return
         if started is None:
-            await self._recorder.append(ToolStarted(at=self._recorder.clock(), key=key, name=name, digest=digest))
+            await self._recorder.begin(ToolStarted(at=self._recorder.clock(), key=key, name=name, digest=digest))
         await self._call(context, call_next, key)
 
     async def _call(self, context: FunctionInvocationContext, call_next: Next, key: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from agent_framework import MiddlewareFailure
 
-from hosting.events import ModelResult, Step
+from hosting.events import ModelResult, Step, ToolStarted
 from hosting.journal import Journal
 from hosting.ports import Clock
 
@@ -20,14 +22,26 @@ class Recorder:
         self.cause: Exception | None = None
         self.journal = journal
         self.clock = clock
-        self._unwritten: list[ModelResult] = []
+        self._unwritten: list[Step] = []
+        self._beginning: asyncio.Task[None] | None = None
 
     def keep(self, said: ModelResult) -> None:
-        """Keep what a model said, to be written with the first tool call that it asks for."""
+        """Keep what a model said, to be written with the tool calls that it asks for: nothing happens in between."""
         self._unwritten.append(said)
 
+    async def begin(self, call: ToolStarted) -> None:
+        """Append that the call begins, in one write with all that begin at the same moment."""
+        self._unwritten.append(call)
+        if self._beginning is None:
+            self._beginning = asyncio.ensure_future(self._begin())
+        await asyncio.shield(self._beginning)
+
+    async def _begin(self) -> None:
+        self._beginning = None
+        await self.append()
+
     async def append(self, *steps: Step) -> None:
-        """Append the steps, behind a model's answer that waits for them: between the two nothing happens."""
+        """Append the steps, behind those that wait."""
         waiting, self._unwritten = self._unwritten, []
         if not waiting and not steps:
             return

@@ -13,5 +13,8 @@ BEHAVIOURS = {
     "journal.unknown-outcome-told": "By a setting, the model is told that a tool's outcome is unknown, and the run "
     "goes on.",
     "journal.diverged": "A later attempt that does something else ends as run_diverged, and nothing is done twice.",
+    "journal.storage-calls": "A step costs one call to the storage account, parallel ones too; a run without steps "
+    "none.",
+    "journal.erased": "What steps held is gone with their thread.",
     "journal.zombies": "Of two processes that believe they own a run, the one with the newer claim does its steps.",
 }

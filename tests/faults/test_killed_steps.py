@@ -16,7 +16,8 @@ from tests.faults.planned_app import PlannedApp, points
 pytestmark = pytest.mark.slow
 
 CALLS = 4 + 5  # of the model and of tools
-POINTS = {"Joker": points(12), "Harmless": points(12, ["after"])}
+APPENDS = 1 + 3 + 5 + 1  # a claim, the model's answers with the begin of what they ask for, five results, the end
+POINTS = {"Joker": points(APPENDS), "Harmless": points(APPENDS, ["after"])}
 
 
 @pytest.fixture(scope="module")

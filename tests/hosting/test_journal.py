@@ -15,10 +15,10 @@ from tests.hosting.planned import PLAN, planned_agent
 
 GUARD_SECONDS = 5.0
 
-# The events of the planned run behind `accepted`; parallel tools may begin and end in any order. A model's answer is
-# written with the begin of the first call that it asks for.
+# The events of the planned run behind `accepted`; parallel tools may end in any order. A model's answer is written with
+# the begin of the calls that it asks for.
 EVENTS = 1 + 3 + 2 * 5 + 1
-APPENDS = EVENTS - 3
+APPENDS = EVENTS - 5
 
 
 class HaltingStore(ArmedStore):
