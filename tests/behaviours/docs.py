@@ -2,6 +2,8 @@
 
 BEHAVIOURS = {
     "docs.error-codes": "Every error code stands in docs/http-api.md with its status, and no other.",
+    "docs.durability": "The README claims of kills what docs/durability.md promises, and each row is a promise of this "
+    "manifest.",
     "docs.fields-and-routes": "Every field, header and route stands in docs/http-api.md.",
     "docs.observability": "docs/observability.md has the log's line, the loggers, the spans' attributes and a set-up "
     "that works as it stands.",
