@@ -92,7 +92,7 @@ class AgentFunctionApp(df.DFApp):
         self._loop = AgentLoop(self._settings.tool_threads)
         self._log = RunLog(choose_store(self._settings, folder, environ))
         self._shutdown = Shutdown(self._loop.close)
-        archive = choose_archive(self._settings, folder)
+        archive = choose_archive(self._settings, folder, environ)
         self._entities = Entities(self._settings, self._loop, self._log, archive, self._shutdown.turn)
         self._runs = Runs(self._log, self._settings, time.time, admit=self._shutdown.admit)
         following = Following(self._log, self._runs)

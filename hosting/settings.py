@@ -26,9 +26,10 @@ class Settings(BaseModel):
     archive: str = Field(
         "sqlite",
         alias="AGENT_ARCHIVE",
-        pattern=r"^(memory|sqlite|sqlite:.+)$",
+        pattern=r"^(memory|blob|cosmos|sqlite|sqlite:.+)$",
         description="Where the older part of long threads is kept: 'sqlite' (archive.sqlite beside the run log), "
-        "'sqlite:PATH', or 'memory' (tests; the default where the run log is in memory).",
+        "'sqlite:PATH', 'blob' (the app's storage account, the default in production), 'cosmos' (AGENT_COSMOS), or "
+        "'memory' (tests; the default where the run log is in memory).",
     )
     run_log: str = Field(
         "sqlite",
@@ -139,6 +140,19 @@ class Settings(BaseModel):
         alias="AGENT_SWEEP_SCHEDULE",
         pattern=r"^\S+( \S+){5}$",
         description="When conversations whose time is up are looked for, in UTC: an NCRONTAB expression of six fields.",
+    )
+    cosmos: str = Field(
+        "",
+        alias="AGENT_COSMOS",
+        pattern=r"^(https://|(?i:AccountEndpoint=)).+$",
+        description="The account of Cosmos DB for AGENT_ARCHIVE=cosmos: its address, for the app's identity, or a "
+        "connection string.",
+    )
+    cosmos_database: str = Field(
+        "agents",
+        alias="AGENT_COSMOS_DATABASE",
+        pattern=r"^[^/\\?#\s]{1,255}$",
+        description="The database in that account; its container 'agent-archive' has the partition key /thread.",
     )
     interrupted_tools: str = Field(
         "fail",

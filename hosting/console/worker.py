@@ -57,7 +57,7 @@ class AgentWorker:
         self._stopping = threading.Event()
         self._loop = AgentLoop(settings.tool_threads)
         self._log = RunLog(choose_store(settings, folder, environ))
-        self._entities = Entities(settings, self._loop, self._log, choose_archive(settings, folder))
+        self._entities = Entities(settings, self._loop, self._log, choose_archive(settings, folder, environ))
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:

@@ -34,8 +34,8 @@ class _Identity:
     client_id: str | None
 
 
-def storage_account(environ: Mapping[str, str]) -> Connect:
-    """Return how to connect to the account that the Functions host itself uses.
+def storage_account(environ: Mapping[str, str], asked_by: str = "AGENT_RUN_LOG") -> Connect:
+    """Return how to connect to the account that the Functions host itself uses, for the setting `asked_by`.
 
     Raises `ConfigurationError` when the settings name none, or a connection string is not one.
     """
@@ -46,7 +46,7 @@ def storage_account(environ: Mapping[str, str]) -> Connect:
     if url:
         return _by_identity(_Identity(url, environ.get(f"{SETTING}__clientId")))
     raise ConfigurationError(
-        f"AGENT_RUN_LOG is 'blob', and no storage account is set up for it. Set {SETTING} to a connection string, or "
+        f"{asked_by} is 'blob', and no storage account is set up for it. Set {SETTING} to a connection string, or "
         f"{SETTING}__accountName for the app's identity."
     )
 

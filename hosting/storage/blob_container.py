@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from azure.core import MatchConditions
@@ -97,6 +98,14 @@ class BlobContainer:
         """Return the names behind the prefix, with each blob's metadata. One call for each 5,000."""
         return await self._bounded(self._list(prefix))
 
+    async def times(self, prefix: str) -> dict[str, datetime]:
+        """Return the names behind the prefix, with the time at which each blob was written. Calls as `list`."""
+        return await self._bounded(self._times(prefix))
+
+    async def content(self, name: str) -> bytes | None:
+        """Return what is in a blob, or None when it is not there. One call; a blob that is empty is an error."""
+        return await self._bounded(self._content(name))
+
     async def close(self) -> None:
         """Let go of connections; the next use opens new ones."""
         opened, self._open, self._client = self._open, AsyncExitStack(), None
@@ -161,6 +170,14 @@ class BlobContainer:
             _raise_unless(error, _MISSING, _NOTHING_THERE)
             return None if error.status_code == _MISSING else b""
 
+    async def _content(self, name: str) -> bytes | None:
+        blob = (await self._container()).get_blob_client(name)
+        try:
+            return await (await blob.download_blob()).readall()
+        except HttpResponseError as error:
+            _raise_unless(error, _MISSING)
+            return None
+
     async def _put(self, name: str, body: bytes, metadata: dict[str, str], at: str | None) -> bool:
         blob = (await self._container()).get_blob_client(name)
         condition: dict[str, Any] = (
@@ -188,6 +205,10 @@ class BlobContainer:
         container = await self._container()
         found = container.list_blobs(name_starts_with=prefix, include=["metadata"])
         return {str(blob.name): blob.metadata or {} async for blob in found}
+
+    async def _times(self, prefix: str) -> dict[str, datetime]:
+        container = await self._container()
+        return {str(blob.name): blob.last_modified async for blob in container.list_blobs(name_starts_with=prefix)}
 
 
 async def _make(container: ContainerClient) -> None:

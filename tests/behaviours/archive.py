@@ -19,4 +19,6 @@ BEHAVIOURS = {
     "archive.forgets": "A reset or delete takes the archived part too, and waits for an archive that is away.",
     "archive.one-conversation": "Pages, counts, export and delete over HTTP are of one conversation; an entry's "
     "position stays.",
+    "archive.calls": "A move is one call to the storage account, and a page of however long a thread a few.",
+    "archive.outlives-the-instance": "On Azure an archive that other instances cannot read is refused at start-up.",
 }

@@ -2,27 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import uuid
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from azure.cosmos import PartitionKey
 
+from hosting.archive.blob import BlobArchive, archive_container
+from hosting.archive.cosmos import CONTAINER, PARTITION_KEY, CosmosArchive
 from hosting.archive.memory import MemoryArchive
 from hosting.archive.sqlite import SqliteArchive
 from hosting.ports import ArchiveStore
+from hosting.storage.blob_account import storage_account
+from hosting.storage.cosmos_account import cosmos_account
+from tests.contracts.azurite import Azurite
+from tests.contracts.cosmos_server import CosmosServer
 
 OpenArchive = Callable[[], ArchiveStore]
-ARCHIVES = ["memory", "sqlite"]
+EMULATOR = "COSMOS_EMULATOR"
+"""The connection string of Microsoft's emulator, or of an account, to take the suite on that too."""
+
+ARCHIVES = [
+    "memory",
+    "sqlite",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("blob", "cosmos", "cosmos-emulator")),
+]
 
 
-def _memory(request: pytest.FixtureRequest) -> OpenArchive:
+async def _memory(request: pytest.FixtureRequest) -> OpenArchive:
     archive = MemoryArchive()
     return lambda: archive
 
 
-def _sqlite(request: pytest.FixtureRequest) -> OpenArchive:
+async def _sqlite(request: pytest.FixtureRequest) -> OpenArchive:
     folder: Path = request.getfixturevalue("tmp_path")
     return lambda: SqliteArchive(folder / "new" / "archive.sqlite")
 
 
-FACTORIES: dict[str, Callable[[pytest.FixtureRequest], OpenArchive]] = {"memory": _memory, "sqlite": _sqlite}
+async def _blob(request: pytest.FixtureRequest) -> OpenArchive:
+    emulator: Azurite = request.getfixturevalue("azurite")
+    container = f"test-{uuid.uuid4().hex}"
+    connect = storage_account({"AzureWebJobsStorage": emulator.connection_string})
+    return lambda: BlobArchive(archive_container(connect, container))
+
+
+async def _cosmos(request: pytest.FixtureRequest) -> OpenArchive:
+    server: CosmosServer = request.getfixturevalue("cosmos_server")
+    return await cosmos_archives(server.connection_string)
+
+
+async def _cosmos_emulator(request: pytest.FixtureRequest) -> OpenArchive:
+    if not os.environ.get(EMULATOR):
+        pytest.skip(f"no emulator of Cosmos DB: {EMULATOR} is not set to its connection string")
+    return await cosmos_archives(os.environ[EMULATOR])
+
+
+async def cosmos_archives(connection_string: str) -> OpenArchive:
+    """Make a database of the test's own and return what opens its archive."""
+    connect, database = cosmos_account("AGENT_COSMOS", connection_string, {}), f"test-{uuid.uuid4().hex}"
+    async with connect() as client:
+        made = await client.create_database(database)
+        await made.create_container(CONTAINER, PartitionKey(PARTITION_KEY))
+    return lambda: CosmosArchive(connect, database)
+
+
+FACTORIES: dict[str, Callable[[pytest.FixtureRequest], Awaitable[OpenArchive]]] = {
+    "memory": _memory,
+    "sqlite": _sqlite,
+    "blob": _blob,
+    "cosmos": _cosmos,
+    "cosmos-emulator": _cosmos_emulator,
+}

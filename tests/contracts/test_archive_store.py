@@ -21,7 +21,7 @@ VOLUME = Volume(PLACE, 0)
 async def open_archive(request: pytest.FixtureRequest) -> AsyncIterator[OpenArchive]:
     """Opens the archive of this test; memory has one view of it, the others as many as are opened."""
     opened: list[ArchiveStore] = []
-    make = FACTORIES[request.param](request)
+    make = await FACTORIES[request.param](request)
 
     def open_one() -> ArchiveStore:
         opened.append(make())

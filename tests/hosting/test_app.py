@@ -234,6 +234,8 @@ WRONG_SETTINGS = [
     ("AGENT_ANONYMOUS", "yes"),
     ("AGENT_ARCHIVE", "sqlite:"),
     ("AGENT_ARCHIVE", "disk"),
+    ("AGENT_COSMOS", "account"),
+    ("AGENT_COSMOS_DATABASE", "a/b"),
     ("AGENT_RUN_LOG", "redis"),
     ("AGENT_RUN_LOG", "sqlite:"),
     ("AGENT_RUN_LOG_SYNCHRONOUS", "OFF"),
