@@ -6,22 +6,27 @@ worker refuses `str` for an entity trigger (recordings: "Seen, worth knowing").
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import azure.durable_functions as df
 
 from hosting.entity import AgentEntity
+from hosting.functions.client import DurableOrchestrations
 from hosting.names import entity_name
+from hosting.orchestrations import ENGINE, Engine
 
 
 def register_entity(app: df.DFApp, agent: str, entity: AgentEntity) -> None:
     """Register the entity of one agent."""
 
-    async def handle(context):  # type: ignore[no-untyped-def]
+    async def handle(context, client: Any):  # type: ignore[no-untyped-def]
+        ENGINE.set(Engine(DurableOrchestrations(client), asyncio.get_running_loop()))
         return await entity.handle(_text(context))
 
     name = entity_name(agent)
-    app.function_name(name)(app.generic_trigger(arg_name="context", type="entityTrigger", entityName=name)(handle))
+    trigger = app.generic_trigger(arg_name="context", type="entityTrigger", entityName=name)
+    app.function_name(name)(trigger(app.durable_client_input(client_name="client")(handle)))
 
 
 def _text(context: Any) -> str:
