@@ -220,7 +220,7 @@ class EntityClient(Protocol):
 
 @dataclass(frozen=True)
 class OrchestrationStatus:
-    """How an instance stands: `status` is the engine's word, `output` its result, `custom_status` what it says itself."""
+    """How an instance stands: the engine's word for it, what it returned, and what it says itself."""
 
     instance_id: str
     status: str
