@@ -31,6 +31,7 @@ from hosting.functions.threads import register_threads
 from hosting.loop import AgentLoop
 from hosting.plan import Plan
 from hosting.proxy import DurableAgent
+from hosting.retry import Retry
 from hosting.runlog.choice import choose_store
 from hosting.runlog.log import RunLog
 from hosting.runs import Runs
@@ -113,9 +114,14 @@ class AgentFunctionApp(df.DFApp):
         """The registered agents by name."""
         return self._plan.by_name()
 
-    def get_agent(self, context: df.DurableOrchestrationContext, name: str) -> DurableAgent[AgentTask]:
-        """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name."""
-        return get_agent(context, self._plan, name)
+    def get_agent(
+        self, context: df.DurableOrchestrationContext, name: str, *, retry: Retry | None = None
+    ) -> DurableAgent[AgentTask]:
+        """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name.
+
+        `retry` is for runs that are given none; without it they have the agent's own.
+        """
+        return get_agent(context, self._plan, name, retry)
 
     def get_functions(self) -> list[Any]:
         """Return the functions for the worker to index, the user's own classic HTTP handlers adapted."""
@@ -134,6 +140,7 @@ class AgentFunctionApp(df.DFApp):
         mcp_tool_description: str | None = None,
         run_timeout_seconds: float | None = None,
         ttl_seconds: float | None = None,
+        retry: Retry | None = None,
         **unknown: Any,
     ) -> None:
         """Register one more agent; None means as the app's constructor or settings say, its tool named as the agent."""
@@ -148,7 +155,7 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        register_entity(self, planned.name, self._entities.of(planned, seconds, ttl))
+        register_entity(self, planned.name, self._entities.of(planned, seconds, ttl, retry))
         if planned.http:
             register_agent(self, planned, self._runs, self._streams, self._settings)
         if planned.tool is not None:

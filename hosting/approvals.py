@@ -75,6 +75,7 @@ def resuming_request(record: RunRecord) -> RunRequest:
         response_format=asked.response_format,
         enable_tool_calls=asked.enable_tool_calls,
         orchestration_id=asked.orchestration_id,
+        retry=asked.retry,
         decisions=tuple(answer.decision for answer in record.answers),
     )
 

@@ -14,6 +14,7 @@ from hosting.limits import limits_of
 from hosting.loop import AgentLoop
 from hosting.plan import AgentPlan
 from hosting.ports import ArchiveStore
+from hosting.retry import Retry
 from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner
 from hosting.settings import Settings
@@ -38,15 +39,21 @@ class Entities:
         self._archive = archive
         self._turn = turn
 
-    def of(self, planned: AgentPlan, run_timeout_seconds: float, ttl_seconds: float | None = None) -> AgentEntity:
-        """Return the entity, whose threads have no end without `ttl_seconds`.
+    def of(
+        self,
+        planned: AgentPlan,
+        run_timeout_seconds: float,
+        ttl_seconds: float | None = None,
+        retry: Retry | None = None,
+    ) -> AgentEntity:
+        """Return the entity: without `ttl_seconds` its threads have no end, `retry` is for requests that bring none.
 
         Raises `ConfigurationError` for an agent that cannot be run as one.
         """
         settings = self._settings.model_copy(update={"run_timeout_seconds": run_timeout_seconds})
         capacity = Capacity(planned.name, settings.state_limit_bytes)
         runner = AgentRunner(planned.agent, planned.name, self._loop)
-        turns = Turns(runner, self._log, settings, time.time, capacity)
+        turns = Turns(runner, self._log, settings, time.time, capacity, retry=retry)
         limits = limits_of(planned.agent, settings)
         return AgentEntity(
             planned.name,

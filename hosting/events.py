@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import Self
 
+from hosting.retry import Retry
 from state.codec import read_entry
 from state.models import Entry
 
@@ -81,6 +82,7 @@ class RunRequest(_Record):
     enable_tool_calls: bool = True
     orchestration_id: str | None = None
     decisions: tuple[Decision, ...] = ()
+    retry: Retry | None = None
 
 
 class Accepted(_Record):
@@ -131,7 +133,7 @@ class Started(_Record):
 
 
 class Restarted(_Record):
-    """A later claim, after the one before was lost with its process.
+    """A later claim, after the one before was lost with its process, or has `failed` with that code and is retried.
 
     Deltas behind position `void_after` are void: what was said in a model call that had not ended.
     """
@@ -142,6 +144,7 @@ class Restarted(_Record):
     token: str
     deadline: float
     void_after: int = 0
+    failed: str | None = None
 
 
 class Delta(_Record):

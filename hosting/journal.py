@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 
 from hosting.errors import RunLogUnavailableError, ThreadDeletedError
-from hosting.events import Delta, ModelResult, Step, ToolResult, ToolStarted
+from hosting.events import Claim, Delta, ModelResult, Step, ToolResult, ToolStarted
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 
@@ -68,7 +68,7 @@ class Journal:
         """
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.append_here(*steps), self._loop))
 
-    async def append_here(self, *events: Step | Delta) -> None:
+    async def append_here(self, *events: Step | Delta | Claim) -> None:
         """See `append`; on the log's loop, and without events for the words alone.
 
         Words that could not be written go before the next ones, by themselves: a write of which nobody knows whether it
@@ -82,14 +82,14 @@ class Journal:
                 await self._write((*words, *events))
             self._unsure = ()
 
-    async def _write(self, events: Sequence[Step | Delta]) -> None:
+    async def _write(self, events: Sequence[Step | Delta | Claim]) -> None:
         for pause in self._retry_seconds:
             with contextlib.suppress(RunLogUnavailableError):
                 return await self._compare_and_append(events)
             await asyncio.sleep(pause)
         return await self._compare_and_append(events)
 
-    async def _compare_and_append(self, events: Sequence[Step | Delta]) -> None:
+    async def _compare_and_append(self, events: Sequence[Step | Delta | Claim]) -> None:
         while (moved := await self._log.append(self.record, *events)) is None:
             self.record = await self._reread()
         self.record = moved

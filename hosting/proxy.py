@@ -16,6 +16,7 @@ from hosting.called_answer import Call
 from hosting.durable_session import DurableAgentSession, check_session
 from hosting.errors import InvalidFieldError
 from hosting.identity import check_thread_id
+from hosting.retry import Retry
 from hosting.spoken_message import SpokenInput, spoken_fields
 from hosting.wanted_format import wanted_format
 
@@ -51,6 +52,7 @@ class DurableAgent(Generic[TaskT]):
     name: str
     description: str
     caller: Caller[TaskT]
+    retry: Retry | None = None
 
     def create_session(self, *, session_id: str | None = None) -> DurableAgentSession:
         """Return a new conversation, or the one of this thread id; raises `InvalidThreadIdError`."""
@@ -67,12 +69,13 @@ class DurableAgent(Generic[TaskT]):
         session: DurableAgentSession | None = None,
         response_format: object = None,
         options: Mapping[str, Any] | None = None,
+        retry: Retry | None = None,
     ) -> TaskT:
         """Return what gives the response of one run, an agent-framework `AgentResponse`.
 
         Without a session the run has a conversation of its own. `options` takes `response_format` and
-        `enable_tool_calls`. A wrong call raises a `HostingError` here; a run that ends without an answer raises
-        `AgentRunError` where the response would come.
+        `enable_tool_calls`; without a `retry` the proxy's counts, or else the agent's own. A wrong call raises a
+        `HostingError` here; a run that ends without an answer raises `AgentRunError` where the response would come.
         """
         thread = self.create_session() if session is None else check_session(session, self.name)
         given = _checked_options(options, response_format)
@@ -84,8 +87,15 @@ class DurableAgent(Generic[TaskT]):
             "correlationId": call.run_id,
             "orchestrationId": self.caller.orchestration_id,
             "response_format": wanted.sent,
+            "retry": _carried(retry or self.retry),
         }
         return self.caller.call(call, {name: value for name, value in fields.items() if value is not None})
+
+
+def _carried(retry: object) -> dict[str, float] | None:
+    if retry is not None and not isinstance(retry, Retry):
+        raise InvalidFieldError(f"retry is a {type(retry).__name__}. Give a hosting.retry.Retry.")
+    return None if retry is None else retry.fields()
 
 
 def _checked_options(options: Mapping[str, Any] | None, response_format: object) -> dict[str, Any]:

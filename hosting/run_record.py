@@ -36,6 +36,7 @@ class RunRecord:
     told: int = 1
     settled: int = 0
     claim: Claim | None = None
+    failures: int = 0
     signalled_at: float = 0.0
     cancel_requested: bool = False
     steps: tuple[Step, ...] = ()
@@ -52,6 +53,11 @@ class RunRecord:
         """How many claims there were."""
         return self.claim.attempt if self.claim else 0
 
+    @property
+    def deliveries(self) -> int:
+        """How many claims were not made to retry a failure: the run's first, and one after each lost process."""
+        return self.attempts - self.failures
+
     def is_held_by(self, token: str) -> bool:
         """Tell whether the holder of `token` may still append: its claim is the newest and the run has not ended."""
         return self.terminal is None and self.claim is not None and self.claim.token == token
@@ -60,7 +66,9 @@ class RunRecord:
         """Return the record after one more event."""
         position = self.position + 1
         moved = replace(self, position=position, told=position if self.terminal is None else self.told)
-        if isinstance(event, Started | Restarted):
+        if isinstance(event, Restarted):
+            return replace(moved, claim=event, failures=moved.failures + (event.failed is not None))
+        if isinstance(event, Started):
             return replace(moved, claim=event)
         if isinstance(event, Signalled):
             return replace(moved, signalled_at=event.at)

@@ -14,6 +14,7 @@ from hosting.events import RunRequest
 from hosting.format_schema import FORMAT_SCHEMA
 from hosting.limits import Limits
 from hosting.response_format import read_response_format
+from hosting.retry import read_retry
 from hosting.strict_json import has_lone_surrogate, json_type
 
 
@@ -61,7 +62,11 @@ def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
         )
     read = read_run_request if order.get("decisions") is None else _deciding
     request = read(order, limits)
-    return request.model_copy(update={"orchestration_id": _orchestration_id(order.get("orchestrationId"))})
+    more = {
+        "orchestration_id": _orchestration_id(order.get("orchestrationId")),
+        "retry": read_retry(order.get("retry")),
+    }
+    return request.model_copy(update=more)
 
 
 def _deciding(order: Mapping[str, Any], limits: Limits) -> RunRequest:

@@ -14,15 +14,17 @@ from collections.abc import Sequence
 
 from hosting.approvals import pending_approvals
 from hosting.capacity import Capacity
+from hosting.claims import attempt_seconds, next_claim, token_of
 from hosting.endings import cancelled, ended, recorded
 from hosting.errors import RunCrashedError, RunLogUnavailableError, ThreadDeletedError, UnstorableAnswerError
-from hosting.events import Claim, Completed, Restarted, Started, Terminal, encode
-from hosting.identity import new_id
+from hosting.events import Completed, Terminal, encode
 from hosting.journal import Journal, StaleAttemptError
 from hosting.journaled import JournaledRun
 from hosting.open_calls import refusals, run_messages
 from hosting.ports import Clock
 from hosting.replies import completed_text
+from hosting.retries import Retries
+from hosting.retry import Retry
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
@@ -38,7 +40,7 @@ from state.models import Conversation
 
 logger = logging.getLogger(__name__)
 
-MOST_ATTEMPTS = 3
+MOST_CRASHES = 3
 LOG_RETRY_SECONDS = (0.1, 0.5, 2.0, 5.0)
 
 
@@ -53,53 +55,58 @@ class Turns:
         clock: Clock,
         capacity: Capacity,
         *,
+        retry: Retry | None = None,
         log_retry_seconds: Sequence[float] = LOG_RETRY_SECONDS,
     ) -> None:
+        """`retry` is for requests that bring none."""
         self._runner = runner
         self._log = log
         self._settings = settings
         self._clock = clock
         self._capacity = capacity
         self._log_retry_seconds = log_retry_seconds
+        self._retries = Retries(clock, retry)
         seconds = settings.stream_batch_seconds
         self._pace = Pace(log.batch_seconds if seconds is None else seconds, settings.stream_batch_characters)
 
     async def finish(self, record: RunRecord, conversation: Conversation) -> RunRecord:
-        """Return the record once it is terminal: adopted, given up after too many attempts, or by running the agent."""
+        """Return the record once it is terminal: adopted, given up after too many crashes, or by running the agent."""
+        token = ""
         while record.terminal is None:
             if record.cancel_requested:
                 return await self.end(record, cancelled(record.run_id, self._clock()))
-            if record.attempts >= MOST_ATTEMPTS:
-                error = RunCrashedError(f"The run ended its process {record.attempts} times and is not tried again.")
-                return await self.end(record, ended(record.run_id, self._clock(), error))
-            claim = self._claim(record)
-            claimed = await self._log.append(record, claim)
-            if claimed is None:
-                record = await self._reread(record)
+            if record.is_held_by(token):
+                record, token = await self._attempted(record, token, conversation)
                 continue
-            journal = Journal(claimed, claim.token, self._log)
-            attempt = self._attempt(journal, conversation)
-            self._log.executing(record.run_id, attempt.stop.request)
-            try:
-                with run_span(claimed) as span:
-                    outcome = await self._runner.run(attempt, self._settings.run_timeout_seconds)
-                    terminal = self._terminal(record, outcome, conversation)
-                    if attempt.speech is not None:
-                        await attempt.speech.close(_answer_of(terminal))
-                    finished = await self.end(journal.record, terminal, claim.token)
-                    tell_outcome(span, finished)
-                    return finished
-            finally:
-                self._log.release(record.run_id)
+            if record.deliveries >= MOST_CRASHES:
+                error = RunCrashedError(f"The run ended its process {record.deliveries} times and is not tried again.")
+                return await self.end(record, ended(record.run_id, self._clock(), error))
+            now = self._clock()
+            claim = next_claim(record, now, now + self._settings.run_timeout_seconds)
+            token = claim.token
+            record = await self._log.append(record, claim) or await self._reread(record)
         return record
 
-    def _claim(self, record: RunRecord) -> Claim:
-        now = self._clock()
-        deadline = now + self._settings.run_timeout_seconds
-        if not record.attempts:
-            return Started(at=now, attempt=1, token=new_id(), deadline=deadline)
-        attempt, void_after = record.attempts + 1, record.settled
-        return Restarted(at=now, attempt=attempt, token=new_id(), deadline=deadline, void_after=void_after)
+    async def _attempted(self, record: RunRecord, token: str, conversation: Conversation) -> tuple[RunRecord, str]:
+        """Run the agent under a claim; return the record of the end, or of the next claim and its token."""
+        journal = Journal(record, token, self._log)
+        attempt = self._attempt(journal, conversation)
+        self._log.executing(record.run_id, attempt.stop.request)
+        try:
+            with run_span(record) as span:
+                seconds = attempt_seconds(record, self._clock(), self._settings.run_timeout_seconds)
+                outcome = await self._runner.run(attempt, seconds)
+                terminal = self._terminal(record, outcome, conversation)
+                if attempt.speech is not None:
+                    await attempt.speech.close(_answer_of(terminal))
+                if isinstance(outcome, Broke) and await self._retries.begun(journal, attempt.stop, outcome.error):
+                    claimed = journal.record
+                    return await self._reread(claimed) if attempt.stop.is_requested else claimed, token_of(claimed)
+                finished = await self.end(journal.record, terminal, token)
+                tell_outcome(span, finished)
+                return finished, token
+        finally:
+            self._log.release(record.run_id)
 
     def _attempt(self, journal: Journal, conversation: Conversation) -> Attempt:
         accepted, stop = journal.record.accepted, Stop()

@@ -24,6 +24,7 @@ from hosting.expiry import checked_ttl
 from hosting.loop import AgentLoop
 from hosting.plan import Plan
 from hosting.proxy import DurableAgent
+from hosting.retry import Retry
 from hosting.runlog.choice import choose_store
 from hosting.runlog.log import RunLog
 from hosting.settings import read_settings
@@ -70,20 +71,26 @@ class AgentWorker:
         *,
         run_timeout_seconds: float | None = None,
         ttl_seconds: float | None = None,
+        retry: Retry | None = None,
     ) -> None:
         """Register one agent; None means as the settings say."""
         planned = self._plan.add(agent, http=False, mcp=False)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        entity = ServedEntity(self._entities.of(planned, seconds, ttl), self._loop, self._stopping)
+        entity = ServedEntity(self._entities.of(planned, seconds, ttl, retry), self._loop, self._stopping)
         register_entity(self._worker, planned.name, entity)
         if ttl is not None:
             self._ttls[planned.name] = ttl
 
-    def get_agent(self, context: OrchestrationContext, name: str) -> DurableAgent[AgentTask]:
-        """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name."""
+    def get_agent(
+        self, context: OrchestrationContext, name: str, *, retry: Retry | None = None
+    ) -> DurableAgent[AgentTask]:
+        """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name.
+
+        `retry` is for runs that are given none; without it they have the agent's own.
+        """
         planned = self._plan.known(name)
-        return DurableAgent(planned.name, planned.description, CallingOrchestration(context))
+        return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry)
 
     def sweep(self, client: TaskHubGrpcClient) -> Swept:
         """Have threads whose time to live is up delete themselves; to be called now and then, by one process at least.

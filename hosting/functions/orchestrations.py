@@ -16,6 +16,7 @@ from hosting.called_answer import AgentRunError, Call, read_answer
 from hosting.names import entity_name
 from hosting.plan import Plan
 from hosting.proxy import DurableAgent
+from hosting.retry import Retry
 
 
 class AgentTask(CompoundTask):  # type: ignore[misc]  # the SDK carries no types
@@ -57,7 +58,9 @@ class CallingOrchestration:
         return AgentTask(call, self._context.call_entity(place, "run", dict(fields)))
 
 
-def get_agent(context: df.DurableOrchestrationContext, plan: Plan, name: str) -> DurableAgent[AgentTask]:
+def get_agent(
+    context: df.DurableOrchestrationContext, plan: Plan, name: str, retry: Retry | None = None
+) -> DurableAgent[AgentTask]:
     """Return the proxy of a registered agent; raises `UnknownAgentError` for a name that is none."""
     planned = plan.known(name)
-    return DurableAgent(planned.name, planned.description, CallingOrchestration(context))
+    return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry)

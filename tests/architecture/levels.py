@@ -3,6 +3,7 @@
 LEVELS: dict[str, tuple[str, ...]] = {
     "the vocabulary": (
         "errors",
+        "retry",
         "times",
         "events",
         "run_record",
@@ -102,6 +103,8 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "recorder",
         "journaled",
         "runner",
+        "claims",
+        "retries",
         "turn",
         "applying",
         "pausing",

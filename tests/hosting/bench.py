@@ -19,6 +19,7 @@ from hosting.keeping import Keeping
 from hosting.limits import limits_of
 from hosting.loop import AgentLoop
 from hosting.ports import Erased, Opening, Volume
+from hosting.retry import Retry
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.memory import MemoryStore
@@ -126,9 +127,14 @@ class Bench:
     """The entity of one thread as the engine drives it: deliver an operation, commit its state or lose it."""
 
     def __init__(
-        self, agent: Any = None, environ: dict[str, str] | None = None, ttl_seconds: float | None = None
+        self,
+        agent: Any = None,
+        environ: dict[str, str] | None = None,
+        ttl_seconds: float | None = None,
+        retry: Retry | None = None,
     ) -> None:
         self.agent: Any = agent or CountingAgent()
+        self.retry = retry
         self.clock = MovingClock()
         self.store = ArmedStore()
         self.archive = ArmedArchive()
@@ -144,7 +150,7 @@ class Bench:
         runner = AgentRunner(self.agent, "Joker", self.loop)
         capacity = Capacity("Joker", self.settings.state_limit_bytes)
         limits = limits_of(self.agent, self.settings)
-        turns = Turns(runner, self.log, self.settings, self.clock, capacity, log_retry_seconds=())
+        turns = Turns(runner, self.log, self.settings, self.clock, capacity, retry=self.retry, log_retry_seconds=())
         self.entity = AgentEntity(
             "Joker",
             turns,

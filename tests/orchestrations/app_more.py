@@ -10,6 +10,7 @@ from agent_framework import Content, Message
 
 from hosting.app import AgentFunctionApp
 from hosting.called_answer import AgentRunError
+from hosting.retry import Retry
 
 Steps = Generator[Any, Any, Any]
 
@@ -66,6 +67,14 @@ def register(app: AgentFunctionApp) -> None:
         if given["waits"]:
             yield context.wait_for_external_event("go")
         return answer.text
+
+    @orchestrator
+    def fail_twice(context: df.DurableOrchestrationContext) -> Steps:
+        writer = app.get_agent(context, "writer", retry=Retry(attempts=2, first_pause_seconds=60))
+        try:
+            yield writer.run("fail", session=writer.get_session(context.get_input()))
+        except AgentRunError as error:
+            return error.code
 
     @orchestrator
     def call_nobody(context: df.DurableOrchestrationContext) -> Steps:

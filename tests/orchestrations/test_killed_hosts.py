@@ -84,3 +84,29 @@ async def test_an_agent_cut_off_in_the_middle_ends_as_the_same_run(tmp_path: Pat
     assert (status, output["text"]) == ("Completed", "echo: Shorten this: echo: sleep 0.4")
     assert app.asked() == ["sleep 0.4", "sleep 0.4", "Shorten this: echo: sleep 0.4"]
     assert [entry["type"] for entry in thread.json()["entries"]] == ["request", "response"] * 2
+
+
+@pytest.mark.behaviour("retry.survives-crashes")
+async def test_a_host_killed_in_the_pause_before_a_retry_has_one_attempt_left(tmp_path: Path) -> None:
+    """Of two: the failure is in the run's log, and the pause is not waited out again."""
+    app = KilledApp(tmp_path)
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            await Instances(http).start("fail_twice", "t", "retried")
+            await asyncio.wait_for(until_claimed_again(http), GUARD_SECONDS)
+
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            status, output = await Instances(http).ended("retried")
+
+    assert (status, output) == ("Completed", "run_failed")
+    assert app.asked() == ["fail", "fail"]
+
+
+async def until_claimed_again(http: httpx.AsyncClient) -> None:
+    """Return once the run's second attempt is in its log: its first has failed, and it pauses."""
+    while True:
+        kept = await http.get("/api/agents/writer/threads/t/export")
+        if kept.status_code == 200 and kept.json()["runs"][0]["attempts"] == 2:
+            return
+        await asyncio.sleep(0.01)

@@ -1,6 +1,7 @@
 """The orchestrations of docs/orchestrations.md, on the local host."""
 
 import json
+import re
 
 import pytest
 
@@ -87,3 +88,14 @@ async def test_a_failed_run_left_alone_fails_the_orchestration_and_names_agent_r
     assert "Agent 'writer', run " in output
     assert "(run_failed)" in output
     assert "secret" not in output
+
+
+@pytest.mark.behaviour("retry.inside-the-run")
+async def test_an_orchestration_that_insists_tries_a_failed_run_again(instances: Instances) -> None:
+    """Two attempts more, as the run's record tells, and one run that failed."""
+    ended, output = await instances.result("insist", "fail", "insist")
+    run_id, thread_id = re.findall(r"run (\w+) on thread (\w+)", output)[0]
+    kept = await instances.http.get(f"/api/agents/writer/threads/{thread_id}/export")
+
+    assert ended == "Failed"
+    assert [(run["accepted"]["run_id"], run["attempts"]) for run in kept.json()["runs"]] == [(run_id, 3)]

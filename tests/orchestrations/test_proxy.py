@@ -1,5 +1,6 @@
 """The proxy itself: what a call sends, what it refuses, how an answer is read. No host."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hosting.called_answer import AgentRunError
 from hosting.durable_session import DurableAgentSession
 from hosting.errors import HostingError
 from hosting.limits import limits_of
+from hosting.retry import Retry
 from hosting.run_request import carried_request
 from hosting.settings import read_settings
 from tests.hosting.app.scripted import scripted_agent
@@ -94,6 +96,7 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
         ({"response_format": {"minimum": float("nan")}}, "response_format cannot be sent as JSON"),
         ({"response_format": {"type": "nothing"}}, "The schema in 'response_format'"),
         ({"response_format": City, "options": {"response_format": int}}, "response_format is given twice"),
+        ({"retry": 3}, "retry is a int. Give a hosting.retry.Retry."),
         ({"options": {"temperature": 0}}, "The option 'temperature' is not served."),
         ({"options": {"wait_for_response": False}}, "wait_for_response must be true"),
         ({"options": {"enable_tool_calls": "no"}}, "enable_tool_calls is 'no'. Give True or False."),
@@ -147,3 +150,15 @@ def test_a_value_that_the_model_refuses_is_a_failed_run() -> None:
 
     assert failed.value.code == "invalid_output"
     assert failed.value.detail == "The answer fits the schema and not City: name."
+
+
+@pytest.mark.behaviour("retry.per-call-and-agent")
+def test_a_call_s_own_retry_counts_before_that_of_the_proxy() -> None:
+    """Without either the request carries none, and the agent's own counts."""
+    agent, _ = noting_agent()
+    patient = replace(agent, retry=Retry(attempts=5))
+
+    carried = [patient.run("a", retry=Retry(attempts=2)), patient.run("b"), agent.run("c")]
+
+    requests = [carried_request(noted.fields, LIMITS) for noted in carried]
+    assert [request.retry and request.retry.attempts for request in requests] == [2, 5, None]
