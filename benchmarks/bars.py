@@ -46,6 +46,8 @@ BARS: Mapping[tuple[str, str], Bar] = {
     ("slow", "wall time"): AtMost(3),
     ("streams", "first word, p50"): AtMost(10),
     ("streams", "behind: end over begin"): AtMost(1.5),
+    ("steps", "a step"): AtMost(0.5),
+    ("steps", "no tools, over unrecorded"): AtMost(1.1),
     ("state", "over json"): AtMost(3),
     ("state", "per byte, 1 MiB/128 KiB"): AtMost(1.5),
     ("start", "p50"): AtMost(2),

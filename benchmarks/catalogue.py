@@ -17,6 +17,7 @@ from benchmarks.measures import (
     slow,
     start,
     state,
+    steps,
     streams,
     waited,
 )
@@ -30,6 +31,7 @@ MEASURES: Mapping[str, Measure] = {
     "waited": waited.measure,
     "slow": slow.measure,
     "streams": streams.measure,
+    "steps": steps.measure,
     "state": state.measure,
     "memory": memory.measure,
     "engine": engine.measure,

@@ -25,6 +25,7 @@ class Sizes:
     streamed_runs: int = 100
     streams: int = 100
     streamed_words: int = 500
+    step_turns: int = 300
     log_turns: int = 300
     starts: int = 5
     state_rounds: int = 50
@@ -52,6 +53,7 @@ QUICK = Sizes(
     streamed_runs=5,
     streams=10,
     streamed_words=50,
+    step_turns=5,
     log_turns=10,
     starts=1,
     state_rounds=5,

@@ -35,9 +35,9 @@ from hosting.journal import Journal
 from hosting.made_tools import server_behind
 from hosting.ports import Clock
 from hosting.recorded import (
+    SaidSoFar,
     calls_tools,
     digest_of_arguments,
-    digest_of_messages,
     given_again,
     is_refusal,
     plain,
@@ -90,6 +90,7 @@ class AgentSteps:
         self._recorder = recorder
         self._tells = tells
         self._within = within
+        self._said = SaidSoFar()
         self._model_calls = 0
         self._tool_calls: Counter[str] = Counter()
 
@@ -101,7 +102,7 @@ class AgentSteps:
         recorded = self._recorder.journal.model(number, self._within)
         self.gives_again = recorded is not None
         if recorded is not None:
-            if recorded.digest != digest_of_messages(context.messages):
+            if recorded.digest != self._said.digest(context.messages):
                 raise self._recorder.ended(_diverged(f"model call {self._place(number)}"))
             response = ChatResponse.from_dict(recorded.response)
             context.result = streamed(response) if context.stream else response
@@ -115,7 +116,7 @@ class AgentSteps:
 
     def _answered(self, number: int, messages: Sequence[Message], response: ChatResponse[Any]) -> None:
         if calls_tools(response):
-            digest, said = digest_of_messages(messages), plain(response)
+            digest, said = self._said.digest(messages), plain(response)
             at = self._recorder.clock()
             self._recorder.keep(ModelResult(at=at, number=number, within=self._within, digest=digest, response=said))
 

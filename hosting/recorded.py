@@ -38,9 +38,23 @@ def streamed(response: ChatResponse[Any]) -> ResponseStream[ChatResponseUpdate, 
     return ResponseStream(updates(), finalizer=lambda _: response)
 
 
-def digest_of_messages(messages: Sequence[Message]) -> str:
-    """Return the digest of what this run said so far; what its thread said before is the same for every attempt."""
-    return _digest([_said(message) for message in messages if not _is_history(message)])
+class SaidSoFar:
+    """Digests of what one agent's run said so far; each message is looked at once, when it is first there.
+
+    What the thread said before is left out: it is the same for every attempt.
+    """
+
+    def __init__(self) -> None:
+        self._digests: dict[int, tuple[Message, str]] = {}
+
+    def digest(self, messages: Sequence[Message]) -> str:
+        """Return the digest of the messages."""
+        return _digest([self._digest_of(message) for message in messages if not _is_history(message)])
+
+    def _digest_of(self, message: Message) -> str:
+        if id(message) not in self._digests:
+            self._digests[id(message)] = (message, _digest(_said(message)))  # kept, so that its id stays its own
+        return self._digests[id(message)][1]
 
 
 def _is_history(message: Message) -> bool:

@@ -1,10 +1,12 @@
-"""The app that is measured: the template's own agent with the offline model, one of a known time, an empty route."""
+"""The app that is measured: the template's own agent with the offline model, one of a known time, two that
+take steps, and an empty route."""
 
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from agents.assistant import create_assistant
 from agents.models import create_chat_client
+from benchmarks.app.stepping_model import stepping_agents
 from benchmarks.app.timed_model import timed_agent
 from hosting.app import AgentFunctionApp
 
@@ -14,5 +16,5 @@ async def empty(req: Request) -> Response:
     return Response()
 
 
-app = AgentFunctionApp(agents=[create_assistant(create_chat_client({})), timed_agent()])
+app = AgentFunctionApp(agents=[create_assistant(create_chat_client({})), timed_agent(), *stepping_agents()])
 app.function_name("empty")(app.route(route="empty", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)(empty))
