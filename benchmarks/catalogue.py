@@ -19,6 +19,7 @@ from benchmarks.measures import (
     state,
     steps,
     streams,
+    threads,
     waited,
 )
 
@@ -34,6 +35,7 @@ MEASURES: Mapping[str, Measure] = {
     "steps": steps.measure,
     "state": state.measure,
     "memory": memory.measure,
+    "threads": threads.measure,
     "engine": engine.measure,
     "logs": logs.measure,
     "clone": clone.measure,
