@@ -14,6 +14,8 @@ from agent_framework import SupportsAgentRun
 
 from hosting.answering_approvals import Approvals
 from hosting.archive.choice import choose_archive
+from hosting.callback_calls import CallbackCalls
+from hosting.callbacks import AgentResponseCallbackProtocol
 from hosting.entities import Entities
 from hosting.errors import ConfigurationError
 from hosting.expiry import checked_ttl
@@ -28,7 +30,10 @@ from hosting.functions.openapi import register_openapi
 from hosting.functions.orchestrations import AgentTask, get_agent
 from hosting.functions.sweep import register_sweep
 from hosting.functions.threads import register_threads
+from hosting.listeners import Listeners
 from hosting.loop import AgentLoop
+from hosting.names import entity_name
+from hosting.notices import ENTITY, NoticeEntity
 from hosting.plan import Plan
 from hosting.proxy import DurableAgent
 from hosting.retry import Retry
@@ -49,8 +54,6 @@ from hosting.worker_settings import report_missing
 _NOT_YET = {
     "workflow": "Workflows are not hosted yet. Give agents=[...].",
     "workflows": "Workflows are not hosted yet. Give agents=[...].",
-    "default_callback": "Response callbacks are not served yet. Leave default_callback out.",
-    "callback": "Response callbacks are not served yet. Leave callback out.",
     "entity_id": "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out.",
     "workflow_name": "Workflows are not hosted yet. Leave workflow_name out.",
 }
@@ -71,6 +74,7 @@ class AgentFunctionApp(df.DFApp):
         enable_health_check: bool = True,
         enable_http_endpoints: bool = True,
         enable_mcp_tool_trigger: bool = False,
+        default_callback: AgentResponseCallbackProtocol | None = None,
         max_poll_retries: int | None = None,
         poll_interval_seconds: float | None = None,
         environ: Mapping[str, str] = os.environ,
@@ -82,8 +86,10 @@ class AgentFunctionApp(df.DFApp):
         self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
         self._http_by_default = enable_http_endpoints
         self._mcp_by_default = enable_mcp_tool_trigger
+        self._default_callback = default_callback
         self._plan = Plan()
         self._ttls: dict[str, float] = {}
+        self._is_heard = False
         report_missing(environ)
         folder = Path.cwd()
         asks_for_key = self.auth_level is not func.AuthLevel.ANONYMOUS
@@ -94,8 +100,18 @@ class AgentFunctionApp(df.DFApp):
         self._log = RunLog(choose_store(self._settings, folder, environ))
         self._shutdown = Shutdown(self._loop.close)
         archive = choose_archive(self._settings, folder, environ)
-        self._entities = Entities(self._settings, self._loop, self._log, archive, self._shutdown.turn)
-        self._runs = Runs(self._log, self._settings, time.time, admit=self._shutdown.admit)
+        self._calls = CallbackCalls(self._settings.callback_seconds)
+        self._listeners = Listeners(self._calls)
+        self._entities = Entities(
+            self._settings, self._loop, self._log, archive, listeners=self._listeners, turn=self._shutdown.turn
+        )
+        self._runs = Runs(
+            self._log,
+            self._settings,
+            time.time,
+            admit=self._shutdown.admit,
+            is_heard=lambda agent: self._listeners.of(agent) is not None,
+        )
         following = Following(self._log, self._runs)
         self._streams = Streams(following)
         register_runs(self, self._plan, self._runs, self._streams, StreamReads(following, time.time))
@@ -134,6 +150,7 @@ class AgentFunctionApp(df.DFApp):
         self,
         agent: SupportsAgentRun,
         *,
+        callback: AgentResponseCallbackProtocol | None = None,
         enable_http_endpoint: bool | None = None,
         enable_mcp_tool_trigger: bool | None = None,
         mcp_tool_name: str | None = None,
@@ -155,13 +172,24 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        register_entity(self, planned.name, self._entities.of(planned, seconds, ttl, retry))
+        self._listen(planned.name, callback or self._default_callback)
+        register_entity(self, entity_name(planned.name), self._entities.of(planned, seconds, ttl, retry).handle)
         if planned.http:
             register_agent(self, planned, self._runs, self._streams, self._settings)
         if planned.tool is not None:
             register_tool(self, planned.name, planned.tool, self._runs, self._settings)
         if ttl is not None:
             self._end_threads_of(planned.name, ttl)
+
+    def _listen(self, agent: str, callback: object | None) -> None:
+        if callback is None:
+            return
+        self._listeners.add(agent, callback)
+        if not self._is_heard:
+            turn = self._shutdown.turn
+            entity = NoticeEntity(self._calls, self._listeners, self._log, time.time, turn)
+            register_entity(self, ENTITY, entity.handle)
+        self._is_heard = True
 
     def _end_threads_of(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:

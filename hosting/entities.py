@@ -9,9 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 from hosting.archiving import Archiving
 from hosting.capacity import Capacity
 from hosting.entity import AgentEntity
+from hosting.events import Accepted
 from hosting.keeping import Keeping
 from hosting.limits import limits_of
+from hosting.listeners import Listeners
 from hosting.loop import AgentLoop
+from hosting.notices import notice
 from hosting.plan import AgentPlan
 from hosting.ports import ArchiveStore
 from hosting.retry import Retry
@@ -19,6 +22,7 @@ from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner
 from hosting.settings import Settings
 from hosting.turn import Turns
+from hosting.updates import Listener
 
 
 class Entities:
@@ -30,6 +34,8 @@ class Entities:
         loop: AgentLoop,
         log: RunLog,
         archive: ArchiveStore,
+        *,
+        listeners: Listeners | None = None,
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`turn` is entered for each batch, and may raise to have it delivered again."""
@@ -37,6 +43,7 @@ class Entities:
         self._loop = loop
         self._log = log
         self._archive = archive
+        self._listeners = listeners
         self._turn = turn
 
     def of(
@@ -53,7 +60,7 @@ class Entities:
         settings = self._settings.model_copy(update={"run_timeout_seconds": run_timeout_seconds})
         capacity = Capacity(planned.name, settings.state_limit_bytes)
         runner = AgentRunner(planned.agent, planned.name, self._loop)
-        turns = Turns(runner, self._log, settings, time.time, capacity, retry=retry)
+        turns = Turns(runner, self._log, settings, time.time, capacity, retry=retry, listener=self._heard_by)
         limits = limits_of(planned.agent, settings)
         return AgentEntity(
             planned.name,
@@ -64,5 +71,12 @@ class Entities:
             archive=self._archive,
             limits=limits,
             ttl_seconds=ttl_seconds,
+            notice=notice if self._is_heard(planned.name) else None,
             turn=self._turn,
         )
+
+    def _is_heard(self, agent: str) -> bool:
+        return self._listeners is not None and self._listeners.of(agent) is not None
+
+    def _heard_by(self, accepted: Accepted) -> Listener | None:
+        return self._listeners.begin(accepted) if self._listeners is not None else None

@@ -12,13 +12,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hosting.applying import request_of, with_run
 from hosting.archiving import Document, document_of
 from hosting.called_answer import answer_text
 from hosting.endings import ended
-from hosting.entity_batch import Batch, Done, Operation, Refused, parse_batch, write_answer
+from hosting.entity_batch import Batch, Done, Operation, Refused, Signal, parse_batch, write_answer
 from hosting.erasing import Doomed, Erasing
 from hosting.errors import (
     ArchiveUnavailableError,
@@ -77,13 +77,15 @@ class AgentEntity:
         archive: ArchiveStore,
         limits: Limits,
         ttl_seconds: float | None = None,
+        notice: Callable[[str], Signal] | None = None,
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`turn` is entered for each batch, and may raise to have it delivered again; without `ttl_seconds`
-        conversations have no end."""
+        conversations have no end. `notice` makes of a run's id the signal that has its end told."""
         self._agent = agent
         self._limits = limits
         self._ttl_seconds = ttl_seconds
+        self._notice = notice
         self._turn = turn
         self._turns = turns
         self._log = log
@@ -143,9 +145,11 @@ class AgentEntity:
             return thread, Done()
         if isinstance(thread.conversation, UnreadableDocumentError):
             error = UnreadableStateError.because(thread.conversation)
-            return thread, _result(operation, await self._turns.end(record, ended(record.run_id, self._clock(), error)))
+            record = await self._turns.end(record, ended(record.run_id, self._clock(), error))
+            return thread, self._ended(operation, record)
         if applied(thread.conversation, record.run_id):
-            return thread, _result(operation, await self._turns.repair(record, thread.conversation))
+            repaired = await self._turns.repair(record, thread.conversation)
+            return thread, _result(operation, repaired) if repaired is record else self._ended(operation, repaired)
         conversation = await self._pauses.caught_up(record, thread.conversation)
         request, place = request_of(record.accepted, conversation), Place.of(self._agent, thread.key)
         document = Document(thread.text or "", conversation)
@@ -158,7 +162,12 @@ class AgentEntity:
         if grown is not None:
             grown = after_turn(grown, record.terminal, self._ttl_seconds)
             thread = self._stored(thread, await self._keeping.keep(place, grown))
-        return thread, _result(operation, record)
+        return thread, self._ended(operation, record)
+
+    def _ended(self, operation: Operation, record: RunRecord) -> Done:
+        """Return the result of an operation that ended a run, which is to be told where somebody listens."""
+        done = _result(operation, record)
+        return done if self._notice is None else replace(done, signals=(self._notice(record.run_id),))
 
     async def _admitted(
         self, place: Place, document: Document, record: RunRecord, request: RequestEntry
@@ -237,7 +246,7 @@ class AgentEntity:
         return self._open(thread.key, None)
 
 
-def _result(operation: Operation, record: RunRecord) -> Done | Refused:
+def _result(operation: Operation, record: RunRecord) -> Done:
     """Return little for a signal, whose result nobody reads, and the whole answer for a call."""
     terminal = record.terminal
     return Done(record.run_id if operation.is_signal or terminal is None else answer_text(record, terminal))

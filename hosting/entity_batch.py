@@ -40,10 +40,21 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Signal:
+    """A one-way operation of another entity, sent with the commit of the state; `value` is any JSON value."""
+
+    entity: str
+    key: str
+    operation: str
+    value: Any
+
+
+@dataclass(frozen=True)
 class Done:
-    """The operation's result, any JSON value."""
+    """The operation's result, any JSON value, and what is signalled because of it."""
 
     value: Any = None
+    signals: tuple[Signal, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,9 +105,15 @@ def write_answer(state: str | None, results: Sequence[Done | Refused], started_a
         "entityExists": state is not None,
         "entityState": "null" if state is None else state,
         "results": [_result(result, start) for result in results],
-        "signals": [],
+        "signals": [_signal(signal) for result in results if isinstance(result, Done) for signal in result.signals],
     }
     return msgspec.json.encode(answer).decode()
+
+
+def _signal(signal: Signal) -> dict[str, Any]:
+    """The input is JSON text of a JSON string, as the SDK's client sends it; the host hands it on as it is."""
+    target = {"name": signal.entity, "key": signal.key}
+    return {"target": target, "name": signal.operation, "input": json.dumps(json.dumps(signal.value))}
 
 
 def _result(result: Done | Refused, start: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from hosting.lifespans import CLOSE_SECONDS, Lifespans
@@ -28,7 +29,8 @@ _BLOCKED_SECONDS = 0.5
 class AgentLoop:
     """An event loop in a daemon thread, started by the first run."""
 
-    def __init__(self, tool_threads: int) -> None:
+    def __init__(self, tool_threads: int, name: str = "agent-loop") -> None:
+        self._name = name
         self._most_tools = tool_threads
         self._tools: ToolThreads | None = None
         self._starting = threading.Lock()
@@ -38,7 +40,11 @@ class AgentLoop:
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what `work` returns or raise what it raises, run on the agent loop; cancelling the wait cancels it."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._started()))
+        return await asyncio.wrap_future(self.submit(work))
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin `work` on the agent loop and return its future; from any thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._started())
 
     def result_of(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what `work` returns or raise what it raises, run on the loop for a thread that waits for it."""
@@ -72,7 +78,7 @@ class AgentLoop:
                 self._loop = asyncio.new_event_loop()
                 self._tools = ToolThreads(self._most_tools)
                 self._loop.set_default_executor(self._tools)
-                self._thread = threading.Thread(target=self._serve, args=(self._loop,), name="agent-loop", daemon=True)
+                self._thread = threading.Thread(target=self._serve, args=(self._loop,), name=self._name, daemon=True)
                 self._thread.start()
                 threading.Thread(target=self._watch, args=(self._loop, self._thread), daemon=True).start()
             return self._loop
@@ -90,7 +96,8 @@ class AgentLoop:
                 where = _where(thread)
                 answered.wait()
                 logger.warning(
-                    "The agent loop was blocked for %.1f s by %s. Make it async, or move it to a synchronous tool.",
+                    "The %s was blocked for %.1f s by %s. Make it async, or move it to a synchronous function.",
+                    self._name.replace("-", " "),
                     time.monotonic() - asked,
                     where,
                 )

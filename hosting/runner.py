@@ -33,6 +33,7 @@ from hosting.stop import Stop
 from hosting.structured import structured_value
 from hosting.tool_switch import ToolsOff
 from hosting.tool_threads import RUN
+from hosting.updates import Listener
 from hosting.valued_response import with_value
 
 logger = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ class Attempt:
     stop: Stop = field(default_factory=Stop)
     journaled: JournaledRun | None = None
     speech: Speech | None = None
+    listener: Listener | None = None
 
 
 class AgentRunner:
@@ -154,7 +156,7 @@ class AgentRunner:
         """Run the agent; what took the attempt out of it is raised, whatever the agent's code made of that."""
         try:
             chosen = self._choices(attempt)
-            if attempt.speech is not None:
+            if attempt.speech is not None or attempt.listener is not None:
                 return await _spoken(self._agent.run(messages, stream=True, session=session, **chosen), attempt)
             response: AgentResponse[Any] = await self._agent.run(messages, session=session, **chosen)
             return response
@@ -184,11 +186,14 @@ def _middleware(agent: SupportsAgentRun, attempt: Attempt) -> list[Any]:
 
 
 async def _spoken(said: AsyncIterable[AgentResponseUpdate], attempt: Attempt) -> AgentResponse[Any]:
-    """Return the answer, every word of which was heard as it came."""
-    assert attempt.speech is not None
+    """Return the answer, every word of which was heard as it came; what an earlier attempt said, is known."""
     updates = []
     async for update in said:
-        attempt.speech.hear(update, is_known=attempt.journaled is not None and attempt.journaled.gives_again)
+        is_known = attempt.journaled is not None and attempt.journaled.gives_again
+        if attempt.speech is not None:
+            attempt.speech.hear(update, is_known=is_known)
+        if attempt.listener is not None and not is_known:
+            attempt.listener.hear(update)
         updates.append(update)
     if isinstance(said, ResponseStream):
         response: AgentResponse[Any] = await said.get_final_response()

@@ -47,13 +47,21 @@ class Runs:
     """Starts runs and follows them, for every surface."""
 
     def __init__(
-        self, log: RunLog, settings: Settings, clock: Clock, *, admit: Callable[[], None] = lambda: None
+        self,
+        log: RunLog,
+        settings: Settings,
+        clock: Clock,
+        *,
+        admit: Callable[[], None] = lambda: None,
+        is_heard: Callable[[str], bool] = lambda agent: False,
     ) -> None:
-        """`admit` raises the refusal of a run that may not be started."""
+        """`admit` raises the refusal of a run that may not be started; `is_heard` tells whether an agent has a
+        callback."""
         self._log = log
         self._settings = settings
         self._clock = clock
         self.admit = admit
+        self._is_heard = is_heard
 
     async def start(self, agent: str, call: RunCall, client: EntityClient) -> Attached:
         """Open the run's log, then signal its entity; with a known idempotency key attach to the run of that key.
@@ -143,7 +151,9 @@ class Runs:
         A run that no attempt holds ends here, so it never starts. Else its log says that it is to end: the process that
         executes it sees that within a second, and so does the next attempt if that process has died.
         """
-        return await self.end_early(await self.find(agent, thread_id, run_id, client))
+        record = await self.find(agent, thread_id, run_id, client)
+        stopped = await self.end_early(record)
+        return stopped if stopped.terminal is record.terminal else await self._tell(stopped, client)
 
     async def end_early(self, record: RunRecord) -> RunRecord:
         """See `cancel`."""
@@ -178,7 +188,7 @@ class Runs:
         now = self._clock()
         if self._is_lost(record, now):
             error = RunLostError("The run was not ended within its time; its process or its signal was lost.")
-            return await self._append(record, ended(record.run_id, now, error))
+            return await self._tell(await self._append(record, ended(record.run_id, now, error)), client)
         if self._log.executes(record.run_id):
             return record
         silence = now - record.signalled_at
@@ -187,6 +197,12 @@ class Runs:
             if moved is not None:
                 await self._signal(moved, client)
                 return moved
+        return record
+
+    async def _tell(self, record: RunRecord, client: EntityClient) -> RunRecord:
+        """Have an agent's callback hear of a run that ended here: by its entity, which may never have heard of it."""
+        if self._is_heard(record.accepted.agent):
+            await self._signal(record, client)
         return record
 
     def _is_lost(self, record: RunRecord, now: float) -> bool:

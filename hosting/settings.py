@@ -168,6 +168,13 @@ class Settings(BaseModel):
         le=31_536_000,
         description="How long a tool call waits for its approval before it counts as refused; 0 is for ever.",
     )
+    callback_seconds: float = Field(
+        30.0,
+        alias="AGENT_CALLBACK_SECONDS",
+        gt=0,
+        le=300,
+        description="How long one call of a response callback may take before it is left behind.",
+    )
     tool_threads: int = Field(
         32, alias="AGENT_TOOL_THREADS", ge=1, le=1024, description="Threads that run synchronous tools."
     )

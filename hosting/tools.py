@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hosting.made_tools import server_behind
-from hosting.orchestrations import Orchestrations, orchestrations_for
 
 MCP_CALL_KEY = "durable-agents/call-key"
 _RULE = "__durable_idempotent__"
@@ -34,11 +33,6 @@ class ToolCall:
     thread_id: str
     run_id: str
     call_key: str
-
-    @property
-    def orchestrations(self) -> Orchestrations:
-        """The app's orchestrations, for this call; raises `LookupError` where the host has none."""
-        return orchestrations_for(self.call_key)
 
 
 _CURRENT: ContextVar[ToolCall] = ContextVar("hosting_tool_call")

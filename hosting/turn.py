@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hosting.approvals import pending_approvals
 from hosting.capacity import Capacity
 from hosting.claims import attempt_seconds, next_claim, token_of
 from hosting.endings import cancelled, ended, recorded
 from hosting.errors import RunCrashedError, RunLogUnavailableError, ThreadDeletedError, UnstorableAnswerError
-from hosting.events import Completed, Terminal, encode
+from hosting.events import Accepted, Completed, Terminal, encode
 from hosting.journal import Journal, StaleAttemptError
 from hosting.journaled import JournaledRun
 from hosting.open_calls import refusals, run_messages
@@ -33,6 +33,7 @@ from hosting.speech import Pace, Speech
 from hosting.stop import Stop
 from hosting.telemetry import run_span, tell_outcome
 from hosting.times import iso
+from hosting.updates import Listener
 from state.codec import entry_value
 from state.conversation import message_count, response_of, session_state
 from state.convert import history_messages, response_entry
@@ -56,14 +57,16 @@ class Turns:
         capacity: Capacity,
         *,
         retry: Retry | None = None,
+        listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
         log_retry_seconds: Sequence[float] = LOG_RETRY_SECONDS,
     ) -> None:
-        """`retry` is for requests that bring none."""
+        """`retry` is for requests that bring none; `listener` gives who is to hear what an attempt says meanwhile."""
         self._runner = runner
         self._log = log
         self._settings = settings
         self._clock = clock
         self._capacity = capacity
+        self._listener = listener
         self._log_retry_seconds = log_retry_seconds
         self._retries = Retries(clock, retry)
         seconds = settings.stream_batch_seconds
@@ -121,6 +124,7 @@ class Turns:
             stop=stop,
             journaled=self._journaled(journal),
             speech=Speech(journal, self._clock, self._pace, stop.request) if accepted.streamed else None,
+            listener=self._listener(accepted),
         )
 
     def _journaled(self, journal: Journal) -> JournaledRun | None:

@@ -1,4 +1,4 @@
-"""The entity trigger `dafx-<agent>`: an async handler on a generic trigger, which speaks the batch protocol itself.
+"""Entity triggers: an async handler on a generic trigger, which speaks the batch protocol itself.
 
 The SDK's own decorator is synchronous and would hold a worker thread per run. The parameter carries no annotation: the
 worker refuses `str` for an entity trigger (recordings: "Seen, worth knowing").
@@ -6,27 +6,19 @@ worker refuses `str` for an entity trigger (recordings: "Seen, worth knowing").
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import azure.durable_functions as df
 
-from hosting.entity import AgentEntity
-from hosting.functions.client import DurableOrchestrations
-from hosting.names import entity_name
-from hosting.orchestrations import ENGINE, Engine
 
+def register_entity(app: df.DFApp, name: str, answer: Callable[[str], Awaitable[str]]) -> None:
+    """Register the entity of that name; `answer` takes a batch and gives the answer to it."""
 
-def register_entity(app: df.DFApp, agent: str, entity: AgentEntity) -> None:
-    """Register the entity of one agent."""
+    async def handle(context):  # type: ignore[no-untyped-def]
+        return await answer(_text(context))
 
-    async def handle(context, client: Any):  # type: ignore[no-untyped-def]
-        ENGINE.set(Engine(DurableOrchestrations(client), asyncio.get_running_loop()))
-        return await entity.handle(_text(context))
-
-    name = entity_name(agent)
-    trigger = app.generic_trigger(arg_name="context", type="entityTrigger", entityName=name)
-    app.function_name(name)(trigger(app.durable_client_input(client_name="client")(handle)))
+    app.function_name(name)(app.generic_trigger(arg_name="context", type="entityTrigger", entityName=name)(handle))
 
 
 def _text(context: Any) -> str:

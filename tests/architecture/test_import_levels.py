@@ -18,6 +18,8 @@ FRAMEWORK_READERS = {
     "hosting.tool_switch",
     "hosting.speech",
     "hosting.wording",
+    "hosting.callbacks",
+    "hosting.updates",
     "hosting.journaled",
     "hosting.recorded",
     "hosting.recorder",

@@ -145,7 +145,6 @@ def test_an_agent_that_cannot_be_hosted_is_refused(agents: list[Any], sentence: 
     [
         ("workflow", "Workflows are not hosted yet. Give agents=[...]."),
         ("workflows", "Workflows are not hosted yet. Give agents=[...]."),
-        ("default_callback", "Response callbacks are not served yet. Leave default_callback out."),
         ("htp_auth_level", "AgentFunctionApp has no option 'htp_auth_level'. See docs/hosting.md for its options."),
     ],
 )
@@ -161,7 +160,6 @@ def test_an_option_that_is_not_served_is_refused(option: str, sentence: str) -> 
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("callback", "Response callbacks are not served yet. Leave callback out."),
         ("entity_id", "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out."),
         ("workflow_name", "Workflows are not hosted yet. Leave workflow_name out."),
         ("mcp", "add_agent has no option 'mcp'. See docs/hosting.md for its options."),
@@ -266,6 +264,8 @@ WRONG_SETTINGS = [
     ("AGENT_THREAD_TTL_SECONDS", "nan"),
     ("AGENT_APPROVAL_SECONDS", "-1"),
     ("AGENT_APPROVAL_SECONDS", "a week"),
+    ("AGENT_CALLBACK_SECONDS", "0"),
+    ("AGENT_CALLBACK_SECONDS", "301"),
     ("AGENT_TOOL_THREADS", "0"),
     ("AGENT_TOOL_THREADS", "many"),
 ]

@@ -1,0 +1,43 @@
+"""The app on the page of callbacks: it starts, and its callback hears what the page says."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hosting.app.scripted import scripted_agent
+from tests.hosting.carriers import GUARD_SECONDS
+from tests.hosting.direct import DirectHost
+from tests.hosting.test_callbacks import ask, served
+
+PAGE = (Path(__file__).parents[2] / "docs" / "callbacks.md").read_text(encoding="utf-8")
+MEMORY = "AgentFunctionApp(environ={'AGENT_RUN_LOG': 'memory'}, "
+
+
+@pytest.mark.behaviour("callbacks.response")
+@pytest.mark.behaviour("callbacks.failure")
+async def test_the_app_on_the_page_prints_what_its_callback_hears() -> None:
+    """A piece, an answer, a failure, each with the run; a piece of no text tells the tokens that were used."""
+    printed: queue.Queue[tuple[Any, ...]] = queue.Queue()
+    names: dict[str, Any] = {
+        "assistant": scripted_agent("Joker"),
+        "poet": scripted_agent("Poet"),
+        "print": lambda *said: printed.put(said),
+    }
+    (source,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    exec(source.replace("AgentFunctionApp(", MEMORY), names)
+
+    async with served(names["app"]) as (host, http):
+        assert isinstance(host, DirectHost)
+        good = (await ask(http, "say hello", thread_id="t")).json()["run_id"]
+        heard = [await asyncio.to_thread(printed.get, timeout=GUARD_SECONDS) for _ in range(3)]
+        bad = (await ask(http, "fail please")).json()
+        heard.append(await asyncio.to_thread(printed.get, timeout=GUARD_SECONDS))
+
+    assert heard[:3] == [(good, "hello"), (good, ""), ("Joker", "t", good, "hello")]
+    assert heard[3:] == [(bad["run_id"], bad["code"], bad["detail"])]
