@@ -12,6 +12,8 @@ from tests.template.interpreters import interpreter
 
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 MEASURED_IMPORTS = 7
+# Above what docs/deploying.md says was measured, so that a busy machine does not fail it and a heavy import does.
+MOST_TIMES_STREAMING = 1.75
 # The packages that no app of this kind can do without, then the one that sends a response as it is made.
 DURABLE_AGENTS = "import azure.durable_functions; from agent_framework import Agent"
 STREAMING = f"{DURABLE_AGENTS}; import azurefunctions.extensions.http.fastapi"
@@ -49,7 +51,7 @@ def test_the_deployed_tree_indexes_with_its_requirements_alone(
             f"with the settings of a deployment {deployed:.2f} s"
         )
     assert {"http-assistant", "dafx-assistant", "mcptool-assistant"} <= set(indexed)
-    assert app < 1.5 * streaming
+    assert app < MOST_TIMES_STREAMING * streaming
 
 
 def fresh_environment(version: str, folder: Path) -> str:
