@@ -25,6 +25,17 @@ def server_behind(tool: Any) -> McpServer | None:
     return next((held for held in _held_by(tool) if isinstance(held, McpServer)), None)
 
 
+def agents_within(agent: Any) -> list[Any]:
+    """Return the agent and those that are its tools, theirs too, each once."""
+    found = [agent]
+    for one in found:  # grows meanwhile
+        for tool in getattr(one, "default_options", {}).get("tools") or ():
+            inner = agent_behind(tool)
+            if inner is not None and inner not in found:
+                found.append(inner)
+    return found
+
+
 def _held_by(tool: Any) -> Iterator[object]:
     function = getattr(tool, "func", None)
     if str(getattr(function, "__module__", "")).startswith("agent_framework."):

@@ -26,6 +26,7 @@ from hosting.history import SOURCE_ID, ThreadSession, attach_history
 from hosting.journal import StaleAttemptError
 from hosting.journaled import JournaledRun
 from hosting.loop import AgentLoop
+from hosting.made_tools import agents_within
 from hosting.refused_calls import RefusedCalls
 from hosting.speech import Speech
 from hosting.step_middleware import keeps_journal
@@ -84,6 +85,7 @@ class AgentRunner:
 
     def __init__(self, agent: SupportsAgentRun, name: str, loop: AgentLoop) -> None:
         self._agent = agent
+        self._opened = agents_within(agent)
         self._name = name
         self._loop = loop
         self._takes_history = attach_history(agent, name)
@@ -136,7 +138,8 @@ class AgentRunner:
         return Broke(error)
 
     async def _answer(self, attempt: Attempt) -> Outcome:
-        await self._loop.lifespans.open(self._agent)
+        for agent in self._opened:
+            await self._loop.lifespans.open(agent)
         session = _restore(attempt.thread_id, attempt.session)
         messages = list(attempt.messages)
         if self._takes_history:

@@ -15,6 +15,7 @@ from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
 from hosting.tool_threads import RUN
 from tests.hosting.app.scripted import ScriptedClient
 from tests.hosting.bench import CountingAgent
+from tests.hosting.planned import planned_client
 from tests.hosting.tool_server import ToolServer
 
 GUARD_SECONDS = 5.0
@@ -102,3 +103,32 @@ async def test_a_tool_server_is_connected_to_once_and_left_when_the_loop_is_clos
 
     assert {type(outcome) for outcome in outcomes} == {Answered}
     assert (server.began.count("server/discover"), server.began.count("tools/call")) == (1, 3)
+
+
+@pytest.mark.behaviour("hosting.opened-once")
+async def test_agents_that_are_tools_are_opened_and_left_with_the_agent_that_has_them(loop: AgentLoop) -> None:
+    """Theirs too: the tool server of the innermost is connected to once, and left when the loop is closed."""
+    with ToolServer() as server:
+        tool = MCPStreamableHTTPTool("cities", server.url)
+        inner = Agent(planned_client(ignore, (("city_of",), "in Paris")), name="Inner", tools=[tool])
+        middle = Agent(
+            planned_client(ignore, (("inner",), "there")),
+            name="Middle",
+            tools=[inner.as_tool(name="inner", arg_name="n")],
+        )
+        outer = Agent(
+            planned_client(ignore, (("middle",), "done")),
+            name="Joker",
+            tools=[middle.as_tool(name="middle", arg_name="n")],
+        )
+
+        outcomes = await asyncio.gather(*(run(outer, loop) for _ in range(3)))
+        await asyncio.to_thread(loop.close)
+        await asyncio.to_thread(server.wait_for_end, "subscriptions/listen")
+
+    assert {type(outcome) for outcome in outcomes} == {Answered}
+    assert (server.began.count("server/discover"), server.began.count("tools/call")) == (1, 3)
+
+
+def ignore(what: str) -> None:
+    """Note nothing."""
