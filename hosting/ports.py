@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from hosting.events import Accepted, Event, Place
 from hosting.run_record import RunRecord
@@ -215,4 +215,38 @@ class EntityClient(Protocol):
 
     async def purge(self, instance_id: str) -> Purge:
         """Remove an instance with its history: an orchestration that has ended, or an entity, whatever waits for it."""
+        ...
+
+
+@dataclass(frozen=True)
+class OrchestrationStatus:
+    """How an instance stands: the engine's word for it, what it returned, and what it says itself."""
+
+    instance_id: str
+    status: str
+    output: Any
+    custom_status: Any
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether it has ended, well or not."""
+        return self.status in ("Completed", "Failed", "Canceled", "Terminated")
+
+
+class OrchestrationClient(Protocol):
+    """Reaches orchestrations: the durable client of one invocation. Values are plain JSON.
+
+    Each method raises `errors.EngineUnavailableError` when the engine cannot be reached.
+    """
+
+    async def start(self, name: str, instance_id: str, given: object) -> None:
+        """Start an instance; of a name that no orchestration has it is one that fails at once."""
+        ...
+
+    async def status(self, instance_id: str) -> OrchestrationStatus | None:
+        """Return how an instance stands, or None when there is none of that id."""
+        ...
+
+    async def send_event(self, instance_id: str, event: str, value: object) -> None:
+        """Send an event to a running instance."""
         ...

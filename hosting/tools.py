@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hosting.made_tools import server_behind
+from hosting.orchestrations import Orchestrations, orchestrations_for
 
 MCP_CALL_KEY = "durable-agents/call-key"
 _RULE = "__durable_idempotent__"
@@ -33,6 +34,11 @@ class ToolCall:
     thread_id: str
     run_id: str
     call_key: str
+
+    @property
+    def orchestrations(self) -> Orchestrations:
+        """The app's orchestrations, for this call; raises `LookupError` where the host has none."""
+        return orchestrations_for(self.call_key)
 
 
 _CURRENT: ContextVar[ToolCall] = ContextVar("hosting_tool_call")

@@ -1,4 +1,4 @@
-"""The SDK's durable client as the port that the behaviour knows. The only file that names its methods."""
+"""The SDK's durable client as the ports that the behaviour knows. The only file that names its methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import aiohttp
 from azure.durable_functions import DurableOrchestrationClient, EntityId, OrchestrationRuntimeStatus
 
 from hosting.errors import EngineUnavailableError
-from hosting.ports import EntityPage, Purge
+from hosting.ports import EntityPage, OrchestrationStatus, Purge
 from hosting.times import utc
 
 _CURSOR_HEADER = "x-ms-continuation-token"
@@ -79,6 +79,37 @@ class DurableEntityClient:
         except Exception as error:
             raise _unavailable() from error
         return "deleted" if purged.instances_deleted else "missing"
+
+
+class DurableOrchestrations:
+    """An `OrchestrationClient` over the durable client of one invocation."""
+
+    def __init__(self, client: DurableOrchestrationClient) -> None:
+        self._client = client
+
+    async def start(self, name: str, instance_id: str, given: object) -> None:
+        """See `OrchestrationClient.start`."""
+        try:
+            await self._client.start_new(name, instance_id, given)
+        except Exception as error:
+            raise _unavailable() from error
+
+    async def status(self, instance_id: str) -> OrchestrationStatus | None:
+        """See `OrchestrationClient.status`."""
+        try:
+            found = await self._client.get_status(instance_id)
+        except Exception as error:
+            raise _unavailable() from error
+        if found.runtime_status is None:
+            return None
+        return OrchestrationStatus(instance_id, found.runtime_status.value, found.output, found.custom_status)
+
+    async def send_event(self, instance_id: str, event: str, value: object) -> None:
+        """See `OrchestrationClient.send_event`."""
+        try:
+            await self._client.raise_event(instance_id, event, value)
+        except Exception as error:
+            raise _unavailable() from error
 
 
 def _unavailable() -> EngineUnavailableError:

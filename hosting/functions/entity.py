@@ -6,19 +6,25 @@ worker refuses `str` for an entity trigger (recordings: "Seen, worth knowing").
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import azure.durable_functions as df
 
+from hosting.functions.client import DurableOrchestrations
+from hosting.orchestrations import ENGINE, Engine
+
 
 def register_entity(app: df.DFApp, name: str, answer: Callable[[str], Awaitable[str]]) -> None:
     """Register the entity of that name; `answer` takes a batch and gives the answer to it."""
 
-    async def handle(context):  # type: ignore[no-untyped-def]
+    async def handle(context, client: Any):  # type: ignore[no-untyped-def]
+        ENGINE.set(Engine(DurableOrchestrations(client), asyncio.get_running_loop()))
         return await answer(_text(context))
 
-    app.function_name(name)(app.generic_trigger(arg_name="context", type="entityTrigger", entityName=name)(handle))
+    trigger = app.generic_trigger(arg_name="context", type="entityTrigger", entityName=name)
+    app.function_name(name)(trigger(app.durable_client_input(client_name="client")(handle)))
 
 
 def _text(context: Any) -> str:

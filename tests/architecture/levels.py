@@ -89,6 +89,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "archive.blob",
         "archive.cosmos",
         "archive.choice",
+        "orchestrations",
         "tools",
         "journal",
         "speech",

@@ -1,6 +1,8 @@
 """What the app promises to orchestrations that call its agents."""
 
 BEHAVIOURS = {
+    "orchestrations.tools": "A tool starts an orchestration once, however often its call is made, asks how it stands "
+    "and sends it events; what cannot be sent is refused (design.md 1).",
     "orchestrations.conversation": "Runs with one session are one conversation, and runs without are each their own "
     "(design.md 1).",
     "orchestrations.response": "A run's task gives agent-framework's response as the agent gave it: contents, value, "

@@ -26,7 +26,7 @@ MOST_DELIVERIES = 6
 class Entities:
     """Every entity of the app: its state text, and one delivery at a time."""
 
-    def __init__(self, functions: dict[str, Callable[[str], Any]]) -> None:
+    def __init__(self, functions: dict[str, Callable[..., Any]]) -> None:
         self._functions = functions
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -47,7 +47,7 @@ class Entities:
             state = self.states.get(place)
             batch = [{"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": is_signal, "id": "1"}]
             payload = {"self": {"name": name, "key": key}, "exists": state is not None, "state": state, "batch": batch}
-            answer = json.loads(await self._functions[name](json.dumps(payload)))
+            answer = json.loads(await self._functions[name](context=json.dumps(payload), client=SignalClient(self)))
             if answer["entityExists"]:
                 self.states[place] = answer["entityState"]
             else:
@@ -99,7 +99,7 @@ class DirectHost:
         self.bindings = bindings
         self.entities = Entities(
             {
-                binding["entityName"].lower(): self.functions[name].get_user_function()
+                binding["entityName"].lower(): self.functions[name].get_user_function().client_function
                 for name in bindings
                 for binding in bindings[name]
                 if binding["type"] == "entityTrigger"
