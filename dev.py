@@ -1,6 +1,7 @@
 """Run the app on this machine, or test it, with nothing but Python 3.10 to 3.13.
 
-    python dev.py run [FOLDER] [--port N]     the app in this folder (or in FOLDER) on http://localhost:7071
+    python dev.py run [FOLDER] [--port N]     the app in this folder (or in FOLDER) on http://localhost:7071;
+                                              the program main.py in a FOLDER that is no Functions app
     python dev.py test [--model] [ARGS...]    the tests; ARGS go to pytest; --model: only those with a real model
     python dev.py test --url URL [--key KEY]  the endpoint tests against the app that runs there, and its figures
 
@@ -93,11 +94,14 @@ def command_line() -> argparse.ArgumentParser:
 
 
 def run(folder: Path, port: int | None) -> NoReturn:
-    """Become the local host of the app in `folder`, which knows its port itself when none is given."""
-    if not (folder / "host.json").is_file():
-        raise SetupError(f"{folder} is no Functions app: it has no host.json.")
+    """Become the local host of the app in `folder`, which knows its port itself, or the program there."""
+    is_app, is_program = (folder / "host.json").is_file(), (folder / "main.py").is_file()
+    if not (is_app or is_program):
+        raise SetupError(f"{folder} is no Functions app: it has no host.json. Nor has it a main.py.")
     app_needs = folder / "requirements.txt"
     install(ROOT / "requirements-local.txt", *([app_needs] if folder != ROOT and app_needs.is_file() else []))
+    if not is_app:
+        become(["main.py"], folder)
     write_local_settings(folder)
     become(["-m", "devhost", "start", *([] if port is None else ["--port", str(port)])], folder)
 

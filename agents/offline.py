@@ -18,7 +18,7 @@ from agent_framework import (
 )
 from agent_framework.observability import ChatTelemetryLayer
 
-from agents.offline_answers import WEATHER_TOOL, Answer, Say, Turn, answer
+from agents.offline_answers import Answer, Say, Turn, answer
 from agents.offline_values import in_format
 
 CHARACTERS_PER_TOKEN = 4
@@ -92,8 +92,8 @@ def contents_of(given: Answer, call_prefix: str) -> list[Content]:
     if isinstance(given, Say):
         return [Content.from_text(given.text)]
     return [
-        Content.from_function_call(f"{call_prefix}_{number}", WEATHER_TOOL, arguments={"city": city})
-        for number, city in enumerate(given.cities)
+        Content.from_function_call(f"{call_prefix}_{number}", given.tool, arguments=dict(arguments))
+        for number, arguments in enumerate(given.arguments)
     ]
 
 

@@ -5,10 +5,11 @@ knowing the weather, and it remembers nothing itself, so an answer about earlier
 Earlier messages are read only when the newest one asks about them.
 """
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from agent_framework import Content, Message
 
@@ -23,10 +24,11 @@ class Say:
 
 
 @dataclass(frozen=True)
-class CallWeather:
-    """The weather tool is to be called once per city, in this order."""
+class CallTool:
+    """A tool is to be called once with each of these arguments, in this order."""
 
-    cities: tuple[str, ...]
+    tool: str
+    arguments: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Turn:
     tools: Collection[str]
 
 
-Answer: TypeAlias = Say | CallWeather
+Answer: TypeAlias = Say | CallTool
 Rule: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str], Turn], Answer]]
 
 
@@ -72,9 +74,21 @@ def told_result(call: Content | None, result: Content) -> str:
 
 
 def ask_weather(found: re.Match[str], turn: Turn) -> Answer:
-    if WEATHER_TOOL not in turn.tools:
-        return Say(f"I would ask the tool {WEATHER_TOOL}, but it is not offered to me in this turn.")
-    return CallWeather(cities_in(found))
+    return call(WEATHER_TOOL, tuple({"city": city} for city in cities_in(found)), turn)
+
+
+def call_as_told(found: re.Match[str], turn: Turn) -> Answer:
+    try:
+        arguments = json.loads(found["arguments"])
+    except (ValueError, RecursionError):
+        return Say("These arguments are no JSON object.")
+    return call(found["tool"], (arguments,), turn)
+
+
+def call(tool: str, arguments: tuple[Mapping[str, Any], ...], turn: Turn) -> Answer:
+    if tool not in turn.tools:
+        return Say(f"I would ask the tool {tool}, but it is not offered to me in this turn.")
+    return CallTool(tool, arguments)
 
 
 def ask_for_city(found: re.Match[str], turn: Turn) -> Answer:
@@ -152,7 +166,9 @@ WEATHER = re.compile(
 FOLLOW_UP = re.compile(r"^(?:and|what about|how about)\s+(?:in\s+)?(?P<cities>[^?!;\n]+)\?", re.IGNORECASE)
 WRITE = re.compile(r"^(?:please\s+)?(?:write|draft)\b[^:\n]*?\b(?:about|for)\s+(?P<subject>[^.!?\n]+)", re.IGNORECASE)
 SHORTEN = re.compile(r"^(?:please\s+)?shorten\b[^:\n]*:\s*(?P<text>\S.*)", re.IGNORECASE)
+CALL = re.compile(r"^call (?P<tool>\w+) with (?P<arguments>\{.*\})\s*$", re.IGNORECASE | re.DOTALL)
 RULES: tuple[Rule, ...] = (
+    (CALL, call_as_told),
     (SHORTEN, shorten),
     (re.compile(r"\bwhat(?:'s| is| was) my name\b|\bwho am i\b", re.IGNORECASE), recall_name),
     (re.compile(r"\b(?:which|what) (?:city|place)\b.*\bask", re.IGNORECASE), recall_city),

@@ -26,6 +26,16 @@ async def test_two_cities_in_one_question_are_two_calls_of_one_turn() -> None:
     assert len({call.call_id for call in of_type(response, "function_call")}) == 2
 
 
+async def test_any_tool_is_called_with_the_arguments_that_it_is_told() -> None:
+    """So that a tool of one's own is tried without a model; the tool's result is told."""
+    response = await ask('Call get_weather with {"city": "Rome"}')
+    unknown, unreadable = await ask("Call fly with {}"), await ask("Call get_weather with {city}")
+
+    assert response.text == "The weather in Rome: sunny, 26 °C."
+    assert unknown.text == "I would ask the tool fly, but it is not offered to me in this turn."
+    assert unreadable.text == "These arguments are no JSON object."
+
+
 async def test_a_tool_that_is_not_offered_is_not_called() -> None:
     """tool_choice none leaves the model without tools, and it says so."""
     response = await create_assistant(OfflineChatClient()).run(

@@ -15,8 +15,7 @@ from tests.template.deployed_tree import copy_deployed, indexed_alone
 def test_a_sample_in_the_place_of_the_template_s_app_indexes_alone(name: str, tmp_path: Path) -> None:
     """With nothing but what a deployment takes along; its page says so."""
     copy_deployed(tmp_path)
-    for path in SAMPLES.joinpath(name).glob("*.py"):
-        shutil.copyfile(path, tmp_path / path.name)
+    shutil.copyfile(SAMPLES / name / "function_app.py", tmp_path / "function_app.py")
     ended = indexed_alone(tmp_path)
 
     assert ended.stderr == ""

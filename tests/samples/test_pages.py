@@ -2,16 +2,20 @@
 
 import asyncio
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from agents.models import SETTINGS
-from tests.devhost.running_host import GUARD_SECONDS, RunningHost
+from tests.devhost.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost, host_environment
 from tests.samples.folders import APPS, ROOT, SAMPLES, copy_app, page_of
 from tests.template.console import Step, is_shown, steps_in, typed
 
+ONLY_LOOKS = re.compile(r"^(?!.* -d )|Call report_status")
 OFFLINE = dict.fromkeys(SETTINGS, "")
 
 
@@ -31,8 +35,29 @@ async def test_every_command_of_a_sample_s_page_prints_what_it_shows(name: str, 
 
 async def until_shown(step: Step, origin: str) -> None:
     """Type the command; one that only looks is typed again until it prints what is shown."""
-    while not is_shown(step.output, printed := await typed(step, origin)):
-        assert " -d " not in step.command, f"{step.command}\n" + "\n".join(printed)
+    command = re.sub(r"^python ", f"{shlex.quote(sys.executable)} ", step.command)
+    while not is_shown(step.output, printed := await typed(Step(command, step.output), origin)):
+        assert ONLY_LOOKS.search(command), f"{command}\n" + "\n".join(printed)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("samples.pages-run")
+def test_the_program_of_the_console_host_prints_what_its_page_shows(tmp_path: Path) -> None:
+    """As `python dev.py run samples/console_host` starts it."""
+    (shown,) = steps_in(page_of("console_host"))
+    folder = copy_app("console_host", tmp_path)
+    ended = subprocess.run(
+        [sys.executable, "main.py"],
+        cwd=folder,
+        env=host_environment(OFFLINE),
+        capture_output=True,
+        text=True,
+        timeout=START_GUARD_SECONDS,
+        check=False,
+    )
+
+    assert shown.command == "python dev.py run samples/console_host"
+    assert is_shown(shown.output, tuple(ended.stdout.splitlines())), ended.stdout + ended.stderr
 
 
 @pytest.mark.behaviour("samples.pages-run")

@@ -50,6 +50,15 @@ def test_run_starts_the_host_in_the_apps_folder_with_the_python_of_venv_and_give
     }
 
 
+def test_run_starts_the_program_of_a_folder_that_is_no_functions_app(checkout: Checkout, tmp_path: Path) -> None:
+    """In that folder, with this checkout on its path, and without settings beside it."""
+    (tmp_path / "main.py").write_text("import dev, os; print(os.getcwd(), dev.__file__)")
+    finished = checkout.dev("run", str(tmp_path))
+
+    assert finished.stdout.splitlines()[-1] == f"{tmp_path} {checkout.folder / 'dev.py'}"
+    assert not (tmp_path / "local.settings.json").exists()
+
+
 def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout, tmp_path: Path) -> None:
     """The other app's requirements are installed too, and the host of this checkout runs it."""
     (tmp_path / "host.json").write_text("{}")

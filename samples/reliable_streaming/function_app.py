@@ -1,0 +1,13 @@
+"""An agent whose answers are streamed, and streamed on where a reader left off."""
+
+import os
+
+from agent_framework import Agent
+
+from agents.models import create_chat_client
+from agents.tools import get_weather
+from hosting.app import AgentFunctionApp
+
+guide = Agent(client=create_chat_client(os.environ), name="guide", tools=[get_weather])
+
+app = AgentFunctionApp(agents=[guide])
