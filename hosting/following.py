@@ -39,17 +39,18 @@ class Batch:
 
 
 class Following:
-    """Follows runs of this app's log."""
+    """Follows runs of this app's log, which may stay away for `outage_seconds`."""
 
-    def __init__(self, log: RunLog, runs: Runs) -> None:
+    def __init__(self, log: RunLog, runs: Runs, outage_seconds: float = OUTAGE_SECONDS) -> None:
         self._log = log
         self._runs = runs
+        self._outage_seconds = outage_seconds
 
     async def follow(self, record: RunRecord, client: EntityClient) -> AsyncIterator[tuple[Event, ...]]:
         """Yield the run's events, none whenever there were none for 15 s.
 
         Raises `ThreadDeletedError` once the run is deleted, and `RunLogUnavailableError` when the log stays away for
-        longer than 20 s.
+        longer than that.
         """
         with self._log.followed(record.run_id):
             position = 0
@@ -84,7 +85,7 @@ class Following:
         try:
             return await self._log.events(run_id, position)
         except RunLogUnavailableError:
-            if silence.seconds > OUTAGE_SECONDS:
+            if silence.seconds > self._outage_seconds:
                 raise
             logger.warning("The run log cannot be reached to follow run %s.", run_id)
             return ()

@@ -68,22 +68,23 @@ class Journal:
         """
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.append_here(*steps), self._loop))
 
-    async def append_here(self, *events: Step | Delta | Claim) -> None:
-        """See `append`; on the log's loop, and without events for the words alone.
+    async def append_here(self, *steps: Step | Claim) -> None:
+        """See `append`; on the log's loop, and without steps for the words alone, which are tried once.
 
         Words that could not be written go before the next ones, by themselves: a write of which nobody knows whether it
         was done may be repeated only as it was.
         """
+        retry_seconds = self._retry_seconds if steps else ()
         async with self._appending:
             if self._unsure:
-                await self._write(self._unsure)
+                await self._write(self._unsure, retry_seconds)
             self._unsure = words = self.take_words()
-            if words or events:
-                await self._write((*words, *events))
+            if words or steps:
+                await self._write((*words, *steps), retry_seconds)
             self._unsure = ()
 
-    async def _write(self, events: Sequence[Step | Delta | Claim]) -> None:
-        for pause in self._retry_seconds:
+    async def _write(self, events: Sequence[Step | Claim | Delta], retry_seconds: Sequence[float]) -> None:
+        for pause in retry_seconds:
             with contextlib.suppress(RunLogUnavailableError):
                 return await self._compare_and_append(events)
             await asyncio.sleep(pause)

@@ -27,6 +27,9 @@ from hosting.wording import Wording
 
 logger = logging.getLogger(__name__)
 
+_BEHIND_SECONDS = 0.1
+"""Between two tries at a log that is away, however fast words are to come."""
+
 
 @dataclass(frozen=True)
 class Pace:
@@ -60,28 +63,23 @@ class Speech:
         if text:
             self._loop.call_soon_threadsafe(self._say, text, is_known)
 
-    async def close(self, answer: str | None) -> None:
-        """Append what still waits; then, where that is not the `answer`, the rest of it, or all of it in its place.
+    async def last_words(self, answer: str | None) -> tuple[Delta, ...]:
+        """Return what is to be appended with the run's end: the words that wait and the rest of the `answer`, if any.
 
-        An agent's own middleware may change an answer after it was streamed. With the log down the words are given up:
-        the run's end tells them all.
+        All of it, in the place of what was said, where that is something else, because an agent's own middleware
+        changed it, or may lack something, because the log was away.
         """
         self._is_closed = True
         self._hurry.set()
         if self._writing is not None:
             await self._writing
-        try:
-            await self._journal.append_here(*self._rest(answer))
-        except (RunLogUnavailableError, StaleAttemptError):
-            logger.warning("Run %s: its last words could not be streamed.", self._journal.record.run_id)
-
-    def _rest(self, answer: str | None) -> tuple[Delta, ...]:
+        if self._is_behind:
+            await self._append()
         told, said = _characters(answer or ""), _characters("".join(self._said))
-        if answer is None or told == said:
-            return ()
-        if told.startswith(said):
-            return (Delta(at=self._clock(), text=told[len(said) :]),)
-        return (Delta(at=self._clock(), text=told, void_after=0),)
+        if answer is not None and (self._is_behind or not told.startswith(said)):
+            return (Delta(at=self._clock(), text=told, void_after=0),)
+        rest = told[len(said) :]
+        return (*self._take(), *((Delta(at=self._clock(), text=rest),) if rest else ()))
 
     def _say(self, text: str, is_known: bool) -> None:
         self._said.append(text)
@@ -97,8 +95,9 @@ class Speech:
         while (self._waiting or self._is_behind) and not self._is_closed:
             self._hurry.clear()
             await self._append()
+            pause = max(self._pace.seconds, _BEHIND_SECONDS) if self._is_behind else self._pace.seconds
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), self._pace.seconds)
+                await asyncio.wait_for(self._hurry.wait(), pause)
         self._writing = None
 
     async def _append(self) -> None:

@@ -17,7 +17,7 @@ from hosting.capacity import Capacity
 from hosting.claims import attempt_seconds, next_claim, token_of
 from hosting.endings import cancelled, ended, recorded
 from hosting.errors import RunCrashedError, RunLogUnavailableError, ThreadDeletedError, UnstorableAnswerError
-from hosting.events import Accepted, Completed, Terminal, encode
+from hosting.events import Accepted, Completed, Delta, Terminal, encode
 from hosting.journal import Journal, StaleAttemptError
 from hosting.journaled import JournaledRun
 from hosting.open_calls import refusals, run_messages
@@ -100,12 +100,11 @@ class Turns:
                 seconds = attempt_seconds(record, self._clock(), self._settings.run_timeout_seconds)
                 outcome = await self._runner.run(attempt, seconds)
                 terminal = self._terminal(record, outcome, conversation)
-                if attempt.speech is not None:
-                    await attempt.speech.close(_answer_of(terminal))
+                words = await attempt.speech.last_words(_answer_of(terminal)) if attempt.speech else ()
                 if isinstance(outcome, Broke) and await self._retries.begun(journal, attempt.stop, outcome.error):
                     claimed = journal.record
                     return await self._reread(claimed) if attempt.stop.is_requested else claimed, token_of(claimed)
-                finished = await self.end(journal.record, terminal, token)
+                finished = await self.end(journal.record, terminal, token, words)
                 tell_outcome(span, finished)
                 return finished, token
         finally:
@@ -170,26 +169,30 @@ class Turns:
         seconds = self._settings.approval_seconds
         return at + seconds if seconds else None
 
-    async def end(self, record: RunRecord, terminal: Terminal, token: str | None = None) -> RunRecord:
-        """Append the terminal record, or return the one that was first.
+    async def end(
+        self, record: RunRecord, terminal: Terminal, token: str | None = None, words: Sequence[Delta] = ()
+    ) -> RunRecord:
+        """Append the terminal record, behind the last `words` of its run, or return the one that was first.
 
         With the log down the outcome is returned all the same, so that the conversation gets it; whoever attaches to
         the run later signals it again, and `repair` writes it into the log.
         """
         for pause in (*self._log_retry_seconds, None):
             try:
-                return await self._compare_and_end(record, terminal, token)
+                return await self._compare_and_end(record, (*words, terminal), token)
             except RunLogUnavailableError:
                 logger.warning("The run log cannot be reached to end run %s.", record.run_id)
             if pause is not None:
                 await asyncio.sleep(pause)
         return record.with_event(terminal)
 
-    async def _compare_and_end(self, record: RunRecord, terminal: Terminal, token: str | None) -> RunRecord:
+    async def _compare_and_end(
+        self, record: RunRecord, events: Sequence[Delta | Terminal], token: str | None
+    ) -> RunRecord:
         while record.terminal is None:
             if token is not None and not record.is_held_by(token):
                 raise StaleAttemptError(f"Run {record.run_id} is held by attempt {record.attempts}.")
-            ended = await self._log.append(record, terminal)
+            ended = await self._log.append(record, *events)
             record = ended if ended is not None else await self._reread(record)
         return record
 

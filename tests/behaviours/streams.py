@@ -22,4 +22,5 @@ BEHAVIOURS = {
     "streams.cursor-grows": "A wait's cursor is larger than the one that was sent (PROTOCOL.md, 10.1).",
     "streams.slow-readers": "A slow reader delays nobody (http-api.md section 5).",
     "streams.browser": "A browser's EventSource reads an answer as it is made, with its key and from another origin.",
+    "streams.unavailable": "A stream whose log stays away says so and ends; it never hangs (http-api.md section 5).",
 }

@@ -22,8 +22,8 @@ from tests.hosting.planned import ALL_SAID
 pytestmark = pytest.mark.slow
 
 GUARD_SECONDS = 20.0
-# A claim, the first words, three begins of tool calls with words before them, five results, the last words, the end.
-APPENDS = 1 + 1 + 3 + 5 + 1 + 1
+# A claim, the first words, three begins of tools with words before them, five results, the end with the last words.
+APPENDS = 1 + 1 + 3 + 5 + 1
 
 
 @dataclass(frozen=True)

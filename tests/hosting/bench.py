@@ -60,6 +60,10 @@ class ArmedStore(MemoryStore):
         self._refuse_when_down()
         return await super().read(run_id)
 
+    async def events(self, run_id: str, after: int) -> tuple[Event, ...] | Erased | None:
+        self._refuse_when_down()
+        return await super().events(run_id, after)
+
     def remove(self, run_id: str) -> None:
         """Take a run's log away, as deleting its thread does."""
         del self._events[run_id]
