@@ -15,6 +15,7 @@ from benchmarks.app.timed_model import TimedClient
 from benchmarks.turns import WrongAnswerError
 from hosting.archive.sqlite import SqliteArchive
 from hosting.archiving import Archiving, document_of
+from hosting.attachments.memory import MemoryAttachments
 from hosting.entities import Entities
 from hosting.entity import AgentEntity
 from hosting.events import Accepted, Place, RunRequest
@@ -26,6 +27,7 @@ from hosting.ports import Volume
 from hosting.runlog.log import RunLog
 from hosting.runlog.sqlite import SqliteStore
 from hosting.settings import Settings, read_settings
+from hosting.stores import Stores
 from hosting.whole_conversation import WholeConversation
 from state.archived import without_oldest
 from state.codec import held_entry, read
@@ -117,7 +119,8 @@ async def long_thread(folder: Path, messages: int) -> AsyncIterator[LongThread]:
     archive, log = CountedArchive(folder / "archive.sqlite"), RunLog(SqliteStore(folder / "runs.sqlite"))
     state = await _made(archive, settings, messages)
     planned = Plan().add(Agent(client=TimedClient(), name=AGENT), http=False, mcp=False)
-    entity = Entities(settings, loop, log, archive).of(planned, settings.run_timeout_seconds)
+    stores = Stores(log, archive, MemoryAttachments())
+    entity = Entities(settings, loop, stores).of(planned, settings.run_timeout_seconds)
     yield LongThread(entity, log, archive, state)
     await log.close()
     await archive.close()

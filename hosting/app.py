@@ -14,6 +14,7 @@ from agent_framework import SupportsAgentRun
 
 from hosting.answering_approvals import Approvals
 from hosting.archive.choice import choose_archive
+from hosting.attachments.choice import choose_attachments
 from hosting.callback_calls import CallbackCalls
 from hosting.callbacks import AgentResponseCallbackProtocol
 from hosting.entities import Entities
@@ -44,6 +45,7 @@ from hosting.safeguards import safeguards_of
 from hosting.settings import Settings, read_settings
 from hosting.settling import Settling
 from hosting.shutdown import Shutdown
+from hosting.stores import Stores
 from hosting.stream_reads import StreamReads
 from hosting.streams import Streams
 from hosting.sweep import Sweep
@@ -100,10 +102,11 @@ class AgentFunctionApp(df.DFApp):
         self._log = RunLog(choose_store(self._settings, folder, environ))
         self._shutdown = Shutdown(self._loop.close)
         archive = choose_archive(self._settings, folder, environ)
+        stores = Stores(self._log, archive, choose_attachments(self._settings, folder, environ))
         self._calls = CallbackCalls(self._settings.callback_seconds)
         self._listeners = Listeners(self._calls)
         self._entities = Entities(
-            self._settings, self._loop, self._log, archive, listeners=self._listeners, turn=self._shutdown.turn
+            self._settings, self._loop, stores, listeners=self._listeners, turn=self._shutdown.turn
         )
         self._runs = Runs(
             self._log,
@@ -115,7 +118,7 @@ class AgentFunctionApp(df.DFApp):
         following = Following(self._log, self._runs)
         self._streams = Streams(following)
         register_runs(self, self._plan, self._runs, self._streams, StreamReads(following, time.time))
-        threads = Threads(self._log, self._runs, archive)
+        threads = Threads(stores, self._runs)
         register_threads(self, self._plan, threads, self._settings)
         approvals = Approvals(self._log, self._runs, threads, time.time)
         register_approvals(self, self._plan, approvals, self._runs, self._streams, settings=self._settings)

@@ -202,10 +202,19 @@ class ExportedRun(TypedDict):
     outcome: dict[str, Any] | None
 
 
+class KeptAttachment(TypedDict):
+    """A large content of a thread, to which the stored document refers by its hash."""
+
+    sha256: str
+    size_bytes: int
+    base64: str
+
+
 class Kept(TypedDict):
-    """What is kept about a thread: the stored document as it is, and its runs' records."""
+    """What is kept about a thread: the stored document as it is, what it refers to, and its runs' records."""
 
     conversation: Any
+    attachments: list[KeptAttachment]
     runs: list[ExportedRun]
 
 
@@ -239,6 +248,7 @@ class Erasure(ThreadIds):
     document: ErasedDocument
     runs: int
     archived_entries: int
+    attachments: list[str]
     instances: list[ErasedInstance]
 
 

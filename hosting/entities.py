@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from hosting.archiving import Archiving
+from hosting.attaching import Attaching
 from hosting.capacity import Capacity
 from hosting.entity import AgentEntity
 from hosting.events import Accepted
@@ -16,11 +17,10 @@ from hosting.listeners import Listeners
 from hosting.loop import AgentLoop
 from hosting.notices import notice
 from hosting.plan import AgentPlan
-from hosting.ports import ArchiveStore
 from hosting.retry import Retry
-from hosting.runlog.log import RunLog
 from hosting.runner import AgentRunner
 from hosting.settings import Settings
+from hosting.stores import Stores
 from hosting.turn import Turns
 from hosting.updates import Listener
 
@@ -32,8 +32,7 @@ class Entities:
         self,
         settings: Settings,
         loop: AgentLoop,
-        log: RunLog,
-        archive: ArchiveStore,
+        stores: Stores,
         *,
         listeners: Listeners | None = None,
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
@@ -41,8 +40,7 @@ class Entities:
         """`turn` is entered for each batch, and may raise to have it delivered again."""
         self._settings = settings
         self._loop = loop
-        self._log = log
-        self._archive = archive
+        self._stores = stores
         self._listeners = listeners
         self._turn = turn
 
@@ -60,15 +58,17 @@ class Entities:
         settings = self._settings.model_copy(update={"run_timeout_seconds": run_timeout_seconds})
         capacity = Capacity(planned.name, settings.state_limit_bytes)
         runner = AgentRunner(planned.agent, planned.name, self._loop)
-        turns = Turns(runner, self._log, settings, time.time, capacity, retry=retry, listener=self._heard_by)
+        stores = self._stores
+        turns = Turns(runner, stores.log, settings, time.time, capacity, retry=retry, listener=self._heard_by)
         limits = limits_of(planned.agent, settings)
         return AgentEntity(
             planned.name,
             turns,
-            self._log,
+            stores.log,
             time.time,
-            keeping=Keeping(capacity, Archiving(self._archive, settings.document_bytes)),
-            archive=self._archive,
+            keeping=Keeping(capacity, Archiving(stores.archive, settings.document_bytes)),
+            archive=stores.archive,
+            attaching=Attaching(stores.attachments, settings.attachment_bytes),
             limits=limits,
             ttl_seconds=ttl_seconds,
             notice=notice if self._is_heard(planned.name) else None,

@@ -16,12 +16,14 @@ from dataclasses import dataclass, replace
 
 from hosting.applying import request_of, with_run
 from hosting.archiving import Document, document_of
+from hosting.attaching import Attaching
 from hosting.called_answer import answer_text
 from hosting.endings import ended
 from hosting.entity_batch import Batch, Done, Operation, Refused, Signal, parse_batch, write_answer
 from hosting.erasing import Doomed, Erasing
 from hosting.errors import (
     ArchiveUnavailableError,
+    AttachmentsUnavailableError,
     HostingError,
     InvalidFieldError,
     RunLogUnavailableError,
@@ -75,6 +77,7 @@ class AgentEntity:
         *,
         keeping: Keeping,
         archive: ArchiveStore,
+        attaching: Attaching,
         limits: Limits,
         ttl_seconds: float | None = None,
         notice: Callable[[str], Signal] | None = None,
@@ -92,7 +95,8 @@ class AgentEntity:
         self._clock = clock
         self._keeping = keeping
         self._archive = archive
-        self._erasing = Erasing(log, archive, clock)
+        self._attaching = attaching
+        self._erasing = Erasing(log, archive, attaching, clock)
         self._threads = ThreadCache()
         self._pauses = Pauses(log, clock)
         self._operations: dict[str, Callable[[Thread, Operation], Awaitable[tuple[Thread, Done | Refused]]]] = {
@@ -132,7 +136,7 @@ class AgentEntity:
         try:
             return await handler(thread, operation)
         except HostingError as error:
-            if isinstance(error, RunLogUnavailableError | ArchiveUnavailableError):
+            if isinstance(error, RunLogUnavailableError | ArchiveUnavailableError | AttachmentsUnavailableError):
                 raise
             return thread, Refused(error.detail)
 
@@ -151,17 +155,20 @@ class AgentEntity:
             repaired = await self._turns.repair(record, thread.conversation)
             return thread, _result(operation, repaired) if repaired is record else self._ended(operation, repaired)
         conversation = await self._pauses.caught_up(record, thread.conversation)
-        request, place = request_of(record.accepted, conversation), Place.of(self._agent, thread.key)
+        place = Place.of(self._agent, thread.key)
+        request = await self._attaching.light(place, request_of(record.accepted, conversation))
         document = Document(thread.text or "", conversation)
         admitted = await self._admitted(place, document, record, request)
         if isinstance(admitted, HostingError):
             record = await self._turns.end(record, ended(record.run_id, self._clock(), admitted))
         else:
-            document, record = admitted, await self._turns.finish(record, admitted.conversation)
+            document = admitted
+            record = await self._turns.finish(record, await self._attaching.whole(place, document.conversation))
         grown = with_run(document.conversation, record, request)
         if grown is not None:
             grown = after_turn(grown, record.terminal, self._ttl_seconds)
-            thread = self._stored(thread, await self._keeping.keep(place, grown))
+            light = await self._attaching.with_light_turn(place, grown)
+            thread = self._stored(thread, await self._keeping.keep(place, light))
         return thread, self._ended(operation, record)
 
     def _ended(self, operation: Operation, record: RunRecord) -> Done:
@@ -215,7 +222,9 @@ class AgentEntity:
         emptied = reset(thread.conversation, operation.value)
         if emptied is None:
             return thread, Done()
-        await self._archive.erase(Place.of(self._agent, thread.key), before=generation(emptied.conversation))
+        place = Place.of(self._agent, thread.key)
+        await self._archive.erase(place, before=generation(emptied.conversation))
+        await self._attaching.erase(place)
         return thread.with_document(emptied), Done()
 
     async def _delete(self, thread: Thread, operation: Operation) -> tuple[Thread, Done | Refused]:

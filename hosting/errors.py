@@ -237,6 +237,17 @@ class ArchiveIncompleteError(HostingError):
     code, status = "archive_incomplete", 503
 
 
+class AttachmentsUnavailableError(HostingError):
+    """The store of attachments could not be reached; what it holds is as it was."""
+
+    code, status = "attachments_unavailable", 503
+
+    @classmethod
+    def unreached(cls) -> AttachmentsUnavailableError:
+        """Return the refusal of a call that the store did not answer."""
+        return cls("The store of this thread's pictures and files cannot be reached. Try again.")
+
+
 class EngineUnavailableError(HostingError):
     """The durable engine could not be reached; what was asked for may or may not happen."""
 
@@ -356,6 +367,7 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     RunLogUnavailableError,
     ArchiveUnavailableError,
     ArchiveIncompleteError,
+    AttachmentsUnavailableError,
     EngineUnavailableError,
     InternalError,
 )

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 from hosting.events import Accepted, Event, Place
 from hosting.run_record import RunRecord
+from state.attached import Attachment
 
 Clock = Callable[[], float]
 """Seconds since 1970 (UTC). `time.time` in production, a clock that a test moves elsewhere."""
@@ -170,6 +171,35 @@ class ArchiveStore(Protocol):
 
         Returns how many entries that were. What was removed is in no file of the store afterwards.
         """
+        ...
+
+    async def close(self) -> None:
+        """Let go of files, connections and threads."""
+        ...
+
+
+class AttachmentStore(Protocol):
+    """Where the large contents of conversations are kept, by thread and hash: once for each thread.
+
+    Every backend passes `tests/contracts/test_attachment_store.py`. Each method raises
+    `errors.AttachmentsUnavailableError` when the store cannot be reached; calling again with the same arguments is
+    safe.
+    """
+
+    async def put(self, place: Place, attachments: Collection[Attachment]) -> None:
+        """Keep these; once this returns they are kept, whatever happens to this process."""
+        ...
+
+    async def read(self, place: Place, hashes: Collection[str]) -> dict[str, bytes]:
+        """Return the bytes of those of the thread's attachments that are there, by hash."""
+        ...
+
+    async def hashes(self, place: Place) -> list[str]:
+        """Return the hashes of all of the thread's attachments, in their order."""
+        ...
+
+    async def erase(self, place: Place) -> None:
+        """Remove all of the thread's attachments. They are in no file of the store afterwards."""
         ...
 
     async def close(self) -> None:

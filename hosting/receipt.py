@@ -30,7 +30,10 @@ class Instance(_Record):
 
 
 class Receipt(_Record):
-    """What one deletion removed. `deleted_at` is in seconds since 1970, `sha256` of the stored document's UTF-8."""
+    """What one deletion removed. `deleted_at` is in seconds since 1970, `sha256` of the stored document's UTF-8.
+
+    `attachments` are their hashes.
+    """
 
     deleted_at: float
     reason: Reason
@@ -38,6 +41,7 @@ class Receipt(_Record):
     sha256: str
     runs: int
     archived_entries: int
+    attachments: tuple[str, ...] = ()
     instances: tuple[Instance, ...] = ()
 
 

@@ -226,7 +226,7 @@ EXPORT = Route(
     f"{_THREAD}/export",
     "Export everything that is kept about a thread",
     _of_thread("All of it.", bodies.Export),
-    _WHOLE,
+    (*_WHOLE, errors.AttachmentsUnavailableError),
 )
 ERASURE = Route(
     "http_thread_erasure",

@@ -93,6 +93,20 @@ class Settings(BaseModel):
         le=100_000_000,
         description="The largest picture or file in a request, as the data URI that the conversation keeps.",
     )
+    attachments: str = Field(
+        "sqlite",
+        alias="AGENT_ATTACHMENTS",
+        pattern=r"^(memory|blob|sqlite|sqlite:.+)$",
+        description="Where large pictures and files of conversations are kept: 'sqlite' (beside the run log), "
+        "'sqlite:PATH', 'blob' (the app's storage account, the default on Azure), or 'memory' (tests).",
+    )
+    attachment_bytes: int = Field(
+        16_384,
+        alias="AGENT_ATTACHMENT_BYTES",
+        ge=1024,
+        le=100_000_000,
+        description="Pictures and files of more bytes are kept beside their conversation, which then refers to them.",
+    )
     model_inputs: str = Field(
         "image/*",
         alias="AGENT_MODEL_INPUTS",

@@ -103,6 +103,7 @@ def erasure_reply(agent: str, thread_id: str, receipt: Receipt) -> Reply:
         "document": {"size_bytes": receipt.document_bytes, "sha256": receipt.sha256},
         "runs": receipt.runs,
         "archived_entries": receipt.archived_entries,
+        "attachments": list(receipt.attachments),
         "instances": [{"id": instance.id, "outcome": instance.outcome} for instance in receipt.instances],
     }
     return json_reply(200, body, thread_headers(thread_id))

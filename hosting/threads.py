@@ -15,18 +15,19 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hosting.applying import request_of, with_run
-from hosting.bodies import Kept
+from hosting.attaching import attachments_of
+from hosting.bodies import Kept, KeptAttachment
 from hosting.errors import ArchiveIncompleteError, ThreadDeletingError, UnknownThreadError, UnreadableStateError
 from hosting.events import Place
 from hosting.identity import new_id
 from hosting.names import entity_name
 from hosting.pages import Window
-from hosting.ports import ArchiveStore, EntityClient, EntityPage
+from hosting.ports import EntityClient, EntityPage
 from hosting.receipt import Receipt, decode
 from hosting.run_record import RunRecord
-from hosting.runlog.log import RunLog
 from hosting.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, POLL_GROWTH, Runs
 from hosting.settling import Settling
+from hosting.stores import Stores
 from hosting.whole_conversation import Exchange, WholeConversation
 from state.archived import with_older
 from state.codec import read, write
@@ -60,11 +61,12 @@ class MessagesPage:
 class Threads:
     """Reads threads and forgets them, for every surface."""
 
-    def __init__(self, log: RunLog, runs: Runs, archive: ArchiveStore) -> None:
-        self._log = log
+    def __init__(self, stores: Stores, runs: Runs) -> None:
+        self._log = stores.log
         self._runs = runs
-        self._settling = Settling(log)
-        self._archive = archive
+        self._settling = Settling(stores.log)
+        self._archive = stores.archive
+        self._attachments = stores.attachments
 
     async def page(self, agent: str, limit: int, cursor: str | None, client: EntityClient) -> EntityPage:
         """Return a page of the agent's threads. Raises `EngineUnavailableError`."""
@@ -100,7 +102,7 @@ class Threads:
 
         async def read_all(view: ThreadView) -> Kept:
             older = await WholeConversation(view.place, read(view.text), self._archive).archived_texts()
-            return exported(view, older)
+            return exported(view, older, await attachments_of(view.place, self._attachments))
 
         return await self._read_whole(agent, thread_id, client, read_all)
 
@@ -183,10 +185,12 @@ class Threads:
         return await client.read(entity_name(place.agent), place.thread_id) is not None
 
 
-def exported(view: ThreadView, older: Sequence[str]) -> Kept:
-    """Return the stored document with the archived entries in their place, and the thread's runs, as JSON values."""
+def exported(view: ThreadView, older: Sequence[str], attachments: list[KeptAttachment]) -> Kept:
+    """Return the stored document with the archived entries in their place, what it refers to, and the thread's runs, as
+    JSON values."""
     return {
         "conversation": None if view.text is None else json.loads(write(with_older(read(view.text), older))),
+        "attachments": attachments,
         "runs": [
             {
                 "accepted": record.accepted.model_dump(mode="json"),

@@ -34,6 +34,7 @@ from hosting.stop import Stop
 from hosting.telemetry import run_span, tell_outcome
 from hosting.times import iso
 from hosting.updates import Listener
+from state.attached import detachable_bytes
 from state.codec import entry_value
 from state.conversation import message_count, response_of, session_state
 from state.convert import history_messages, response_entry
@@ -160,7 +161,8 @@ class Turns:
             approvals=approvals,
             expires_at=self._expiry(at) if approvals else None,
         )
-        if not self._capacity.keeps(run_id, len(encode(completed))):
+        kept_bytes = len(encode(completed)) - detachable_bytes(entry, self._settings.attachment_bytes)
+        if not self._capacity.keeps(run_id, kept_bytes):
             lost = {"kept": False, "message_count": asked + 1, "approvals": (), "expires_at": None}
             completed = completed.model_copy(update=lost)
         return completed.remembering(entry)

@@ -6,6 +6,7 @@ it is when it moves to the archive.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from hosting.events import Place
@@ -50,11 +51,13 @@ class WholeConversation:
 
     async def archived_texts(self) -> list[str]:
         """Return every archived entry as JSON text, the oldest first."""
+        return [text async for texts in self.archived_blocks() for text in texts]
+
+    async def archived_blocks(self) -> AsyncIterator[list[str]]:
+        """Iterate over the same, so many at once that memory does not grow with the conversation."""
         count = archived(self.conversation).entries
-        texts: list[str] = []
         for first in range(1, count + 1, _AT_ONCE):
-            texts += await self.archive.read(self._volume, first, min(count, first + _AT_ONCE - 1))
-        return texts
+            yield await self.archive.read(self._volume, first, min(count, first + _AT_ONCE - 1))
 
     @property
     def _volume(self) -> Volume:

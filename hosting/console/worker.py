@@ -16,6 +16,7 @@ from durabletask.worker import TaskHubGrpcWorker
 from typing_extensions import Self
 
 from hosting.archive.choice import choose_archive
+from hosting.attachments.choice import choose_attachments
 from hosting.console.engine import TaskHubEntityClient
 from hosting.console.entity import ServedEntity, register_entity
 from hosting.console.orchestrations import AgentTask, CallingOrchestration
@@ -29,6 +30,7 @@ from hosting.runlog.choice import choose_store
 from hosting.runlog.log import RunLog
 from hosting.settings import read_settings
 from hosting.settling import Settling
+from hosting.stores import Stores
 from hosting.sweep import Sweep, Swept
 from hosting.time_limit import TimeLimit
 
@@ -58,7 +60,9 @@ class AgentWorker:
         self._stopping = threading.Event()
         self._loop = AgentLoop(settings.tool_threads)
         self._log = RunLog(choose_store(settings, folder, environ))
-        self._entities = Entities(settings, self._loop, self._log, choose_archive(settings, folder, environ))
+        attachments = choose_attachments(settings, folder, environ)
+        stores = Stores(self._log, choose_archive(settings, folder, environ), attachments)
+        self._entities = Entities(settings, self._loop, stores)
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:

@@ -7,6 +7,8 @@ BEHAVIOURS = {
     "sweep's. The timer is there only where an agent has a time to live.",
     "erasure.message-wins": "A thread whose time is up is not deleted while a run of it waits or runs; whoever is "
     "refused or erased at that moment is told so.",
+    "erasure.attachments": "Large pictures and files are kept beside their thread, once by hash, before the document "
+    "refers to them; the model and an export get them back, and they go with the thread.",
     "erasure.instances": "Finished durable instances that carried messages of a deleted thread go with it; those that "
     "run and those that are not there are listed in the receipt.",
     "erasure.nothing-is-left": "What was said on a deleted thread is in no store that the tests can start, in whatever "

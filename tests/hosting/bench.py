@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
 
 from hosting.archive.memory import MemoryArchive
 from hosting.archiving import Archiving
+from hosting.attaching import Attaching
+from hosting.attachments.memory import MemoryAttachments
 from hosting.capacity import Capacity
 from hosting.entity import AgentEntity
-from hosting.errors import ArchiveUnavailableError, RunLogUnavailableError
+from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError, RunLogUnavailableError
 from hosting.events import Accepted, Event, Place, RunRequest, Terminal
 from hosting.identity import new_id
 from hosting.keeping import Keeping
@@ -26,6 +28,7 @@ from hosting.runlog.memory import MemoryStore
 from hosting.runner import AgentRunner
 from hosting.settings import read_settings
 from hosting.turn import Turns
+from state.attached import Attachment
 
 NOW = 1_700_000_000.0
 Work = Callable[[str], Awaitable[AgentResponse[Any]]]
@@ -107,6 +110,30 @@ class ArmedArchive(MemoryArchive):
             raise ArchiveUnavailableError("the archive is away")
 
 
+class ArmedAttachments(MemoryAttachments):
+    """A memory store of attachments that a test takes away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_down = False
+
+    async def put(self, place: Place, attachments: Collection[Attachment]) -> None:
+        self._refuse_when_down()
+        await super().put(place, attachments)
+
+    async def read(self, place: Place, hashes: Collection[str]) -> dict[str, bytes]:
+        self._refuse_when_down()
+        return await super().read(place, hashes)
+
+    async def erase(self, place: Place) -> None:
+        self._refuse_when_down()
+        await super().erase(place)
+
+    def _refuse_when_down(self) -> None:
+        if self.is_down:
+            raise AttachmentsUnavailableError("the store is away")
+
+
 class CountingAgent:
     """An agent of no framework class: it counts its runs, keeps what it was sent, and works as a test tells it."""
 
@@ -142,6 +169,7 @@ class Bench:
         self.clock = MovingClock()
         self.store = ArmedStore()
         self.archive = ArmedArchive()
+        self.attachments = ArmedAttachments()
         self.settings = read_settings(environ or {})
         self.loop = AgentLoop(tool_threads=2)
         self.ttl_seconds = ttl_seconds
@@ -162,6 +190,7 @@ class Bench:
             self.clock,
             keeping=Keeping(capacity, Archiving(self.archive, self.settings.document_bytes)),
             archive=self.archive,
+            attaching=Attaching(self.attachments, self.settings.attachment_bytes),
             limits=limits,
             ttl_seconds=self.ttl_seconds,
         )

@@ -232,6 +232,8 @@ WRONG_SETTINGS = [
     ("AGENT_ANONYMOUS", "yes"),
     ("AGENT_ARCHIVE", "sqlite:"),
     ("AGENT_ARCHIVE", "disk"),
+    ("AGENT_ATTACHMENT_BYTES", "1023"),
+    ("AGENT_ATTACHMENTS", "redis://here"),
     ("AGENT_COSMOS", "account"),
     ("AGENT_COSMOS_DATABASE", "a/b"),
     ("AGENT_RUN_LOG", "redis"),

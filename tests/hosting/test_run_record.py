@@ -56,6 +56,7 @@ def test_codes_are_unique_and_their_statuses_fit() -> None:
     ours = {
         "run_log_unavailable",
         "archive_unavailable",
+        "attachments_unavailable",
         "archive_incomplete",
         "engine_unavailable",
         "shutting_down",
