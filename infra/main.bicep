@@ -15,6 +15,10 @@ param location string
 @description('Where conversations and orchestrations are kept: in the storage account, or in a Durable Task Scheduler.')
 param durableBackend string = 'storage'
 
+@allowed(['storage', 'cosmos'])
+@description('Where the older part of long threads is kept: in the storage account, or in a Cosmos DB account.')
+param archiveBackend string = 'storage'
+
 @allowed(['LRS', 'ZRS', 'GRS', 'GZRS'])
 @description('The copies of what is stored: in one data centre, over zones, or in the paired region too.')
 param storageRedundancy string = 'LRS'
@@ -66,10 +70,10 @@ param alwaysReadyInstances int = 0
 @description('The most instances that the app may have.')
 param maximumInstances int = 100
 
-@description('Whether the app is in a virtual network and storage and a deployed model are reachable from there alone.')
+@description('Whether the app is in a virtual network, and what this deploys is reachable from there alone.')
 param vnetEnabled bool = false
 
-@description('Whether the storage account is encrypted with a key of your own, in a vault of this deployment.')
+@description('Whether what is stored is encrypted with a key of your own, in a vault of this deployment.')
 param customerManagedKey bool = false
 
 var abbreviations = loadJsonContent('abbreviations.json')
@@ -77,6 +81,7 @@ var token = toLower(uniqueString(subscription().id, environmentName, location))
 var tags = { 'azd-env-name': environmentName }
 var packageContainer = 'app-package'
 var usesScheduler = durableBackend == 'scheduler'
+var usesCosmos = archiveBackend == 'cosmos'
 var deploysModel = empty(azureOpenAiEndpoint) && empty(openAiBaseUrl) && empty(openAiKey)
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
@@ -154,6 +159,35 @@ module scheduler 'app/scheduler.bicep' = if (usesScheduler) {
   }
 }
 
+module cosmos 'app/cosmos.bicep' = if (usesCosmos) {
+  name: 'cosmos'
+  scope: group
+  params: {
+    name: '${abbreviations.cosmosAccount}${token}'
+    location: location
+    tags: tags
+    redundancy: storageRedundancy
+    isPrivate: vnetEnabled
+    keyUri: customerManagedKey ? encryption.outputs.keyUri : ''
+    keyIdentityId: customerManagedKey ? encryption.outputs.identityId : ''
+  }
+}
+
+module cosmosEndpoint 'app/account-PrivateEndpoint.bicep' = if (usesCosmos && vnetEnabled) {
+  name: 'cosmos-endpoint'
+  scope: group
+  params: {
+    accountName: usesCosmos ? cosmos.outputs.name : ''
+    accountId: usesCosmos ? cosmos.outputs.id : ''
+    zoneName: 'privatelink.documents.azure.com'
+    groupId: 'Sql'
+    networkId: vnetEnabled ? network.outputs.id : ''
+    subnetId: vnetEnabled ? network.outputs.endpointSubnetId : ''
+    location: location
+    tags: tags
+  }
+}
+
 module model 'app/model.bicep' = if (deploysModel) {
   name: 'model'
   scope: group
@@ -169,11 +203,14 @@ module model 'app/model.bicep' = if (deploysModel) {
   }
 }
 
-module modelEndpoint 'app/model-PrivateEndpoint.bicep' = if (deploysModel && vnetEnabled) {
+module modelEndpoint 'app/account-PrivateEndpoint.bicep' = if (deploysModel && vnetEnabled) {
   name: 'model-endpoint'
   scope: group
   params: {
     accountName: deploysModel ? model.outputs.name : ''
+    accountId: deploysModel ? model.outputs.id : ''
+    zoneName: 'privatelink.openai.azure.com'
+    groupId: 'account'
     networkId: vnetEnabled ? network.outputs.id : ''
     subnetId: vnetEnabled ? network.outputs.endpointSubnetId : ''
     location: location
@@ -200,6 +237,8 @@ module roles 'app/rbac.bicep' = {
     storageName: storage.outputs.name
     insightsName: monitoring.outputs.insightsName
     schedulerName: usesScheduler ? scheduler.outputs.name : ''
+    cosmosName: usesCosmos ? cosmos.outputs.name : ''
+    cosmosDatabaseName: usesCosmos ? cosmos.outputs.databaseName : ''
     modelAccountName: deploysModel ? model.outputs.name : ''
   }
 }
@@ -229,6 +268,7 @@ module api 'app/api.bicep' = {
     insightsName: monitoring.outputs.insightsName
     schedulerEndpoint: usesScheduler ? scheduler.outputs.endpoint : ''
     taskHubName: usesScheduler ? scheduler.outputs.taskHubName : ''
+    cosmosEndpoint: usesCosmos ? cosmos.outputs.endpoint : ''
     modelSettings: {
       AZURE_OPENAI_ENDPOINT: deploysModel ? model.outputs.endpoint : azureOpenAiEndpoint
       AZURE_OPENAI_MODEL: deploysModel ? model.outputs.deploymentName : azureOpenAiModel
@@ -244,6 +284,7 @@ module api 'app/api.bicep' = {
   dependsOn: [
     roles
     storageEndpoints
+    cosmosEndpoint
     modelEndpoint
   ]
 }

@@ -10,6 +10,7 @@ param packageContainer string
 param insightsName string
 param schedulerEndpoint string
 param taskHubName string
+param cosmosEndpoint string
 param modelSettings object
 @secure()
 param openAiKey string
@@ -41,6 +42,8 @@ var hostSettings = {
 
 @description('What the app itself reads; blank is absent.')
 var appSettings = union(modelSettings, {
+  AGENT_ARCHIVE: empty(cosmosEndpoint) ? '' : 'cosmos'
+  AGENT_COSMOS: cosmosEndpoint
   AGENT_RUN_LOG: runLog
   AZURE_CLIENT_ID: identityClientId
   OPENAI_API_KEY: openAiKey

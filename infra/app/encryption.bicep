@@ -1,4 +1,4 @@
-// A key of your own for the storage account: its vault, the key, and the identity by which storage uses it.
+// A key of your own for what is stored: its vault, the key, and the identity by which storage and Cosmos DB use it.
 param vaultName string
 param identityName string
 param location string
@@ -75,4 +75,5 @@ resource assignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
 
 output vaultUri string = vault.properties.vaultUri
 output keyName string = key.name
+output keyUri string = key.properties.keyUri
 output identityId string = identity.id

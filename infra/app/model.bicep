@@ -45,5 +45,6 @@ resource deployment 'Microsoft.CognitiveServices/accounts/deployments@2024-10-01
 }
 
 output name string = account.name
+output id string = account.id
 output endpoint string = account.properties.endpoint
 output deploymentName string = deployment.name

@@ -3,6 +3,8 @@ param principalId string
 param storageName string
 param insightsName string
 param schedulerName string
+param cosmosName string
+param cosmosDatabaseName string
 param modelAccountName string
 
 @description('Blobs, queues and tables, by what the host, Durable Functions and the deployed package need of each.')
@@ -18,6 +20,9 @@ var metricsPublisher = '3913510d-42f4-4e42-8a64-420c390055eb'
 @description('Durable Task Data Contributor: to start, run and read orchestrations and entities.')
 var durableTaskContributor = '0ad04412-c4d5-4796-b79c-f76d14c8d402'
 
+@description('Cosmos DB Built-in Data Contributor: to read and write items; a role of the account\'s own.')
+var cosmosContributor = '00000000-0000-0000-0000-000000000002'
+
 @description('Cognitive Services OpenAI User: to ask the models, not to change them.')
 var openAiUser = '5e0bd9bd-7b93-4f28-af87-19fc36ad61bd'
 
@@ -31,6 +36,10 @@ resource insights 'Microsoft.Insights/components@2020-02-02' existing = {
 
 resource scheduler 'Microsoft.DurableTask/schedulers@2025-11-01' existing = if (!empty(schedulerName)) {
   name: empty(schedulerName) ? 'none' : schedulerName
+}
+
+resource cosmos 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' existing = if (!empty(cosmosName)) {
+  name: empty(cosmosName) ? 'none' : cosmosName
 }
 
 resource modelAccount 'Microsoft.CognitiveServices/accounts@2024-10-01' existing = if (!empty(modelAccountName)) {
@@ -64,6 +73,16 @@ resource toScheduler 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', durableTaskContributor)
     principalId: principalId
     principalType: 'ServicePrincipal'
+  }
+}
+
+resource toCosmos 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024-11-15' = if (!empty(cosmosName)) {
+  parent: cosmos
+  name: guid(cosmos.id, principalId, cosmosContributor)
+  properties: {
+    roleDefinitionId: '${cosmos.id}/sqlRoleDefinitions/${cosmosContributor}'
+    principalId: principalId
+    scope: '${cosmos.id}/dbs/${cosmosDatabaseName}'
   }
 }
 

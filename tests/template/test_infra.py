@@ -124,6 +124,8 @@ def test_a_parameter_that_carries_a_key_is_secure(path: Path) -> None:
     [
         ("storage", "account", "allowSharedKeyAccess", False),
         ("storage", "account", "allowBlobPublicAccess", False),
+        ("cosmos", "account", "disableKeyBasedMetadataWriteAccess", True),
+        ("cosmos", "account", "disableLocalAuth", True),
         ("model", "account", "disableLocalAuth", True),
         ("monitoring", "insights", "DisableLocalAuth", True),
         ("api", "noPasswords", "allow", False),

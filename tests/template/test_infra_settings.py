@@ -10,11 +10,14 @@ from agents.assistant import create_assistant
 from agents.models import PROVIDERS, create_chat_client
 from agents.models import SETTINGS as MODEL_SETTINGS
 from hosting.app import AgentFunctionApp
+from hosting.archive.blob import BlobArchive
+from hosting.archive.choice import choose_archive
+from hosting.archive.cosmos import CONTAINER, PARTITION_KEY, CosmosArchive
 from hosting.errors import ConfigurationError
 from hosting.runlog.blob import BlobStore
 from hosting.runlog.choice import choose_store
 from hosting.settings import Settings, read_settings
-from tests.template.bicep import INFRA, MAIN, ROOT, parsed, setting_names
+from tests.template.bicep import INFRA, MAIN, ROOT, config_of, parsed, setting_names
 
 API = parsed(INFRA / "app" / "api.bicep")
 ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
@@ -55,6 +58,7 @@ DEPLOYED = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_MODEL")
 # Azure's ids of its built-in roles.
 BUILT_IN = {
     "Cognitive Services OpenAI User": "5e0bd9bd-7b93-4f28-af87-19fc36ad61bd",
+    "Cosmos DB Built-in Data Contributor": "00000000-0000-0000-0000-000000000002",
     "Durable Task Data Contributor": "0ad04412-c4d5-4796-b79c-f76d14c8d402",
     "Monitoring Metrics Publisher": "3913510d-42f4-4e42-8a64-420c390055eb",
     "Storage Blob Data Owner": "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
@@ -113,6 +117,33 @@ def test_the_run_log_of_a_deployment_is_one_that_instances_share(tmp_path: Path)
     environ = {**as_deployed(), "AGENT_RUN_LOG": ""}
 
     assert isinstance(choose_store(read_settings(environ), tmp_path, environ), BlobStore)
+
+
+@pytest.mark.behaviour("template.infra-settings")
+@pytest.mark.parametrize(
+    ("chosen", "archive"),
+    [
+        ({"AGENT_ARCHIVE": "", "AGENT_COSMOS": ""}, BlobArchive),
+        ({"AGENT_ARCHIVE": "cosmos", "AGENT_COSMOS": "https://account.documents.azure.com:443/"}, CosmosArchive),
+    ],
+)
+def test_the_archive_of_a_deployment_is_what_it_chose(chosen: dict[str, str], archive: type, tmp_path: Path) -> None:
+    """By the two values that api.bicep makes of the choice."""
+    environ = {**as_deployed(), **chosen}
+
+    assert chosen.keys() <= setting_names(API["variables"]["appSettings"])
+    assert isinstance(choose_archive(read_settings(environ), tmp_path, environ), archive)
+
+
+@pytest.mark.behaviour("template.infra-settings")
+def test_the_container_of_a_deployment_is_the_one_that_the_archive_uses() -> None:
+    """Its name, its partition key and its database; the app may not make one, and would find none."""
+    resources = parsed(INFRA / "app" / "cosmos.bicep")["resources"]
+    database = config_of(resources["database"])["properties"]["resource"]
+    container = config_of(resources["container"])["properties"]["resource"]
+
+    assert database["id"] == Settings().cosmos_database
+    assert (container["id"], container["partitionKey"]["paths"]) == (CONTAINER, [PARTITION_KEY])
 
 
 @pytest.mark.behaviour("template.infra-settings")

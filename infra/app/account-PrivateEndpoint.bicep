@@ -1,16 +1,15 @@
-// The way from the virtual network to the model: an endpoint and its DNS zone.
+// The way from the virtual network to an account of one service, model or Cosmos DB: an endpoint and its DNS zone.
 param accountName string
+param accountId string
+param zoneName string
+param groupId string
 param networkId string
 param subnetId string
 param location string
 param tags object
 
-resource account 'Microsoft.CognitiveServices/accounts@2024-10-01' existing = {
-  name: accountName
-}
-
 resource zone 'Microsoft.Network/privateDnsZones@2024-06-01' = {
-  name: 'privatelink.openai.azure.com'
+  name: zoneName
   location: 'global'
   tags: tags
 }
@@ -40,8 +39,8 @@ resource endpoint 'Microsoft.Network/privateEndpoints@2024-01-01' = {
       {
         name: 'account'
         properties: {
-          privateLinkServiceId: account.id
-          groupIds: ['account']
+          privateLinkServiceId: accountId
+          groupIds: [groupId]
         }
       }
     ]
