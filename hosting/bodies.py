@@ -260,9 +260,9 @@ class QueuedOperation(ThreadIds):
 
 
 class StreamMessage(TypedDict):
-    """One event of a run, as its stream has it."""
+    """One event of a run, as its stream has it. `id` is null for what is in no log by itself."""
 
-    id: int
+    id: int | None
     event: str
     data: dict[str, Any]
 

@@ -5,6 +5,7 @@ What they need is imported by them alone: most tests need neither.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,3 +42,15 @@ def azurite(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactor
     emulator = Azurite(packages, tmp_path_factory.mktemp("azurite"))
     yield emulator
     emulator.stop()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "redis", "blob"])
+def run_log_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The settings that name a run log that several processes may share."""
+    if request.param == "sqlite":
+        return {"AGENT_RUN_LOG": f"sqlite:{tmp_path_factory.mktemp(uuid.uuid4().hex) / 'runs.sqlite'}"}
+    if request.param == "redis":
+        redis_server: RedisServer = request.getfixturevalue("redis_server")
+        return {"AGENT_RUN_LOG": redis_server.url}
+    azurite: Azurite = request.getfixturevalue("azurite")
+    return {"AGENT_RUN_LOG": "blob", "AzureWebJobsStorage": azurite.connection_string}

@@ -83,6 +83,8 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "runlog.choice",
         "runlog.recent",
         "runlog.log",
+        "runlog.tail",
+        "runlog.__main__",
         "archive.segments",
         "attachments.memory",
         "attachments.sqlite",

@@ -23,4 +23,7 @@ BEHAVIOURS = {
     "streams.slow-readers": "A slow reader delays nobody (http-api.md section 5).",
     "streams.browser": "A browser's EventSource reads an answer as it is made, with its key and from another origin.",
     "streams.unavailable": "A stream whose log stays away says so and ends; it never hangs (http-api.md section 5).",
+    "streams.reader": "A run is read from its log alone, as it goes on and to its end (docs/streaming.md).",
+    "streams.reader-refused": "A log or a run that cannot be read is refused by one sentence (docs/streaming.md).",
+    "streams.redis": "Another program follows a run with plain Redis commands (docs/streaming.md).",
 }
