@@ -29,6 +29,8 @@ from devhost.stopping import end_process_soon
 from devhost.watching import keep_running
 
 DEFAULT_PORT = 7071
+_ALWAYS_DONE = ("PYTHON_ENABLE_INIT_INDEXING", "PYTHON_ISOLATE_WORKER_DEPENDENCIES")
+"""What the real worker does where these settings ask for it, this host does anyway; an app may want to know."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,6 +123,8 @@ def _describe_host_to_app(address: Address) -> None:
     os.environ.update({"WEBSITE_HOSTNAME": host_name, "AzureWebJobsScriptRoot": str(Path.cwd())})
     os.environ.setdefault("AZURE_FUNCTIONS_ENVIRONMENT", "Development")
     os.environ.setdefault("FUNCTIONS_CORETOOLS_ENVIRONMENT", "true")
+    for name in _ALWAYS_DONE:
+        os.environ[name] = os.environ.get(name) or "1"
 
 
 def _announce(app: HostedApp, address: Address) -> None:

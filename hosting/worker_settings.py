@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hosting.surroundings import is_hosted
+from hosting.surroundings import is_hosted, is_production
 
 logger = logging.getLogger(__name__)
 
@@ -19,18 +19,24 @@ _ON = ("1", "true", "yes", "t", "y")
 
 @dataclass(frozen=True)
 class WorkerSetting:
-    """One setting, the value to give it, what happens without it, and the first Python whose worker does without."""
+    """One setting, the value to give it, what happens without it, and the first Python whose worker does without.
+
+    Who is alone with the app does not miss one that is `for_load`.
+    """
 
     name: str
     value: str
     without: str
     is_switch: bool = False
+    for_load: bool = False
     not_from: tuple[int, int] = (99, 0)
 
     def is_missing(self, environ: Mapping[str, str], python: tuple[int, int]) -> bool:
-        """Tell whether the worker of that Python needs it and it is blank, or a switch that is off."""
+        """Tell whether the worker of that Python needs it here and it is blank, or a switch that is off."""
+        if python >= self.not_from or (self.for_load and not is_production(environ)):
+            return False
         given = environ.get(self.name, "").strip().lower()
-        return python < self.not_from and (given not in _ON if self.is_switch else not given)
+        return given not in _ON if self.is_switch else not given
 
 
 WORKER_SETTINGS = (
@@ -46,6 +52,7 @@ WORKER_SETTINGS = (
         "PYTHON_THREADPOOL_THREAD_COUNT",
         "32",
         "orchestrators and your own synchronous functions share a handful of threads",
+        for_load=True,
     ),
 )
 
