@@ -180,7 +180,7 @@ class AgentFunctionApp(df.DFApp):
         if planned.http:
             register_agent(self, planned, self._runs, self._streams, self._settings)
         if planned.tool is not None:
-            register_tool(self, planned.name, planned.tool, self._runs, self._settings)
+            register_tool(self, planned, planned.tool, self._runs, self._settings)
         if ttl is not None:
             self._end_threads_of(planned.name, ttl)
 

@@ -200,6 +200,7 @@ class ExportedRun(TypedDict):
     attempts: int
     steps: list[dict[str, Any]]
     outcome: dict[str, Any] | None
+    answers: list[dict[str, Any]]
 
 
 class KeptAttachment(TypedDict):

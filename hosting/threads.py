@@ -197,6 +197,7 @@ def exported(view: ThreadView, older: Sequence[str], attachments: list[KeptAttac
                 "attempts": record.attempts,
                 "steps": [step.model_dump(mode="json") for step in record.steps],
                 "outcome": None if record.terminal is None else record.terminal.model_dump(mode="json"),
+                "answers": [answer.model_dump(mode="json") for answer in record.answers],
             }
             for record in reversed(view.runs)
         ],

@@ -13,7 +13,7 @@ from hosting.events import Completed, RunRequest
 from hosting.functions.client import DurableEntityClient
 from hosting.identity import check_thread_id
 from hosting.names import mcp_function
-from hosting.plan import ToolPlan
+from hosting.plan import AgentPlan, ToolPlan
 from hosting.ports import EntityClient
 from hosting.replies import approval_fields, completed_text, ids, run_error, told_text
 from hosting.requests import RunCall, Wait, one_thread_id
@@ -50,33 +50,33 @@ _PROPERTIES = json.dumps(
 )
 
 
-def register_tool(app: df.DFApp, agent: str, plan: ToolPlan, runs: Runs, settings: Settings) -> None:
+def register_tool(app: df.DFApp, plan: AgentPlan, tool_plan: ToolPlan, runs: Runs, settings: Settings) -> None:
     """Register one agent as the MCP tool that was planned for it."""
 
     async def tool(context: str, client: Any) -> str:
-        return await call_tool(context, agent, runs, settings, DurableEntityClient(client))
+        return await call_tool(context, plan, runs, settings, DurableEntityClient(client))
 
     trigger = app.mcp_tool_trigger(
         arg_name="context",
-        tool_name=plan.name,
-        description=plan.description,
+        tool_name=tool_plan.name,
+        description=tool_plan.description,
         tool_properties=_PROPERTIES,
         use_result_schema=True,
     )
-    app.function_name(mcp_function(agent))(trigger(app.durable_client_input(client_name="client")(tool)))
+    app.function_name(mcp_function(plan.name))(trigger(app.durable_client_input(client_name="client")(tool)))
 
 
-async def call_tool(context: str, agent: str, runs: Runs, settings: Settings, client: EntityClient) -> str:
+async def call_tool(context: str, plan: AgentPlan, runs: Runs, settings: Settings, client: EntityClient) -> str:
     """Return the tool result for the trigger's text; whatever goes wrong is a tool error with our sentence."""
     try:
-        call = parse_call(json.loads(context).get("arguments") or {}, agent)
-        attached = await runs.start(agent, call, client)
+        call = parse_call(json.loads(context).get("arguments") or {}, plan.name)
+        attached = await runs.start(plan.name, call, client)
         record = await runs.wait(attached.record, client, settings.wait_seconds)
-        return _tool_result(record, settings)
+        return _tool_result(record, plan, settings)
     except HostingError as error:
         return _envelope(error.detail, {"code": error.code}, is_error=True)
     except Exception:
-        logger.exception("The tool of agent %s failed.", agent)
+        logger.exception("The tool of agent %s failed.", plan.name)
         return _envelope("The app failed on this call; the cause is in its log.", _INTERNAL, is_error=True)
 
 
@@ -98,11 +98,11 @@ def parse_call(arguments: dict[str, Any], agent: str) -> RunCall:
     )
 
 
-def _tool_result(record: RunRecord, settings: Settings) -> str:
+def _tool_result(record: RunRecord, plan: AgentPlan, settings: Settings) -> str:
     terminal = record.terminal
     if isinstance(terminal, Completed) and terminal.approvals:
         waiting = {"pending_approvals": approval_fields(record, terminal.approvals)}
-        told = f"{told_text(record, terminal)}\n\n{_how_to_answer(record)}"
+        told = f"{told_text(record, terminal)}\n\n{_how_to_answer(record, plan)}"
         return _envelope(told, {"response": completed_text(terminal), **waiting, **_places(record)}, is_error=False)
     if isinstance(terminal, Completed):
         text = completed_text(terminal)
@@ -117,9 +117,11 @@ def _tool_result(record: RunRecord, settings: Settings) -> str:
     return _envelope(late, {"code": "run_pending", **_places(record)}, is_error=True)
 
 
-def _how_to_answer(record: RunRecord) -> str:
+def _how_to_answer(record: RunRecord, plan: AgentPlan) -> str:
     """Return who may answer and where: over HTTP, so that no model approves its own calls."""
     accepted = record.accepted
+    if not plan.http:
+        return "These calls are made only if a person approves them, and this agent has no HTTP endpoint to do so."
     return (
         "These calls are made only if a person approves them, over the app's HTTP interface: POST "
         f"agents/{accepted.agent}/threads/{accepted.thread_id}/approvals/<id> with "

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Content
 
+from hosting.app import AgentFunctionApp
 from hosting.called_answer import AgentRunError, Call, read_answer
 from hosting.errors import HostingError
 from hosting.spoken_message import SpokenInput, spoken_fields
 from hosting.wanted_format import wanted_format
+from tests.approvals.clerk import clerk
 from tests.approvals.desk import Desk
+from tests.hosting.direct import DirectHost
 
 
 @pytest.mark.behaviour("approvals.mcp")
@@ -33,6 +36,21 @@ async def test_an_mcp_client_is_told_what_waits_and_where_a_person_answers(desk:
     assert "POST agents/Clerk/threads/t/approvals/<id>" in text
     assert (meanwhile["isError"], meanwhile["structuredContent"]["code"]) == (True, "approvals_pending")
     assert later["structuredContent"]["response"] == "echo: hello"
+
+
+@pytest.mark.behaviour("approvals.mcp")
+async def test_an_mcp_client_of_an_agent_without_http_is_told_that_nobody_can_answer() -> None:
+    """Rather than a route that is not there."""
+    app = AgentFunctionApp(
+        agents=[clerk(str)],
+        enable_http_endpoints=False,
+        enable_mcp_tool_trigger=True,
+        environ={"AGENT_RUN_LOG": "memory"},
+    )
+
+    result = await DirectHost(app).call_tool("Clerk", {"query": "call refund 5"})
+
+    assert result["content"][0]["text"].endswith("this agent has no HTTP endpoint to do so.")
 
 
 async def called(desk: Desk, said: SpokenInput, run_id: str) -> AgentResponse[Any]:

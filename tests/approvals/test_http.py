@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.approvals.desk import Desk
+from tests.hosting.carriers import GUARD_SECONDS
 
 
 @pytest.mark.behaviour("approvals.asked")
@@ -213,6 +214,28 @@ async def test_a_deleted_thread_waits_for_nobody(desk: Desk) -> None:
     assert (late.status_code, late.json()["code"], desk.notes) == (404, "unknown_thread", [])
 
 
+@pytest.mark.behaviour("approvals.kept")
+async def test_what_waits_is_read_and_exported_with_its_thread(desk: Desk) -> None:
+    """The question in the conversation, the answer behind the run; the first run's status stays what it was."""
+    (approval,) = await desk.asked("call refund 5")
+    thread = "/api/agents/Clerk/threads/t"
+    (run,) = (await desk.http.get(f"{thread}/runs")).json()["runs"]
+    before = (await desk.http.get(f"{thread}/runs/{run['run_id']}")).json()
+    await desk.answer(approval, False, reason="too much")
+
+    messages = (await desk.http.get(f"{thread}/messages")).json()["entries"]
+    exported = (await desk.http.get(f"{thread}/export")).json()["runs"]
+
+    assert [content["$type"] for content in messages[1]["messages"][0]["contents"]] == [
+        "text",
+        "functionCall",
+        "unknown",
+    ]
+    assert messages[2]["messages"][0]["contents"][0]["content"]["type"] == "function_approval_response"
+    assert exported[0]["answers"][0]["decision"] == {"id": approval, "approved": False, "reason": "too much"}
+    assert (await desk.http.get(f"{thread}/runs/{run['run_id']}")).json() == before
+
+
 @pytest.mark.behaviour("approvals.form")
 async def test_an_answer_in_a_format_is_asked_of_the_run_that_goes_on(desk: Desk) -> None:
     """The run that asks has no value yet; the one that goes on is held to the format."""
@@ -312,7 +335,7 @@ async def test_the_stream_of_a_run_that_was_answered_since_ends_as_it_did(desk: 
     before = await desk.http.get(place)
     await desk.answer(approval)
 
-    after = await desk.http.get(place)
+    after = await asyncio.wait_for(desk.http.get(place), GUARD_SECONDS)
     nothing = await desk.http.get(place, headers={"last-event-id": before.text.rpartition("id: ")[2].split()[0]})
 
     assert after.text == before.text

@@ -12,6 +12,7 @@ BEHAVIOURS = {
     "approvals.expires": "An approval that nobody answered in time counts as refused, and the thread goes on.",
     "approvals.failed-run": "A run that went on and failed leaves no open call to the next message.",
     "approvals.forgotten": "A reset and a delete take what waits with them.",
+    "approvals.kept": "What waits, and what was answered, is read and exported with its thread.",
     "approvals.form": "The answer has the form that the run was asked for, also when a run goes on; text tells what "
     "waits.",
     "approvals.mcp": "An MCP client is told what waits and where a person answers; it cannot answer itself.",
