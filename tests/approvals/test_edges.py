@@ -1,10 +1,19 @@
 """What happens to an approval when time passes, signals are lost, runs are cancelled, or the log is away."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
-from agent_framework import AgentResponse, Content, Message
+from agent_framework import (
+    Agent,
+    AgentResponse,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+)
 
 from hosting.errors import ApprovalAnsweredError, ApprovalExpiredError
 from tests.approvals.counter import Counter
@@ -187,3 +196,36 @@ async def test_an_approval_that_was_asked_while_the_log_was_away_is_in_it_later(
     repaired: Any = await bench.terminal(run_id)
     assert [approval.tool for approval in repaired.approvals] == ["pay"]
     assert repaired.expires_at == bench.clock.now + WEEK_SECONDS
+
+
+class ProvidersModel(BaseChatClient[Any]):
+    """A model whose provider calls the tools, and asks for their approval; it tells what it is shown."""
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]]:
+        return self._answer(messages)
+
+    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+        kinds = [content.type for message in messages for content in message.contents]
+        if "function_approval_response" in kinds:
+            return ChatResponse(messages=Message("assistant", [" ".join(kinds)]))
+        call = Content.from_function_call("c-1", "search", arguments={}, id="f-1", hosted=True)
+        return ChatResponse(messages=Message("assistant", [Content.from_function_approval_request("f-1", call)]))
+
+
+class ProvidersClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], ProvidersModel):
+    """That model with function invocation and middleware, as every client of the framework has them."""
+
+
+@pytest.mark.behaviour("approvals.goes-on")
+async def test_a_tool_that_the_models_provider_calls_is_approved_there() -> None:
+    """The provider gets its own question again, and the answer to it."""
+    bench = Bench(Agent(ProvidersClient(), name="Joker"))
+    run_id = await bench.run("search")
+    (approval,) = (await bench.terminal(run_id)).approvals  # type: ignore[union-attr]
+
+    order = {"decisions": [{"id": approval.id, "approved": True}], "correlationId": "r-2"}
+    answered = await bench.deliver(order, signal=False)
+
+    assert answered["response"] == "text function_approval_request function_approval_response"
