@@ -9,6 +9,7 @@ from hosting.events import Decision
 from hosting.ports import EntityPage, Purge
 from hosting.run_record import RunRecord
 from hosting.runs import Runs
+from hosting.stores import Stores
 from hosting.threads import Threads
 from tests.approvals.clerk import clerk
 from tests.hosting.bench import Bench
@@ -58,7 +59,8 @@ class Counter:
         self.client.held.clear()
         self.bench.restart()
         self.runs = Runs(self.bench.log, self.bench.settings, self.bench.clock)
-        threads = Threads(self.bench.log, self.runs, self.bench.archive)
+        stores = Stores(self.bench.log, self.bench.archive, self.bench.attachments)
+        threads = Threads(stores, self.runs)
         self.approvals = Approvals(self.bench.log, self.runs, threads, self.bench.clock)
 
     async def ask(self, message: str) -> RunRecord:
