@@ -173,6 +173,19 @@ class ModelResult(_Record):
     digest: str
     response: dict[str, Any]
 
+    @property
+    def place(self) -> str:
+        """Where in the run it stands; see `place_of`."""
+        return place_of(self.within, self.number)
+
+
+def place_of(within: str, number: int) -> str:
+    """Return where in a run a model call stands: `2`, or `1.call-a/2` in an agent that is the tool of call `1.call-a`.
+
+    The key of a tool call is the place of the model call that asked for it, a dot and the call's id.
+    """
+    return f"{within}/{number}" if within else str(number)
+
 
 class ToolStarted(_Record):
     """A tool is about to be called. `key` is the call's within the run, `digest` of its arguments."""

@@ -95,7 +95,7 @@ class Frames:
         for message in event.response.get("messages", ()):
             for content in message.get("contents", ()):
                 if content.get("type") == "function_call":
-                    self._calls[f"{event.number}.{content.get('call_id')}"] = content.get("arguments")
+                    self._calls[f"{event.place}.{content.get('call_id')}"] = content.get("arguments")
 
     def _call(self, event: ToolStarted) -> dict[str, Any]:
         self._names[event.key] = event.name

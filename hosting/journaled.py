@@ -30,7 +30,7 @@ from agent_framework import (
 )
 
 from hosting.errors import RunDivergedError, RunInterruptedError
-from hosting.events import ModelResult, ToolResult, ToolStarted
+from hosting.events import ModelResult, ToolResult, ToolStarted, place_of
 from hosting.journal import Journal
 from hosting.made_tools import server_behind
 from hosting.ports import Clock
@@ -103,7 +103,7 @@ class AgentSteps:
         self.gives_again = recorded is not None
         if recorded is not None:
             if recorded.digest != self._said.digest(context.messages):
-                raise self._recorder.ended(_diverged(f"model call {self._place(number)}"))
+                raise self._recorder.ended(_diverged(f"model call {place_of(self._within, number)}"))
             response = ChatResponse.from_dict(recorded.response)
             context.result = streamed(response) if context.stream else response
             return
@@ -180,12 +180,9 @@ class AgentSteps:
 
     def _key_of(self, context: FunctionInvocationContext) -> str:
         """Return `<model call>.<call id>`, and a number behind it where a model gave one id to several calls."""
-        key = f"{self._place(self._model_calls)}.{context.metadata.get('call_id')}"
+        key = f"{place_of(self._within, self._model_calls)}.{context.metadata.get('call_id')}"
         self._tool_calls[key] += 1
         return key if self._tool_calls[key] == 1 else f"{key}.{self._tool_calls[key]}"
-
-    def _place(self, number: int) -> str:
-        return f"{self._within}/{number}" if self._within else str(number)
 
 
 def _may_be_called_again(tool: Any) -> bool:

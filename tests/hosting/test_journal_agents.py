@@ -10,6 +10,7 @@ import pytest
 from agent_framework import Agent
 
 from hosting.events import ModelResult, ToolStarted
+from hosting.frames import Frames
 from tests.hosting.bench import Bench
 from tests.hosting.planned import Note, Plan, planned_agent, planned_client
 from tests.hosting.test_journal import GUARD_SECONDS
@@ -56,9 +57,8 @@ async def test_another_answer_than_before_inside_of_it_ends_the_run() -> None:
     agent = asks_a_helper(note)
 
     def changed(event: Any) -> Any:
-        return (
-            event.model_copy(update={"digest": "another"}) if isinstance(event, ModelResult) and event.within else event
-        )
+        is_inner = isinstance(event, ModelResult) and event.within
+        return event.model_copy(update={"digest": "another"}) if is_inner else event
 
     ended = await killed_and_finished(agent, counted, appends=LOOK_ENDED, changed=changed)
 
@@ -81,6 +81,23 @@ async def test_every_call_inside_has_a_key_of_its_own() -> None:
     assert keys == {f"{place}-0/1.call-0-0", f"{place}-1/1.call-0-0"}
     started = [step for step in (await bench.record(run_id)).steps if isinstance(step, ToolStarted)]
     assert Counter(step.name for step in started) == Counter(middle=1, helper=2, add=2)
+
+
+async def test_a_stream_tells_the_calls_inside_with_their_arguments() -> None:
+    """By ids of their own, beside the call of the agent."""
+    bench = Bench(asks_a_helper(lambda _: None, inner=(("add", "look"), "seven")))
+    run_id = await asyncio.wait_for(bench.run("go"), GUARD_SECONDS)
+    bench.loop.close()
+
+    frames = Frames()
+    told = [frame.fields for event in bench.store._events[run_id] for frame in frames.next(event)]
+
+    calls = {fields["id"]: (fields["tool"], fields["arguments"]) for fields in told if "arguments" in fields}
+    assert calls == {
+        "1.call-0-0": ("helper", {"n": "0"}),
+        "1.call-0-0/1.call-0-0": ("add", {"n": "0"}),
+        "1.call-0-0/1.call-0-1": ("look", {"n": "1"}),
+    }
 
 
 async def test_an_agent_that_was_a_tool_has_runs_of_its_own_as_before() -> None:
