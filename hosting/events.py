@@ -68,16 +68,22 @@ class Decision(_Record):
     reason: str | None = None
 
 
-class RunRequest(_Record):
-    """What a caller asked of an agent: parsed, checked, free of transport (no Accept, no wait).
-
-    One message: its text, then its `contents` in stored form; one of them is not empty. Or, with neither, the
-    `decisions` on every tool call for whose approval the thread waits.
-    """
+class Spoken(_Record):
+    """One message of a caller: its text, then its `contents` in stored form; one of them is not empty."""
 
     message: str = ""
     contents: tuple[dict[str, Any], ...] = ()
     role: str = "user"
+
+
+class RunRequest(Spoken):
+    """What a caller asked of an agent: parsed, checked, free of transport (no Accept, no wait).
+
+    The message that is to be answered, and those said `earlier` in the same breath. Or, without any, the `decisions` on
+    every tool call for whose approval the thread waits.
+    """
+
+    earlier: tuple[Spoken, ...] = ()
     response_format: ResponseFormat | None = None
     enable_tool_calls: bool = True
     orchestration_id: str | None = None

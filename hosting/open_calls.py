@@ -12,7 +12,7 @@ from typing import Any
 from agent_framework import AgentResponse, Content, Message
 
 from hosting.approvals import approval_id, approval_requests
-from hosting.asked_message import asked_message
+from hosting.asked_message import asked_messages
 from hosting.events import Decision, RunRequest
 from state.conversation import Pause, pause_of, response_of
 from state.convert import agent_response
@@ -27,8 +27,8 @@ def run_messages(request: RunRequest, conversation: Conversation) -> list[Messag
     pause = pause_of(conversation)
     if request.decisions:
         return _decided(request, open_requests(conversation))
-    asked = asked_message(request)
-    return [asked] if pause is None else [_closing(pause, conversation), asked]
+    asked = asked_messages(request)
+    return asked if pause is None else [_closing(pause, conversation), *asked]
 
 
 def open_requests(conversation: Conversation) -> dict[str, Content]:

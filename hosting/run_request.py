@@ -10,12 +10,15 @@ from hosting.contents import read_contents
 from hosting.contents_schema import contents_schema
 from hosting.decisions import read_decisions
 from hosting.errors import InvalidEncodingError, InvalidFieldError, MissingMessageError
-from hosting.events import RunRequest
+from hosting.events import RunRequest, Spoken
 from hosting.format_schema import FORMAT_SCHEMA
 from hosting.limits import Limits
 from hosting.response_format import read_response_format
 from hosting.retry import read_retry
 from hosting.strict_json import has_lone_surrogate, json_type
+
+MOST_EARLIER = 100
+"""Messages before the one that is to be answered; longer conversations are what threads are for."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,13 @@ class Field:
 
 def read_run_request(fields: Mapping[str, Any], limits: Limits) -> RunRequest:
     """Return the request that the fields make; null counts as absent. Raises `HostingError`s of the request."""
-    values = _read(fields, limits)
+    return RunRequest(**_said(_read(fields, limits)))
+
+
+def _said(values: dict[str, Any]) -> dict[str, Any]:
     if not values.get("message") and not values.get("contents"):
         raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
-    return RunRequest(**values)
+    return values
 
 
 def _read(fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
@@ -63,16 +69,27 @@ def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
     read = read_run_request if order.get("decisions") is None else _deciding
     request = read(order, limits)
     more = {
+        "earlier": _earlier(order.get("earlier") or (), limits),
         "orchestration_id": _orchestration_id(order.get("orchestrationId")),
         "retry": read_retry(order.get("retry")),
     }
     return request.model_copy(update=more)
 
 
+def _earlier(given: object, limits: Limits) -> tuple[Spoken, ...]:
+    """Return the messages before the last; each is read as that one is."""
+    if not isinstance(given, list | tuple) or not all(isinstance(item, dict) for item in given):
+        raise InvalidFieldError("The field 'earlier' is not an array of objects. Send one for each earlier message.")
+    if len(given) > MOST_EARLIER:
+        raise InvalidFieldError(f"The field 'earlier' has {len(given)} messages; the limit is {MOST_EARLIER}.")
+    fields = [{name: item.get(name) for name in ("message", "contents", "role")} for item in given]
+    return tuple(Spoken(**_said(_read(message, limits))) for message in fields)
+
+
 def _deciding(order: Mapping[str, Any], limits: Limits) -> RunRequest:
     """Return the request that brings the answers to approvals; a message has its turn when the calls were made."""
     values = _read(order, limits)
-    if values.get("message") or values.get("contents"):
+    if values.get("message") or values.get("contents") or order.get("earlier"):
         raise InvalidFieldError("Answers to approvals and a message are two runs. Send the answers first.")
     return RunRequest(**values, decisions=read_decisions(order["decisions"]))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 from agent_framework import Content, Message
@@ -19,25 +20,22 @@ SpokenInput = str | Content | Message | Sequence[str | Content | Message] | None
 
 
 def spoken_fields(given: SpokenInput) -> dict[str, Any]:
-    """Return `message`, `contents` and `role` of the one message that is given, contents in stored form.
+    """Return `message`, `contents` and `role` of the last message that is given, and those before it as `earlier`.
 
-    Of the framework's responses to approval requests, which stand alone, return the `decisions` that they hold.
+    Texts and contents that stand beside each other are one message of the user. Of the framework's responses to
+    approval requests, which stand alone, return the `decisions` that they hold.
 
-    Raises `HostingError`s of the request for no message, for several, and for contents that no request can hold.
-    Sizes, roles and what the model takes are settings, which may change between two replays: the entity checks those.
+    Raises `HostingError`s of the request for no message, and for contents that no request can hold. Sizes, roles and
+    what the model takes are settings, which may change between two replays: the entity checks those.
     """
     if isinstance(given, str):
         return {"message": check_message(given)}
-    message = _one_message(given)
-    if any(content.type == _ANSWER for content in message.contents):
-        return {"decisions": [_decision(content) for content in message.contents]}
-    contents = _stored(message.contents)
-    if not contents:
-        raise MissingMessageError("The message has no contents. Give it a text.")
-    spoken = {} if message.role == "user" else {"role": str(message.role)}
-    if contents[0]["$type"] == "text":
-        spoken["message"] = check_message(contents.pop(0)["text"])
-    return {**spoken, "contents": contents} if contents else spoken
+    messages = _messages(given) or [Message("user", [])]
+    contents = [content for message in messages for content in message.contents]
+    if any(content.type == _ANSWER for content in contents):
+        return {"decisions": [_decision(content) for content in contents]}
+    *earlier, last = [_fields(message) for message in messages]
+    return {**last, "earlier": earlier} if earlier else last
 
 
 def _decision(content: Content) -> dict[str, Any]:
@@ -48,18 +46,30 @@ def _decision(content: Content) -> dict[str, Any]:
     return read_decision(decision).model_dump(exclude_none=True)
 
 
-def _one_message(given: Content | Message | Sequence[str | Content | Message] | None) -> Message:
-    if isinstance(given, Message):
-        return _checked(given)
-    items = [given] if isinstance(given, Content) else list(given or ())
-    if all(isinstance(item, str | Content) for item in items):
-        return Message("user", [item for item in items if isinstance(item, str | Content)])
-    if len(items) == 1 and isinstance(items[0], Message):
-        return _checked(items[0])
-    raise InvalidFieldError(
-        "A run takes one message: a text, contents, or one Message. Earlier ones are in the session; "
-        "of another agent's response give its .text."
-    )
+def _messages(given: Content | Message | Sequence[str | Content | Message] | None) -> list[Message]:
+    items = [given] if isinstance(given, Content | Message) else list(given or ())
+    for item in items:
+        if not isinstance(item, str | Content | Message):
+            raise InvalidFieldError(f"A message is a {type(item).__name__}. Give a text, a Content or a Message.")
+    return [message for is_whole, run in groupby(items, _is_whole) for message in _said(is_whole, run)]
+
+
+def _is_whole(item: str | Content | Message) -> bool:
+    return isinstance(item, Message)
+
+
+def _said(are_whole: bool, items: Iterable[Any]) -> list[Message]:
+    return [_checked(item) for item in items] if are_whole else [Message("user", list(items))]
+
+
+def _fields(message: Message) -> dict[str, Any]:
+    contents = _stored(message.contents)
+    if not contents:
+        raise MissingMessageError("The message has no contents. Give it a text.")
+    spoken = {} if message.role == "user" else {"role": str(message.role)}
+    if contents[0]["$type"] == "text":
+        spoken["message"] = check_message(contents.pop(0)["text"])
+    return {**spoken, "contents": contents} if contents else spoken
 
 
 def _checked(message: Message) -> Message:

@@ -1,7 +1,7 @@
 """The entity `dafx-<agent>` on a worker of the SDK: one operation at a time, in one of the worker's threads.
 
-The SDK never delivers an operation again that raised, so one that cannot be begun because the run log is away waits
-here until it is back, or until the worker stops: the engine then delivers it to another.
+The SDK never delivers an operation again that raised, so one that cannot be begun because the run log or the archive is
+away waits here until it is back, or until the worker stops: the engine then delivers it to another.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from durabletask.worker import TaskHubGrpcWorker
 from hosting.console.plain_json import PlainJson
 from hosting.entity import AgentEntity
 from hosting.entity_batch import Batch, Done, Operation, Refused, decoded
-from hosting.errors import RunLogUnavailableError
+from hosting.errors import ArchiveUnavailableError, RunLogUnavailableError
 from hosting.loop import AgentLoop
 from hosting.names import entity_name
 
@@ -50,9 +50,9 @@ class ServedEntity:
 
     def _answered(self, batch: Batch) -> tuple[str | None, Done | Refused]:
         for pause in chain(PAUSES_SECONDS, repeat(LONGEST_PAUSE_SECONDS)):
-            with suppress(RunLogUnavailableError):
+            with suppress(RunLogUnavailableError, ArchiveUnavailableError):
                 return self._answered_once(batch)
-            logger.warning("The run log cannot be reached for thread %s; trying again in %g s.", batch.key, pause)
+            logger.warning("A store cannot be reached for thread %s; trying again in %g s.", batch.key, pause)
             if self._stopping.wait(pause):
                 break
         return self._answered_once(batch)

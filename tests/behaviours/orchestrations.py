@@ -21,6 +21,6 @@ BEHAVIOURS = {
     "over HTTP under it (turn.md, Records 1).",
     "orchestrations.refused-at-the-call": "A wrong call is refused where it is made, by a sentence, and nothing is "
     "sent (design.md 4).",
-    "orchestrations.message": "A message keeps its role and contents; one that no request can hold is refused "
-    "(turn.md, Decisions).",
+    "orchestrations.message": "One message or several keep their roles and contents; one that no request can hold is "
+    "refused (turn.md, Decisions).",
 }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from agent_framework import Agent, MCPStreamableHTTPTool
 
-from hosting.asked_message import asked_message
+from hosting.asked_message import asked_messages
 from hosting.events import RunRequest
 from hosting.loop import AgentLoop
 from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
@@ -59,7 +59,7 @@ async def run(agent: Any, loop: AgentLoop, message: str = "hi") -> Outcome:
     """Run one attempt under the guard."""
     request = RunRequest(message=message)
     attempt = Attempt(
-        run_id="r-1", thread_id="t", request=request, messages=[asked_message(request)], history=[], session=None
+        run_id="r-1", thread_id="t", request=request, messages=asked_messages(request), history=[], session=None
     )
     return await asyncio.wait_for(AgentRunner(agent, "Joker", loop).run(attempt, GUARD_SECONDS), GUARD_SECONDS)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider, Message
 
-from hosting.asked_message import asked_message
+from hosting.asked_message import asked_messages
 from hosting.errors import ConfigurationError
 from hosting.events import ResponseFormat, RunRequest
 from hosting.history import ThreadHistory, attach_history
@@ -37,7 +37,7 @@ def attempt(message: str = "hi", *, history: tuple[str, ...] = (), tools: bool =
     request = RunRequest(message=message, enable_tool_calls=tools)
     said = [Message("user", [text]) for text in history]
     return Attempt(
-        run_id="r-1", thread_id="t", request=request, messages=[asked_message(request)], history=said, session=None
+        run_id="r-1", thread_id="t", request=request, messages=asked_messages(request), history=said, session=None
     )
 
 
@@ -242,7 +242,7 @@ def formatted(schema: dict[str, Any]) -> Attempt:
     """Return an attempt whose answer must fit a schema."""
     request = RunRequest(message="hi", response_format=ResponseFormat(json_schema=schema))
     return Attempt(
-        run_id="r-1", thread_id="t", request=request, messages=[asked_message(request)], history=(), session=None
+        run_id="r-1", thread_id="t", request=request, messages=asked_messages(request), history=(), session=None
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentResponse
 
-from hosting.asked_message import asked_message
+from hosting.asked_message import asked_messages
 from hosting.events import RunRequest
 from hosting.loop import AgentLoop
 from hosting.runner import AgentRunner, Answered, Attempt, Broke
@@ -67,7 +67,7 @@ def gate() -> Iterator[Gate]:
 def attempt(message: str, run_id: str = "r-1", stop: Stop | None = None) -> Attempt:
     """Return what one attempt needs."""
     request = RunRequest(message=message)
-    return Attempt(run_id, "t", request, [asked_message(request)], history=[], session=None, stop=stop or Stop())
+    return Attempt(run_id, "t", request, asked_messages(request), history=[], session=None, stop=stop or Stop())
 
 
 def gated(gate: Gate, loop: AgentLoop) -> AgentRunner:

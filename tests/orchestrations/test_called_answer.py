@@ -47,6 +47,21 @@ async def test_a_call_gives_the_whole_response_as_the_agent_gave_it() -> None:
     assert given == {**with_tools().to_dict(), "additional_properties": {"cost": 1, **ids}}
 
 
+@pytest.mark.behaviour("orchestrations.message")
+async def test_several_messages_of_one_call_are_one_request_of_the_conversation() -> None:
+    """The agent is sent them in order; the next run sees them, and their entry holds each."""
+    bench = Bench()
+    said = [{"message": "one"}, {"message": "two", "contents": [{"$type": "text", "text": "three"}]}]
+    await bench.deliver({"message": "four", "earlier": said, "correlationId": "run-1"}, signal=False)
+    result = await bench.deliver({"message": "five", "correlationId": "run-2"}, signal=False)
+
+    request = bench.entries()[0]
+    texts = [[content["text"] for content in message["contents"]] for message in request["messages"]]
+    assert texts == [["one"], ["two", "three"], ["four"]]
+    assert bench.agent.seen == [["one", "two three", "four"], ["one", "two three", "four", "echo: four", "five"]]
+    assert result["message_count"] == 6
+
+
 @pytest.mark.behaviour("orchestrations.failed-run")
 @pytest.mark.parametrize(
     "result",

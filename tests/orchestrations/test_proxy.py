@@ -7,7 +7,7 @@ import pytest
 from agent_framework import AgentSession, Content, Message
 from pydantic import BaseModel, field_validator
 
-from hosting.asked_message import asked_message
+from hosting.asked_message import asked_messages
 from hosting.called_answer import AgentRunError
 from hosting.durable_session import DurableAgentSession
 from hosting.errors import HostingError
@@ -49,22 +49,45 @@ class Callback(BaseModel):
 
 @pytest.mark.behaviour("orchestrations.message")
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "messages"),
     [
-        ("hi", Message("user", ["hi"])),
-        (PICTURE, Message("user", [PICTURE])),
-        (["see", PICTURE], Message("user", ["see", PICTURE])),
-        (Message("system", ["be kind"]), Message("system", ["be kind"])),
-        ([Message("user", [PICTURE, "what is it?"])], Message("user", [PICTURE, "what is it?"])),
+        ("hi", [Message("user", ["hi"])]),
+        (PICTURE, [Message("user", [PICTURE])]),
+        (["see", PICTURE], [Message("user", ["see", PICTURE])]),
+        (Message("system", ["be kind"]), [Message("system", ["be kind"])]),
+        ([Message("user", [PICTURE, "what is it?"])], [Message("user", [PICTURE, "what is it?"])]),
+        (
+            ["a", Message("system", [PICTURE]), "b", PICTURE],
+            [Message("user", ["a"]), Message("system", [PICTURE]), Message("user", ["b", PICTURE])],
+        ),
     ],
 )
-def test_the_entity_reads_the_message_that_was_given(given: Any, message: Message) -> None:
-    """There and back: role, kinds and order of contents."""
+def test_the_entity_reads_the_messages_that_were_given(given: Any, messages: list[Message]) -> None:
+    """There and back: their order, roles, kinds and order of contents."""
     agent, _ = noting_agent()
 
-    fields = agent.run(given).fields
+    read = asked_messages(carried_request(agent.run(given).fields, LIMITS))
 
-    assert asked_message(carried_request(fields, LIMITS)).to_dict() == message.to_dict()
+    assert [message.to_dict() for message in read] == [message.to_dict() for message in messages]
+
+
+@pytest.mark.behaviour("orchestrations.message")
+@pytest.mark.parametrize(
+    ("earlier", "says"),
+    [
+        ("hi", "The field 'earlier' is not an array of objects."),
+        ([{"message": "a"}] * 101, "The field 'earlier' has 101 messages; the limit is 100."),
+        ([{"role": "user"}], "There is no message."),
+        ([{"message": "a", "role": "assistant"}], "The role 'assistant' is not allowed here."),
+        ([{"contents": [{"$type": "data"}]}], "The field 'contents' is not valid: contents[0].uri"),
+    ],
+)
+def test_earlier_messages_are_checked_as_the_last_one_is(earlier: Any, says: str) -> None:
+    """By the entity, whoever carries them."""
+    with pytest.raises(HostingError) as refused:
+        carried_request({"message": "b", "earlier": earlier}, LIMITS)
+
+    assert says in refused.value.detail
 
 
 @pytest.mark.behaviour("orchestrations.run-id")
@@ -103,7 +126,8 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
         ({"messages": None}, "The message has no contents."),
         ({"messages": " "}, "The message is blank."),
         ({"messages": [" ", PICTURE]}, "contents[0].text must be a string that is not blank"),
-        ({"messages": ["a", Message("user", ["b"])]}, "A run takes one message"),
+        ({"messages": ["a", 3]}, "A message is a int. Give a text, a Content or a Message."),
+        ({"messages": [Message("user", []), "a"]}, "The message has no contents."),
         ({"messages": Message("user", ["a"], author_name="Ada")}, "The message has the author 'Ada'"),
         ({"messages": Content.from_function_call("1", "f")}, "contents[0].$type is 'functionCall'"),
     ],
