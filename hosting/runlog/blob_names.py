@@ -7,11 +7,11 @@ digest; `receipt/<digest>`, `mark/<agent>/<thread>` and `cancel/<id>` hold what 
 from __future__ import annotations
 
 import base64
-import hashlib
 import zlib
 
 from hosting.events import Accepted, Place, decode, encode
 from hosting.identity import place_digest
+from hosting.runlog.receipts import receipt_digest
 
 MOST_METADATA_CHARACTERS = 7000
 """Of the 8 KiB of a blob's metadata; a header of more is refused by HTTP clients."""
@@ -34,7 +34,7 @@ def mark_name(place: Place) -> str:
 
 def receipt_name(receipt: str) -> str:
     """Return the name of a receipt, which may hold characters that no name can."""
-    return f"receipt/{hashlib.sha256(receipt.encode()).hexdigest()}"
+    return f"receipt/{receipt_digest(receipt)}"
 
 
 def cancel_name(run_id: str) -> str:

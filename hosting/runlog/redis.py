@@ -9,7 +9,6 @@ positions, so another program follows a run with plain XREAD. How durable a writ
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Collection, Iterable
 from typing import Any, TypeVar
 
@@ -24,6 +23,7 @@ from hosting.ports import Deleting, Deletion, Erased, Found, Opened, Opening, Qu
 from hosting.run_record import RunRecord, fold
 from hosting.runlog import redis_scripts as scripts
 from hosting.runlog.marks import decode_mark, encode_mark
+from hosting.runlog.receipts import receipt_digest
 
 T = TypeVar("T")
 PREFIX = "{agents}:"
@@ -48,7 +48,7 @@ class RedisStore:
 
     async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         """See `RunLogStore.open`: one script."""
-        key = hashlib.sha256(receipt.encode()).hexdigest() if receipt else ""
+        key = receipt_digest(receipt) if receipt else ""
         most = -1 if most_open is None else most_open
         place = _key(accepted.place)
         answer = await self._run(scripts.OPEN, place, accepted.run_id, accepted.at, encode(accepted), key, most)

@@ -19,6 +19,7 @@ from hosting.events import Accepted, Event, Place, encode
 from hosting.ports import Deletion, Erased, Opening
 from hosting.run_record import RunRecord
 from hosting.runlog import sqlite_steps as steps
+from hosting.runlog.receipts import receipt_digest
 from hosting.runlog.sqlite_schema import RUN_LOG
 from hosting.storage.sqlite_file import BUSY_SECONDS
 from hosting.storage.writer import WriterThread
@@ -38,8 +39,8 @@ class SqliteStore:
 
     async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         """See `RunLogStore.open`: receipt and first event in one transaction."""
-        body = encode(accepted)
-        return await self._do(lambda connection: steps.open_run(connection, accepted, body, receipt, most_open))
+        body, kept = encode(accepted), None if receipt is None else receipt_digest(receipt)
+        return await self._do(lambda connection: steps.open_run(connection, accepted, body, kept, most_open))
 
     async def append(self, run_id: str, *events: Event, after: int) -> bool:
         """See `RunLogStore.append`."""

@@ -24,5 +24,6 @@ CREATE TABLE deletion (agent TEXT NOT NULL, thread_id TEXT NOT NULL, id TEXT NOT
 ALTER TABLE deletion ADD COLUMN runs INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE deletion ADD COLUMN receipt TEXT;
 """,
+        "UPDATE receipt SET receipt = sha256(receipt)",
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import sqlite3
 import time
@@ -75,6 +76,7 @@ class FileKind:
     def _make_or_refuse(self, connection: sqlite3.Connection, path: Path) -> None:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         self._refuse_version(version, path)
+        connection.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest())
         for statements in (self.schema, *self.upgrades)[version:]:
             for statement in statements.split(";"):
                 connection.execute(statement)

@@ -70,6 +70,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "storage.blob_account",
         "storage.blob_container",
         "storage.cosmos_account",
+        "runlog.receipts",
         "runlog.memory",
         "runlog.sqlite_schema",
         "runlog.sqlite_steps",

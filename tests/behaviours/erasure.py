@@ -11,6 +11,7 @@ BEHAVIOURS = {
     "refers to them; the model and an export get them back, and they go with the thread.",
     "erasure.instances": "Finished durable instances that carried messages of a deleted thread go with it; those that "
     "run and those that are not there are listed in the receipt.",
+    "erasure.inventory": "docs/data.md names everything that the app keeps, and what is left of a deleted thread.",
     "erasure.nothing-is-left": "What was said on a deleted thread is in no store that the tests can start, in whatever "
     "form they search for it.",
     "erasure.receipt": "A deletion leaves a receipt of what was deleted where: counts and hashes, no content.",

@@ -11,7 +11,7 @@ import pytest
 
 from hosting.errors import ConfigurationError, RunLogUnavailableError
 from hosting.events import RunRequest
-from hosting.ports import Deletion
+from hosting.ports import Deletion, Found
 from hosting.runlog.sqlite import SqliteStore
 from hosting.runlog.sqlite_schema import RUN_LOG
 from tests.contracts.sample_events import accepted, completed, started
@@ -160,16 +160,31 @@ def whole_store(run_log_path: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(run_log_path.parent.iterdir()))
 
 
+@pytest.mark.behaviour("erasure.nothing-is-left")
+async def test_an_idempotency_key_is_in_no_file_of_the_store(store: SqliteStore, run_log_path: Path) -> None:
+    """It is its caller's word, and its receipt outlives the thread."""
+    await store.open(accepted("one"), receipt="canary-key")
+
+    assert b"canary-key" not in whole_store(run_log_path)
+
+
 async def test_a_file_of_the_first_version_is_upgraded_where_it_stands(store: SqliteStore, run_log_path: Path) -> None:
-    """What was deleted before deletions had receipts is as deleted as ever."""
+    """What was deleted before deletions had receipts is so still; a key that was stored as it came is found."""
     place = accepted("one").place
     await store.erase(place, Deletion("early", "digest"))
+    await store.open(accepted("one"), receipt="key")
     await store.close()
     with contextlib.closing(sqlite3.connect(run_log_path)) as connection:
         for column in ("runs", "receipt"):
             connection.execute(f"ALTER TABLE deletion DROP COLUMN {column}")
+        connection.execute("UPDATE receipt SET receipt = 'key'")
         connection.execute("PRAGMA user_version=1")
+        connection.commit()
 
+    found = await store.open(accepted("two"), receipt="key")
+
+    assert isinstance(found, Found)
+    assert found.record.run_id == "one"
     assert await store.deletion(place) == Deletion("early", "digest")
 
 
