@@ -12,6 +12,7 @@ from hosting.times import iso
 from state.conversation import Pause, append_turn, pause_of, with_pause, with_session_state
 from state.convert import request_entry
 from state.models import Conversation, RequestEntry, ResponseEntry
+from state.summary import with_summary
 
 
 def request_of(accepted: Accepted, conversation: Conversation) -> RequestEntry:
@@ -37,7 +38,8 @@ def with_run(conversation: Conversation, record: RunRecord, request: RequestEntr
         return None
     grown = with_pause(append_turn(conversation, request, response), _pause_after(record, pause_of(conversation)))
     if isinstance(terminal, Completed) and terminal.kept:
-        return with_session_state(grown, terminal.session)
+        summed_up = grown if terminal.summary is None else with_summary(grown, terminal.summary)
+        return with_session_state(summed_up, terminal.session)
     return grown
 
 

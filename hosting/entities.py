@@ -57,7 +57,7 @@ class Entities:
         """
         settings = self._settings.model_copy(update={"run_timeout_seconds": run_timeout_seconds})
         capacity = Capacity(planned.name, settings.state_limit_bytes)
-        runner = AgentRunner(planned.agent, planned.name, self._loop)
+        runner = AgentRunner(planned.agent, planned.name, self._loop, settings.context_tokens)
         stores = self._stores
         turns = Turns(runner, stores.log, settings, time.time, capacity, retry=retry, listener=self._heard_by)
         limits = limits_of(planned.agent, settings)

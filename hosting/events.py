@@ -22,6 +22,7 @@ from typing_extensions import Self
 from hosting.retry import Retry
 from state.codec import read_entry
 from state.models import Entry
+from state.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -246,6 +247,7 @@ class PendingApproval(_Record):
 class Completed(_Ended):
     """The agent answered; `session` is the framework session's state.
 
+    With a `summary` the model is sent that in place of the conversation's beginning, from the next run on.
     Not `kept`: the answer is too large for the conversation, which holds an error in its place. With `approvals` the
     thread waits for the decision on each of them, until `expires_at` (None: for ever).
     """
@@ -256,6 +258,7 @@ class Completed(_Ended):
     kept: bool = True
     approvals: tuple[PendingApproval, ...] = ()
     expires_at: float | None = None
+    summary: Summary | None = None
 
 
 class ApprovalAnswered(_Record):

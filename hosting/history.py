@@ -10,7 +10,7 @@ from agent_framework import AgentSession, HistoryProvider, Message, SupportsAgen
 from hosting.errors import ConfigurationError
 
 SOURCE_ID = "durable_thread"
-_ATTRIBUTION = {"source_id": SOURCE_ID, "source_type": "ThreadHistory"}
+ATTRIBUTION = {"source_id": SOURCE_ID, "source_type": "ThreadHistory"}
 
 
 class ThreadSession(AgentSession):
@@ -39,7 +39,7 @@ class ThreadHistory(HistoryProvider):
         """
         if isinstance(session, ThreadSession) and session.history:
             for message in session.history:
-                message.additional_properties.setdefault("_attribution", _ATTRIBUTION)
+                message.additional_properties.setdefault("_attribution", ATTRIBUTION)
             context.context_messages[self.source_id] = list(session.history)
 
     async def save_messages(

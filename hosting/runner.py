@@ -12,6 +12,7 @@ from typing import Any
 from agent_framework import Agent, AgentResponse, AgentResponseUpdate, Message, ResponseStream, SupportsAgentRun
 
 from hosting.approvals import approval_requests
+from hosting.compaction import RunCompaction, run_compaction, uncompacted
 from hosting.errors import (
     HostingError,
     InvalidOutputError,
@@ -36,18 +37,22 @@ from hosting.tool_switch import ToolsOff
 from hosting.tool_threads import RUN
 from hosting.updates import Listener
 from hosting.valued_response import with_value
+from state.summary import Summary
 
 logger = logging.getLogger(__name__)
 
 _LAST_WORDS_SECONDS = 5.0
+CONTEXT_TOKENS = 100_000
 
 
 @dataclass(frozen=True)
 class Answered:
-    """The agent answered; `session` is what its context providers want kept, as plain JSON values."""
+    """The agent answered; `session` is what its context providers want kept, as plain JSON values, and `summary` what
+    stands for the conversation's beginning from now on, if the run made one."""
 
     response: AgentResponse[Any]
     session: dict[str, Any] | None
+    summary: Summary | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,11 @@ class Attempt:
 class AgentRunner:
     """Runs one agent on the agent loop."""
 
-    def __init__(self, agent: SupportsAgentRun, name: str, loop: AgentLoop) -> None:
+    def __init__(
+        self, agent: SupportsAgentRun, name: str, loop: AgentLoop, context_tokens: int = CONTEXT_TOKENS
+    ) -> None:
+        """`context_tokens` is how much is sent to the model of an agent that has no compaction of its own."""
+        self._context_tokens = context_tokens
         self._agent = agent
         self._opened = agents_within(agent)
         self._name = name
@@ -146,19 +155,22 @@ class AgentRunner:
             session.history = attempt.history
         else:
             messages = [*attempt.history, *messages]
-        response = await self._run(messages, session, attempt)
+        compaction = run_compaction(self._agent, attempt.history, self._context_tokens)
+        response = uncompacted(await self._run(messages, session, attempt, compaction))
         if attempt.request.response_format is not None and not approval_requests(response):
             try:
                 response = await _with_value(response, attempt.request.response_format)
             except InvalidOutputError as error:
                 logger.warning("Run %s of agent %s: %s", attempt.run_id, self._name, error.detail)
                 return Broke(error)
-        return Answered(response, _session_values(session))
+        return Answered(response, _session_values(session), compaction.summary if compaction else None)
 
-    async def _run(self, messages: list[Message], session: ThreadSession, attempt: Attempt) -> AgentResponse[Any]:
+    async def _run(
+        self, messages: list[Message], session: ThreadSession, attempt: Attempt, compaction: RunCompaction | None
+    ) -> AgentResponse[Any]:
         """Run the agent; what took the attempt out of it is raised, whatever the agent's code made of that."""
         try:
-            chosen = self._choices(attempt)
+            chosen = self._choices(attempt, compaction)
             if attempt.speech is not None or attempt.listener is not None:
                 return await _spoken(self._agent.run(messages, stream=True, session=session, **chosen), attempt)
             response: AgentResponse[Any] = await self._agent.run(messages, session=session, **chosen)
@@ -167,14 +179,14 @@ class AgentRunner:
             if attempt.journaled is not None and attempt.journaled.cause is not None:
                 raise attempt.journaled.cause
 
-    def _choices(self, attempt: Attempt) -> dict[str, Any]:
+    def _choices(self, attempt: Attempt, compaction: RunCompaction | None) -> dict[str, Any]:
         request, options = attempt.request, dict(self._options)
         middleware = _middleware(self._agent, attempt)
         if request.response_format is not None:
             options["response_format"] = request.response_format.envelope()
         if not request.enable_tool_calls:
             options["tool_choice"] = "none"
-        chosen = {"options": options, "middleware": middleware}
+        chosen = {"options": options, "middleware": middleware, "compaction_strategy": compaction}
         return {name: value for name, value in chosen.items() if value}
 
 

@@ -155,6 +155,14 @@ class Settings(BaseModel):
         pattern=r"^\S+( \S+){5}$",
         description="When conversations whose time is up are looked for, in UTC: an NCRONTAB expression of six fields.",
     )
+    context_tokens: int = Field(
+        100_000,
+        alias="AGENT_CONTEXT_TOKENS",
+        ge=1000,
+        le=100_000_000,
+        description="How many tokens of a conversation are sent to the model of an agent without a compaction "
+        "strategy.",
+    )
     cosmos: str = Field(
         "",
         alias="AGENT_COSMOS",

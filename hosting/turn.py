@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from hosting.approvals import pending_approvals
 from hosting.capacity import Capacity
 from hosting.claims import attempt_seconds, next_claim, token_of
+from hosting.compaction import sent_history
 from hosting.endings import cancelled, ended, recorded
 from hosting.errors import RunCrashedError, RunLogUnavailableError, ThreadDeletedError, UnstorableAnswerError
 from hosting.events import Accepted, Completed, Delta, Terminal, encode
@@ -37,7 +38,7 @@ from hosting.updates import Listener
 from state.attached import detachable_bytes
 from state.codec import entry_value
 from state.conversation import message_count, response_of, session_state
-from state.convert import history_messages, response_entry
+from state.convert import response_entry
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)
@@ -119,7 +120,7 @@ class Turns:
             request=accepted.request,
             messages=run_messages(accepted.request, conversation),
             refusals=refusals(accepted.request, conversation),
-            history=history_messages(conversation),
+            history=sent_history(conversation),
             session=session_state(conversation),
             stop=stop,
             journaled=self._journaled(journal),
@@ -160,6 +161,7 @@ class Turns:
             message_count=asked + len(entry.messages),
             approvals=approvals,
             expires_at=self._expiry(at) if approvals else None,
+            summary=answered.summary,
         )
         kept_bytes = len(encode(completed)) - detachable_bytes(entry, self._settings.attachment_bytes)
         if not self._capacity.keeps(run_id, kept_bytes):

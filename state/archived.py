@@ -14,7 +14,7 @@ from state.extension import HOST, changed, host_value
 from state.models import Conversation, Entry, History, RequestEntry, ResponseEntry, UnknownEntry
 from state.plain import PlainEntry
 
-_PROPERTY: Final = "archived"
+ARCHIVED: Final = "archived"
 _USAGE: Final = {
     "inputTokenCount": "input_token_count",
     "outputTokenCount": "output_token_count",
@@ -39,7 +39,7 @@ NOTHING: Final = Archived()
 
 def archived(conversation: Conversation) -> Archived:
     """Return what the document says of its archived entries; without a word of them, or a wrong one, there are none."""
-    value = host_value(conversation).get(_PROPERTY)
+    value = host_value(conversation).get(ARCHIVED)
     if not isinstance(value, dict) or _count(value.get("entries")) == 0:
         return NOTHING
     usage = value.get("usage")
@@ -57,7 +57,7 @@ def without_oldest(conversation: Conversation, count: int) -> Conversation:
     """Return the conversation without its `count` oldest entries, which are archived now."""
     held = conversation.data.conversation_history.held
     value = _value(_with(archived(conversation), held[:count]))
-    return changed(conversation, History(held[count:]), {HOST: {**host_value(conversation), _PROPERTY: value}})
+    return changed(conversation, History(held[count:]), {HOST: {**host_value(conversation), ARCHIVED: value}})
 
 
 def with_older(conversation: Conversation, entries: Sequence[str]) -> Conversation:
@@ -70,7 +70,7 @@ def with_older(conversation: Conversation, entries: Sequence[str]) -> Conversati
 
 def without_archived(host: Mapping[str, Any]) -> dict[str, Any]:
     """Return the host's own object without a word of archived entries."""
-    return {name: value for name, value in host.items() if name != _PROPERTY}
+    return {name: value for name, value in host.items() if name != ARCHIVED}
 
 
 def _with(before: Archived, more: Sequence[Entry | PlainEntry]) -> Archived:

@@ -9,16 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from state.archived import archived, without_archived
+from state.archived import ARCHIVED, archived
 from state.contents import ErrorContent, TextContent
 from state.extension import HOST, SESSION, changed, host_value
 from state.models import Conversation, History, RequestEntry, ResponseEntry, UnknownEntry
 from state.plain import PlainEntry, PlainResponse
 from state.python_values import from_json_value, to_json_value
+from state.summary import PROPERTY as SUMMARY
 
 LEDGER_SIZE: Final = 256
 UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
 _PAUSE: Final = "pause"
+_OF_ENTRIES: Final = frozenset({ARCHIVED, SUMMARY, _PAUSE})
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,12 @@ def forget(conversation: Conversation, reset_id: str) -> Conversation:
     The ledger stays, with the reset in it, so that neither a run nor the reset is applied again.
     """
     ledger = [*_applied_ids(conversation), reset_id][-LEDGER_SIZE:]
-    host = {**without_archived(host_value(conversation)), "generation": generation(conversation) + 1, "applied": ledger}
-    host.pop(_PAUSE, None)
+    host = {**_kept_at_reset(conversation), "generation": generation(conversation) + 1, "applied": ledger}
     return changed(conversation, History(), {HOST: host, SESSION: None})
+
+
+def _kept_at_reset(conversation: Conversation) -> dict[str, Any]:
+    return {name: value for name, value in host_value(conversation).items() if name not in _OF_ENTRIES}
 
 
 def generation(conversation: Conversation) -> int:

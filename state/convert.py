@@ -16,14 +16,16 @@ from agent_framework.exceptions import AgentFrameworkException
 from pydantic import TypeAdapter
 
 from state import models
+from state.archived import archived
 from state.codec import read_entry
 from state.contents import AnyContent, Stored, StoredContent, TextContent, UnknownContent
-from state.conversation import UNANSWERED, held_exchanges, is_unanswered
+from state.conversation import UNANSWERED, is_unanswered
 from state.given import checked_content
 from state.json_text import dump
 from state.plain import PLAIN, PlainEntry, PlainMessage
 from state.python_values import from_json_value, to_json_value
 from state.shapes import FRAMEWORK, STORED, usage_details, usage_value
+from state.summary import Place
 
 _OURS: Final = "agentFramework"
 _ROLES: Final = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool", "developer": "system"}
@@ -60,17 +62,27 @@ _MESSAGE: Final = vars(_HistoryMessage("user", []))
 
 
 def history_messages(conversation: models.Conversation) -> list[Message]:
-    """Return what the model sees of the conversation, as new messages around shared contents.
+    """Return what the model may see of the conversation, as new messages around shared contents.
 
     Runs without an answer are left out with their requests; so are reasoning, errors, usage and unknown contents.
     """
-    replays = [(entry.correlation_id, entry.once(_replay)) for entry in held_exchanges(conversation)]
-    unanswered = {run_id for run_id, messages in replays if messages is None and run_id is not None}
+    return [message for _, message in placed_messages(conversation)]
+
+
+def placed_messages(conversation: models.Conversation) -> list[tuple[Place, Message]]:
+    """Return the same messages, each with its place."""
+    first = archived(conversation).entries + 1
+    replays = [
+        (position, entry.correlation_id, entry.once(_replay))
+        for position, entry in enumerate(conversation.data.conversation_history.held, start=first)
+        if not isinstance(entry, models.UnknownEntry)
+    ]
+    unanswered = {run_id for _, run_id, messages in replays if messages is None and run_id is not None}
     return [
-        message.fresh()
-        for run_id, messages in replays
+        ((position, number), message.fresh())
+        for position, run_id, messages in replays
         if messages is not None and run_id not in unanswered
-        for message in messages
+        for number, message in enumerate(messages)
     ]
 
 

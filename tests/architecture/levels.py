@@ -44,6 +44,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "endings",
         "entity_batch",
         "history",
+        "compaction",
         "thread_cache",
         "pages",
         "stream_query",

@@ -26,6 +26,7 @@ FRAMEWORK_READERS = {
     "hosting.step_middleware",
     "hosting.made_tools",
     "hosting.history",
+    "hosting.compaction",
     "hosting.plan",
     "hosting.asked_message",
     "hosting.approvals",

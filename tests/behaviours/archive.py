@@ -21,4 +21,10 @@ BEHAVIOURS = {
     "position stays.",
     "archive.calls": "A move is one call to the storage account, and a page of however long a thread a few.",
     "archive.outlives-the-instance": "On Azure an archive that other instances cannot read is refused at start-up.",
+    "archive.cut-to-the-context": "A model is sent what its agent's compaction strategy leaves, and without one as "
+    "many tokens as a setting says; a call and its result are left out together.",
+    "archive.summary-kept": "A summary of a conversation's beginning is kept beside it, begins the next turns, and is "
+    "made once.",
+    "archive.stored-as-said": "Compaction shortens nothing that is stored and leaves no trace in it.",
+    "archive.page": "docs/long-threads.md shows an example that runs, what is logged, and every archive.",
 }

@@ -179,7 +179,7 @@ class Bench:
     def restart(self) -> None:
         """Begin a new process: what was only known in memory is gone."""
         self.log = RunLog(self.store)
-        runner = AgentRunner(self.agent, "Joker", self.loop)
+        runner = AgentRunner(self.agent, "Joker", self.loop, self.settings.context_tokens)
         capacity = Capacity("Joker", self.settings.state_limit_bytes)
         limits = limits_of(self.agent, self.settings)
         turns = Turns(runner, self.log, self.settings, self.clock, capacity, retry=self.retry, log_retry_seconds=())

@@ -234,6 +234,7 @@ WRONG_SETTINGS = [
     ("AGENT_ARCHIVE", "disk"),
     ("AGENT_ATTACHMENT_BYTES", "1023"),
     ("AGENT_ATTACHMENTS", "redis://here"),
+    ("AGENT_CONTEXT_TOKENS", "999"),
     ("AGENT_COSMOS", "account"),
     ("AGENT_COSMOS_DATABASE", "a/b"),
     ("AGENT_RUN_LOG", "redis"),

@@ -1,0 +1,60 @@
+"""docs/long-threads.md: its example runs, and what it says is logged is logged."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+import pytest
+from agent_framework import SummarizationStrategy
+
+from hosting.archiving import Archiving
+from hosting.capacity import Capacity
+from hosting.events import Place
+from hosting.keeping import Keeping
+from hosting.settings import Settings
+from state.codec import read
+from state.conversation import append_turn
+from tests.hosting.bench import ArmedArchive
+from tests.state.documents import answered, asked
+
+PAGE = (Path(__file__).parents[2] / "docs" / "long-threads.md").read_text("utf-8")
+
+
+@pytest.mark.behaviour("archive.page")
+def test_the_example_is_an_agent_with_its_own_strategy() -> None:
+    """Without any setting it talks to the offline model."""
+    [example] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    defined: dict[str, object] = {}
+
+    exec(example.replace("os.environ", "{}"), defined)
+
+    assert isinstance(getattr(defined["agent"], "compaction_strategy", None), SummarizationStrategy)
+
+
+@pytest.mark.behaviour("archive.page")
+async def test_the_page_shows_the_line_of_an_archive_that_is_away(caplog: pytest.LogCaptureFixture) -> None:
+    """The thread's id and the agent's apart."""
+    archive = ArmedArchive()
+    archive.is_down = True
+    conversation = read(None)
+    for run_id in ("r1", "r2"):
+        conversation = append_turn(conversation, asked(run_id), answered(run_id, "hi"))
+
+    with caplog.at_level(logging.WARNING, "hosting.keeping"):
+        await Keeping(Capacity("assistant", 4096), Archiving(archive, 1)).keep(Place("assistant", "5f0c"), conversation)
+
+    assert re.findall(r"^> (.*)$", PAGE, re.MULTILINE) == caplog.messages
+
+
+@pytest.mark.behaviour("archive.page")
+def test_the_page_lists_every_archive_and_the_defaults() -> None:
+    """The one in memory is for tests."""
+    values = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+    pattern = next(field for field in Settings.model_fields.values() if field.alias == "AGENT_ARCHIVE").metadata
+
+    assert values == ["sqlite", "blob", "cosmos"]
+    assert all(value in str(pattern) for value in values)
+    assert f"({Settings().recent_bytes // 1024} KiB)" in PAGE
+    assert f"({Settings().context_tokens:,}, by four characters" in PAGE
