@@ -78,6 +78,7 @@ def test_the_sums_of_a_month_follow_from_the_prices_and_from_what_a_turn_uses(co
         + traffic_gb * price["private endpoint traffic"],
         "polling, where an instance is always up": QUEUES * SECONDS_OF_A_DAY * DAYS * queue_call,
         "executions": max(0, month * use["executions"] - price["free executions"]) * price["executions"] / 1e6,
+        "two instances kept warm (`ALWAYS_READY_INSTANCES`)": always_up * price["always-ready time"],
         "instance time": (min(alone, always_up) - price["free instance time"]) * price["instance time"],
     }
 
