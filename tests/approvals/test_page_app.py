@@ -12,13 +12,13 @@ import pytest
 
 from tests.devhost.app_folder import make_app
 from tests.devhost.running_host import RunningHost
-from tests.hosting.carriers import APP, GUARD_SECONDS
+from tests.hosting.carriers import GUARD_SECONDS
+from tests.orchestrations.app_folder import HOST, page_blocks
 from tests.orchestrations.instances import Instances
 
 pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "approvals.md"
-HOST = json.loads((APP / "host.json").read_text(encoding="utf-8"))
 BEFORE = """
 class payments:
     @staticmethod
@@ -37,7 +37,7 @@ ASKED = "call refund order=A-17 amount=120"
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     """One process of the page's app."""
-    first, second = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    first, second = page_blocks(PAGE)
     source = "\n".join([BEFORE, first, BETWEEN, second])
     with RunningHost(make_app(tmp_path_factory.mktemp("page"), source, host=HOST)) as running:
         yield running

@@ -25,9 +25,9 @@ register(app)
 """
 
 
-def page_blocks() -> list[str]:
-    """Return the Python blocks of the page, in order."""
-    return re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def page_blocks(page: Path = PAGE) -> list[str]:
+    """Return the Python blocks of a page, in order."""
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def make_page_app(folder: Path) -> Path:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -16,11 +14,10 @@ from hosting.ports import OrchestrationStatus
 from hosting.tools import ToolCall
 from tests.devhost.app_folder import make_app
 from tests.devhost.running_host import RunningHost
-from tests.hosting.carriers import APP
+from tests.orchestrations.app_folder import HOST, page_blocks
 from tests.orchestrations.instances import GUARD_SECONDS, Instances
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "long-running-tools.md"
-HOST = json.loads((APP / "host.json").read_text(encoding="utf-8"))
 BETWEEN = """
 from agent_framework import Agent
 
@@ -62,7 +59,7 @@ def tools_of(client: NotedClient, call_key: str = "r-1-1.call") -> Orchestration
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     """One process of the page's app."""
-    first, second = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    first, second = page_blocks(PAGE)
     source = "\n".join([first, BETWEEN, second])
     with RunningHost(make_app(tmp_path_factory.mktemp("page"), source, host=HOST)) as running:
         yield running
