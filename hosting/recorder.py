@@ -23,7 +23,7 @@ class Recorder:
         self.journal = journal
         self.clock = clock
         self._unwritten: list[Step] = []
-        self._beginning: asyncio.Task[None] | None = None
+        self._beginning: asyncio.Future[None] | None = None
 
     def keep(self, said: ModelResult) -> None:
         """Keep what a model said, to be written with the tool calls that it asks for: nothing happens in between."""
@@ -32,13 +32,20 @@ class Recorder:
     async def begin(self, call: ToolStarted) -> None:
         """Append that the call begins, in one write with all that begin at the same moment."""
         self._unwritten.append(call)
-        if self._beginning is None:
-            self._beginning = asyncio.ensure_future(self._begin())
-        await asyncio.shield(self._beginning)
-
-    async def _begin(self) -> None:
-        self._beginning = None
-        await self.append()
+        if self._beginning is not None:
+            await asyncio.shield(self._beginning)
+            return
+        written = self._beginning = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.sleep(0)  # lets the others come
+            self._beginning = None
+            await self.append()
+        except BaseException as error:
+            self._beginning = None
+            written.set_exception(error)
+            written.exception()  # there may be no other to look at it
+            raise
+        written.set_result(None)
 
     async def append(self, *steps: Step) -> None:
         """Append the steps, behind those that wait."""
