@@ -62,7 +62,8 @@ class StreamReads:
         cursor = self._cursor(asked.cursor)
         headers = {**run_headers(record), **_HEADERS}
         if asked.live == "sse":
-            return Streamed(self._events(record, client, after, cursor), {**headers, "x-accel-buffering": "no"})
+            live = {"cache-control": "no-cache, no-store", "x-accel-buffering": "no"}
+            return Streamed(self._events(record, client, after, cursor), {**headers, **live})
         tag = _tag(record, after, record.told, record.terminal is not None)
         if asked.live is None and asked.after is not None and tag in known_tags:
             return Reply(304, "", None, {**headers, "etag": tag})
@@ -127,7 +128,8 @@ def _message(frame: Frame) -> Mapping[str, Any]:
 
 
 def _event_frames(batch: Batch, cursor: str) -> bytes:
+    """Return the batch and the reader's place in one piece; without blanks behind `data:`, as the suite reads it."""
     control: dict[str, Any] = {"streamNextOffset": offset_of(batch.position), "upToDate": True}
     control |= {"streamClosed": True} if batch.is_last else {"streamCursor": cursor}
-    told = f"event: data\ndata: {_messages(batch)}\n\n" if batch.frames else ""
-    return f"{told}event: control\ndata: {json.dumps(control)}\n\n".encode()
+    told = f"event: data\ndata:{_messages(batch)}\n\n" if batch.frames else ""
+    return f"{told}event: control\ndata:{json.dumps(control)}\n\n".encode()

@@ -33,10 +33,11 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 @pytest.fixture(scope="session")
 def azurite(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
     """The storage emulator; without npm's registry, tests that need it are skipped."""
-    from tests.contracts.azurite import Azurite, RegistryUnreachableError, install
+    from tests.contracts.azurite import LOCK, Azurite
+    from tests.node_packages import RegistryUnreachableError, install
 
     try:
-        packages = install(Path(pytestconfig.cache.mkdir("azurite")))
+        packages = install(LOCK, Path(pytestconfig.cache.mkdir("azurite")))
     except RegistryUnreachableError:
         pytest.skip("npm's registry cannot be reached, and the cache has no copy of Azurite")
     emulator = Azurite(packages, tmp_path_factory.mktemp("azurite"))

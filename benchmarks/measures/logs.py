@@ -14,8 +14,9 @@ from benchmarks.measures.fresh import PLAIN, fresh_turns
 from benchmarks.samples import median
 from benchmarks.sizes import Sizes
 from benchmarks.warm_up import warm_host
-from tests.contracts.azurite import Azurite, RegistryUnreachableError, install
+from tests.contracts.azurite import LOCK, Azurite
 from tests.contracts.redis_server import RedisServer, find_server
+from tests.node_packages import RegistryUnreachableError, install
 
 Settings = Mapping[str, str]
 
@@ -54,7 +55,7 @@ def run_logs() -> Iterator[dict[str, Settings]]:
             servers.callback(redis.stop)
             found["Redis"] = {"AGENT_RUN_LOG": redis.url}
         with contextlib.suppress(RegistryUnreachableError):
-            azurite = Azurite(install(ROOT / ".pytest_cache" / "d" / "azurite"), folder)
+            azurite = Azurite(install(LOCK, ROOT / ".pytest_cache" / "d" / "azurite"), folder)
             servers.callback(azurite.stop)
             found["blobs"] = {"AGENT_RUN_LOG": "blob", "AzureWebJobsStorage": azurite.connection_string}
         yield found

@@ -135,7 +135,7 @@ async def answer(req: Request, work: Callable[[], Awaitable[Reply | Streamed]]) 
         logger.exception("A request to %s failed.", req.url.path)
         reply = _refusal(req, InternalError("The app failed on this request; the cause is in its log."))
     if isinstance(reply, Streamed):
-        return StreamingResponse(reply.frames, 200, dict(reply.headers), "text/event-stream")
+        return StreamingResponse(reply.frames, 200, {**reply.headers, "content-type": "text/event-stream"})
     return Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
 
 
@@ -163,6 +163,7 @@ def _refusal(req: Request, error: HostingError) -> Reply:
 
 
 def _error_headers(error: HostingError) -> dict[str, str]:
+    told = {"x-content-type-options": "nosniff"}
     if isinstance(error, MethodNotAllowedError):
-        return {"allow": "POST"}
-    return {"retry-after": str(RETRY_AFTER_SECONDS)} if error.status in TRY_AGAIN else {}
+        return {**told, "allow": "POST"}
+    return {**told, "retry-after": str(RETRY_AFTER_SECONDS)} if error.status in TRY_AGAIN else told

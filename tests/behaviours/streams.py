@@ -26,4 +26,6 @@ BEHAVIOURS = {
     "streams.reader": "A run is read from its log alone, as it goes on and to its end (docs/streaming.md).",
     "streams.reader-refused": "A log or a run that cannot be read is refused by one sentence (docs/streaming.md).",
     "streams.redis": "Another program follows a run with plain Redis commands (docs/streaming.md).",
+    "streams.npm-client": "The protocol's own client reads, follows and resumes runs (PROTOCOL.md, 5).",
+    "streams.conformance": "What the protocol's conformance suite asks of reads holds (PROTOCOL.md, 5).",
 }

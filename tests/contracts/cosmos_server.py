@@ -7,7 +7,8 @@ import subprocess
 import threading
 from pathlib import Path
 
-from tests.contracts.azurite import START_SECONDS, node
+from tests.contracts.azurite import START_SECONDS
+from tests.node_packages import node
 
 KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 """The published key of the emulator; the server of npm takes any."""

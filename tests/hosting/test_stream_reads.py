@@ -239,4 +239,4 @@ async def test_a_cursor_that_was_sent_is_answered_by_a_larger_one(api: Api) -> N
 def parse_control(text: str) -> list[tuple[str, Any]]:
     """Return the events of a stream of batches."""
     blocks = [block.split("\n") for block in text.split("\n\n")[:-1]]
-    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data:"))) for name, data in blocks]

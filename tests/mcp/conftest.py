@@ -12,7 +12,8 @@ import pytest
 from agents.models import SETTINGS
 from tests.devhost.running_host import ROOT, RunningHost
 from tests.mcp.exchange import PATH, raw_client
-from tests.mcp.node_packages import NodePackages, RegistryUnreachableError, install
+from tests.mcp.node_packages import LOCK, NodePackages
+from tests.node_packages import RegistryUnreachableError, install
 
 HERE = Path(__file__).parent
 WITH_SCENARIOS = "\nfrom scenarios import scenarios\n\napp.register_functions(scenarios)\n"
@@ -51,7 +52,7 @@ def template_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def node_packages(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> NodePackages:
     """The Inspector and the conformance suite; without npm's registry, tests that need them are skipped."""
     try:
-        folder = install(Path(pytestconfig.cache.mkdir("mcp-node")))
+        folder = install(LOCK, Path(pytestconfig.cache.mkdir("mcp-node")))
     except RegistryUnreachableError:
         pytest.skip("npm's registry cannot be reached, and the cache has no copy of the MCP tools")
     return NodePackages(folder, tmp_path_factory.mktemp("node-home"))

@@ -1,0 +1,157 @@
+"""Runs that the conformance suite can write: it makes its streams by PUT and POST, which runs have not.
+
+A writer in front of the app. What the suite appends becomes the words of a run, in the run log's own file, as another
+process writes it; what it reads is asked of the app, whose status, headers and place go through as they are. Of the
+messages only the words are handed on, as the text or JSON that was appended: the suite compares them with that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from hosting.events import Accepted, Completed, Delta, Event, RunRequest, Started
+from hosting.identity import new_id
+from hosting.ports import RunLogStore
+from hosting.stream_query import BEGINNING, offset_of
+from tests.contracts.sample_events import ENTRY
+
+FAR_SECONDS = 3600.0
+EVENTS = "/api/agents/Joker/threads/{thread_id}/runs/{run_id}/events"
+_DROPPED = ("content-length", "transfer-encoding", "content-type", "date", "server")
+
+
+@dataclass
+class WrittenStream:
+    """One run under the path that the suite chose. `begins` is the position before its first words."""
+
+    run_id: str
+    media_type: str
+    position: int = 2
+    begins: int = 2
+    is_closed: bool = False
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether appended arrays are lists of messages."""
+        return self.media_type.startswith("application/json")
+
+    def place(self) -> dict[str, str]:
+        """Return the headers of an answer to a write."""
+        closed = {"stream-closed": "true"} if self.is_closed else {}
+        return {"stream-next-offset": offset_of(self.position), **closed}
+
+
+class Writer:
+    """The writer, as an ASGI app over the app at `reads`."""
+
+    def __init__(self, store: RunLogStore, reads: httpx.AsyncClient) -> None:
+        self._store = store
+        self._reads = reads
+        self._streams: dict[str, WrittenStream] = {}
+        self.asgi = Starlette(
+            routes=[
+                Route("/{path:path}", self._create, methods=["PUT"]),
+                Route("/{path:path}", self._append, methods=["POST"]),
+                Route("/{path:path}", self._read, methods=["GET", "HEAD"]),
+            ]
+        )
+
+    async def _create(self, request: Request) -> Response:
+        media_type = request.headers.get("content-type", "application/octet-stream")
+        stream = self._streams[request.url.path] = WrittenStream(new_id(), media_type)
+        now = time.time()
+        accepted = Accepted(
+            at=now + FAR_SECONDS,  # signalled in the future: nobody signals it again meanwhile
+            run_id=stream.run_id,
+            agent="Joker",
+            thread_id=stream.run_id,
+            fingerprint="",
+            request=RunRequest(message="written"),
+        )
+        await self._store.open(accepted)
+        started = Started(at=now, attempt=1, token=stream.run_id, deadline=now + FAR_SECONDS)
+        await self._store.append(stream.run_id, started, after=1)
+        await self._write(stream, request)
+        return Response(None, 201, {**stream.place(), "location": str(request.url)}, media_type)
+
+    async def _append(self, request: Request) -> Response:
+        stream = self._streams[request.url.path]
+        async with stream.writing:
+            await self._write(stream, request)
+        return Response(None, 204, stream.place())
+
+    async def _write(self, stream: WrittenStream, request: Request) -> None:
+        events: list[Event] = [Delta(at=0.0, text=text) for text in _messages(stream, await request.body())]
+        if request.headers.get("stream-closed", "").lower() == "true":
+            events.append(Completed(at=0.0, entry=ENTRY, message_count=2))
+            stream.is_closed = True
+        if events:
+            assert await self._store.append(stream.run_id, *events, after=stream.position)
+            stream.position += len(events)
+
+    async def _read(self, request: Request) -> Response:
+        stream = self._streams.get(request.url.path) or WrittenStream("none", "text/plain")
+        url = EVENTS.format(thread_id=stream.run_id, run_id=stream.run_id)
+        query = request.query_params.multi_items()
+        if not query and request.method == "GET":
+            query = [("offset", BEGINNING)]  # without one the app answers what a browser's EventSource reads
+        first = [(name, offset_of(stream.begins) if value == BEGINNING else value) for name, value in query]
+        told = {name: value for name, value in request.headers.items() if name == "if-none-match"}
+        sent = self._reads.build_request(request.method, url, params=first, headers=told)
+        answer = await self._reads.send(sent, stream=True)
+        headers = {name: value for name, value in answer.headers.items() if name not in _DROPPED}
+        if answer.headers.get("content-type", "").startswith("text/event-stream"):
+            headers["content-type"] = answer.headers["content-type"]
+            return StreamingResponse(_events(stream, answer), answer.status_code, headers)
+        body = await answer.aread()
+        await answer.aclose()
+        if answer.headers.get("content-type") != "application/json":
+            return Response(body, answer.status_code, headers, answer.headers.get("content-type"))
+        said = _said(stream, json.loads(body)) if body else ""
+        return Response(said, answer.status_code, {**headers, "content-type": stream.media_type})
+
+
+def _messages(stream: WrittenStream, body: bytes) -> list[str]:
+    if not body:
+        return []
+    if not stream.is_json:
+        return [body.decode()]
+    value = json.loads(body)
+    return [json.dumps(each) for each in value] if isinstance(value, list) else [json.dumps(value)]
+
+
+def _said(stream: WrittenStream, messages: list[dict[str, Any]]) -> str:
+    words = [message["data"]["text"] for message in messages if message["event"] == "delta"]
+    return f"[{','.join(words)}]" if stream.is_json else "".join(words)
+
+
+async def _events(stream: WrittenStream, answer: httpx.Response) -> AsyncIterator[str]:
+    """Yield what the app sends, piece by piece as it does."""
+    held = ""
+    async for piece in answer.aiter_text():
+        *blocks, held = (held + piece).split("\n\n")
+        yield "".join(_block(stream, block) for block in blocks)
+    await answer.aclose()
+
+
+def _block(stream: WrittenStream, block: str) -> str:
+    """Return one event with the words that were appended in place of the messages; none for those without words."""
+    name, _, data = block.partition("\ndata:")
+    if name != "event: data":
+        return f"{block}\n\n"
+    said = _said(stream, json.loads(data)).replace("\r\n", "\n").replace("\r", "\n")
+    if said in ("", "[]"):
+        return ""
+    return "\n".join([name, *(f"data:{line}" for line in said.split("\n"))]) + "\n\n"
