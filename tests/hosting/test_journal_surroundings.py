@@ -64,10 +64,11 @@ async def killed_and_finished(
     counted: Counter[str],
     request: RunRequest = GO,
     appends: int = AFTER_TWO_TOOLS,
+    environ: dict[str, str] | None = None,
     changed: Callable[[Event], Event] = lambda event: event,
 ) -> Ended:
     """Kill the run once it has appended so often, and let another attempt end it, on events `changed` meanwhile."""
-    bench = Bench(agent)
+    bench = Bench(agent, environ)
     bench.store = store = HaltingStore()
     bench.restart()
     store.halts_at = (appends, "after")
