@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosting.approvals import asked_approvals, undecided
+from hosting.approvals import asked_approvals, resuming_run_id, undecided
 from hosting.errors import ApprovalAnsweredError, ApprovalExpiredError, UnknownApprovalError
 from hosting.events import ApprovalAnswered, Decision
 from hosting.ports import Clock, EntityClient
@@ -70,7 +70,7 @@ class Approvals:
         if recorded is None:
             if is_waited_for and not undecided(asked):
                 await self._runs.resume(asked, client)
-            raise ApprovalAnsweredError(f"Approval {decision.id!r} is answered already; the first answer stands.")
+            raise _answered(asked, decision.id)
         if undecided(recorded):
             return Recorded(recorded, None)
         return Recorded(recorded, await self._runs.resume(recorded, client, streamed=streamed))
@@ -100,6 +100,12 @@ class Approvals:
     def _has_expired(self, asked: RunRecord) -> bool:
         expires_at = getattr(asked.terminal, "expires_at", None)
         return expires_at is not None and self._clock() >= expires_at
+
+
+def _answered(asked: RunRecord, approval_id: str) -> ApprovalAnsweredError:
+    """Return the refusal, which leads a caller whose first answer got lost to the run that goes on."""
+    went_on = "" if undecided(asked) else f" Run {resuming_run_id(asked)} goes on from there."
+    return ApprovalAnsweredError(f"Approval {approval_id!r} is answered already; the first answer stands.{went_on}")
 
 
 def _asks(run: RunRecord, approval_id: str) -> bool:

@@ -99,10 +99,11 @@ async def test_an_approval_is_answered_once(desk: Desk) -> None:
     await desk.answer(first)
 
     early = await desk.answer(first, False)
-    await desk.answer(second)
+    resumed = (await desk.answer(second)).json()["run_id"]
     late = await desk.answer(second, False)
 
     assert [(each.status_code, each.json()["code"]) for each in (early, late)] == [(409, "approval_answered")] * 2
+    assert late.json()["detail"].endswith(f"Run {resumed} goes on from there.")
     assert [note.split()[1] for note in desk.notes] == ["5", "7"]
 
 
