@@ -259,11 +259,14 @@ async def test_summaries_of_tool_results_are_made_for_each_run_and_kept_by_none(
         benches, client, compaction_strategy=ToolResultCompactionStrategy(keep_last_tool_call_groups=1), tools=[look]
     )
     for number in range(4):
-        client.answers = [[Content.from_function_call(f"c{number}", "look", arguments='{"word":"a"}')]]
+        client.answers = [
+            [Content.from_function_call(f"c{number}{step}", "look", arguments='{"word":"a"}')] for step in range(3)
+        ]
         await bench.run(f"m{number}")
 
     assert sum(text == "function_call" for _, text in client.sent[-1]) == 1
-    assert len(history_messages(read(bench.state))) == 16
+    assert sum(len(entry["messages"]) for entry in bench.entries()) == 4 * 8
+    assert "_group" not in json.dumps(bench.entries())
     assert summary_of(read(bench.state)) is None
 
 

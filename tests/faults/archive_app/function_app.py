@@ -1,0 +1,39 @@
+"""The app under test, whose process dies before or after its archive has taken what moves: `KILL_AT=before:2`."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+
+from scripted import scripted_agent
+
+from hosting.app import AgentFunctionApp
+from hosting.archive import choice
+from hosting.archive.sqlite import SqliteArchive
+from hosting.ports import Volume
+
+POINT, _, COUNT = os.environ.get("KILL_AT", "").partition(":")
+
+
+class KilledArchive(SqliteArchive):
+    """The archive of one machine, with two points at which its process may be killed."""
+
+    left = int(COUNT or 0)
+
+    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
+        """Put the entries, unless this is the time to die."""
+        KilledArchive.left -= 1
+        die_at("before")
+        await super().put(volume, first, entries)
+        die_at("after")
+
+
+def die_at(point: str) -> None:
+    """End at once, as by `kill -9`, at the named point of the counted put."""
+    if point == POINT and KilledArchive.left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+choice.SqliteArchive = KilledArchive  # type: ignore[misc]  # the one name by which the app makes its archive
+app = AgentFunctionApp(agents=[scripted_agent("Joker")])

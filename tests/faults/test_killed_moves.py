@@ -1,0 +1,65 @@
+"""A thread whose older part moves to the archive while its host is killed with SIGKILL, at each point of the move."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.app_process import AppFolder
+from tests.hosting.carriers import Api
+
+pytestmark = pytest.mark.slow
+
+TURNS = 10
+SMALL = {"AGENT_RECENT_BYTES": "2048"}
+OWN = Path(__file__).parent / "archive_app" / "function_app.py"
+POINTS = [
+    *({"KILL_AT": f"{point}:{nth}"} for point in ("before", "after") for nth in (1, 2)),
+    *({"DEVHOST_CRASH_AT": f"{point}:5"} for point in ("after-entity", "before-commit", "inside-commit")),
+    *({"DEVHOST_CRASH_AT": f"{point}:6"} for point in ("after-entity", "before-commit", "inside-commit")),
+]
+
+
+@pytest.mark.behaviour("archive.survives-kill")
+@pytest.mark.parametrize("armed", POINTS, ids=lambda armed: "-".join(armed.values()))
+async def test_a_kill_around_a_move_loses_and_doubles_no_entry(folder: AppFolder, armed: dict[str, str]) -> None:
+    """Ten turns, a kill, a restart, the same ten by their keys: one conversation, each turn once, in order."""
+    shutil.copy(OWN, folder.path)
+    await folder.host_killed_by({**SMALL, **armed}, take_turns)
+
+    with folder.host(SMALL) as host:
+        api = folder.api(host)
+        run_ids = await take_turns(api)
+        entries = await whole(api)
+        recalled = await api.ask("recall", thread_id="t")
+        thread = (await api.http.get("/api/agents/Joker/threads/t")).json()
+        await api.http.aclose()
+
+    assert [entry["run_id"] for entry in entries] == [run_id for run_id in run_ids for _ in range(2)]
+    assert [entry["position"] for entry in entries] == list(range(1, 2 * TURNS + 1))
+    assert [entry["type"] for entry in entries] == ["request", "response"] * TURNS
+    assert recalled.json()["response"].split(" | ")[-2].startswith(f"m{TURNS - 1} ")
+    assert thread["message_count"] >= 2 * TURNS
+    assert thread["size_bytes"] < 6000
+
+
+async def take_turns(api: Api) -> list[str]:
+    """Take ten turns on the thread, each under a key of its own, and return their runs."""
+    run_ids = []
+    for number in range(TURNS):
+        body = {"message": f"m{number} ".ljust(120, "."), "thread_id": "t"}
+        headers = {"idempotency-key": f"key-{number}"}
+        answer = await api.http.post("/api/agents/Joker/run", json=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        run_ids.append(answer.json()["run_id"])
+    return run_ids
+
+
+async def whole(api: Api) -> list[dict[str, Any]]:
+    """Return every entry of the thread as its readers see it."""
+    page = (await api.http.get("/api/agents/Joker/threads/t/messages", params={"limit": 200})).json()
+    assert page["has_more"] is False
+    return list(page["entries"])
