@@ -12,11 +12,6 @@ _SET_BY_HOSTS = ("AzureWebJobsScriptRoot", *_SET_BY_AZURE)
 """Core Tools, the host's container images and the local host of this project set the first."""
 
 
-def is_on_azure(environ: Mapping[str, str]) -> bool:
-    """Tell whether an instance of Azure's runs the app, whatever its environment is called."""
-    return any(environ.get(name) for name in _SET_BY_AZURE)
-
-
 def is_hosted(environ: Mapping[str, str]) -> bool:
     """Tell whether a Functions host runs the app; a test or a script that imports it is none."""
     return any(environ.get(name) for name in _SET_BY_HOSTS)
@@ -30,3 +25,11 @@ def is_production(environ: Mapping[str, str]) -> bool:
     """
     name = environ.get(_NAME, "").strip()
     return name.lower() != "development" if name else is_hosted(environ)
+
+
+def needs_shared_stores(environ: Mapping[str, str]) -> bool:
+    """Tell whether other instances must reach what this one stores: in production, and on Azure under any name.
+
+    There one instance answers a request and another runs its agent, and a disk may end with its instance.
+    """
+    return is_production(environ) or any(environ.get(name) for name in _SET_BY_AZURE)

@@ -11,7 +11,7 @@ from hosting.errors import ConfigurationError
 from hosting.ports import ArchiveStore
 from hosting.runlog.choice import sqlite_path
 from hosting.settings import Settings
-from hosting.surroundings import is_on_azure, is_production
+from hosting.surroundings import needs_shared_stores
 
 FILE_NAME = "archive.sqlite"
 
@@ -22,7 +22,7 @@ def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str])
     Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
     production, a file that a newer version wrote, an account that no setting names, a package that is not installed.
     """
-    must_be_shared = is_production(environ) or is_on_azure(environ)
+    must_be_shared = needs_shared_stores(environ)
     chosen = _chosen(settings, must_be_shared=must_be_shared)
     if must_be_shared and chosen.startswith(("memory", "sqlite")):
         raise ConfigurationError(

@@ -11,7 +11,7 @@ from hosting.errors import ConfigurationError
 from hosting.ports import AttachmentStore
 from hosting.runlog.choice import sqlite_path
 from hosting.settings import Settings
-from hosting.surroundings import is_on_azure, is_production
+from hosting.surroundings import needs_shared_stores
 
 FILE_NAME = "attachments.sqlite"
 
@@ -23,7 +23,7 @@ def choose_attachments(settings: Settings, folder: Path, environ: Mapping[str, s
     production. Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files
     in production, a file that a newer version wrote, an account that no setting names.
     """
-    must_be_shared = is_production(environ) or is_on_azure(environ)
+    must_be_shared = needs_shared_stores(environ)
     chosen = _chosen(settings, must_be_shared=must_be_shared)
     if chosen == "blob":
         return _blob(environ)

@@ -11,7 +11,7 @@ from hosting.runlog.memory import MemoryStore
 from hosting.runlog.sqlite import SqliteStore
 from hosting.runlog.sqlite_schema import RUN_LOG
 from hosting.settings import Settings
-from hosting.surroundings import is_on_azure, is_production
+from hosting.surroundings import needs_shared_stores
 
 DEFAULT_PATH = Path(".agents") / "runs.sqlite"
 
@@ -22,7 +22,7 @@ def choose_store(settings: Settings, folder: Path, environ: Mapping[str, str]) -
     Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
     production, a file that a newer version wrote, an account that no setting names, a package that is not installed.
     """
-    must_be_shared = is_production(environ) or is_on_azure(environ)
+    must_be_shared = needs_shared_stores(environ)
     is_named = "run_log" in settings.model_fields_set
     chosen = settings.run_log if is_named or not must_be_shared else "blob"
     if must_be_shared:
