@@ -36,6 +36,7 @@ from state.errors import UnreadableStateError as UnreadableDocumentError
 from state.models import Conversation
 
 T = TypeVar("T")
+JOIN_SECONDS = 5.0
 RUNS_LOOKED_AT = 100
 """How many of a thread's newest runs are looked through for those that the conversation lacks: more than may wait."""
 
@@ -143,7 +144,9 @@ class Threads:
         receipt names is purged once the thread is gone, and tried again each time.
         """
         place = Place.of(agent, thread_id)
-        is_gone = not await self._is_there(place, client) or await self._erase(place, client, seconds)
+        is_gone = await self._joined(place, client, seconds)
+        if is_gone is None:
+            is_gone = not await self._is_there(place, client) or await self._begun(place, client, seconds)
         if is_gone:
             await self._settling.settle(place, client)
         return is_gone
@@ -160,26 +163,45 @@ class Threads:
             raise UnknownThreadError(f"Agent {agent!r} has no receipt of a deletion of thread {thread_id[:80]!r}.")
         return decode(mark.receipt)
 
-    async def _erase(self, place: Place, client: EntityClient, seconds: float) -> bool:
-        entity, thread_id = entity_name(place.agent), place.thread_id
+    async def _joined(self, place: Place, client: EntityClient, seconds: float) -> bool | None:
+        """Tell whether a deletion that goes on has come to its end; None when there is none to join.
+
+        It goes on until the entity has committed: its runs may be erased and its receipt written before. A deletion
+        begun beside it would find less to delete, and its receipt would take the place of the true one. One that has
+        erased the runs and does not end within `JOIN_SECONDS` counts as given up.
+        """
+        mark = await self._log.deletion(place)
+        if mark is None or (mark.digest is not None and not await self._is_uncommitted(place, client)):
+            return None
+        if mark.digest is None:
+            return await self._ended(place, mark.id, client, seconds)
+        return await self._ended(place, mark.id, client, min(seconds, JOIN_SECONDS)) or None
+
+    async def _begun(self, place: Place, client: EntityClient, seconds: float) -> bool:
         mark = await self._log.mark_deleting(place, new_id())
+        return await self._ended(place, mark.id, client, seconds)
+
+    async def _ended(self, place: Place, deletion_id: str, client: EntityClient, seconds: float) -> bool:
+        """Have a deletion done that is marked; tell whether it is. A signal too many changes nothing."""
         for record in await self._log.runs_of(place, RUNS_LOOKED_AT):
             await self._runs.end_early(record)
-        await client.signal(entity, thread_id, "delete", {"id": mark.id})
+        await client.signal(entity_name(place.agent), place.thread_id, "delete", {"id": deletion_id})
 
         async def is_done() -> bool:
             found = await self._log.deletion(place)
-            if found is None or (found.id == mark.id and found.digest is None):
+            if found is None or (found.id == deletion_id and found.digest is None):
                 return False
-            stored = await client.read(entity, thread_id)
-            return stored is None or bool(await self._log.runs_of(place, 1))  # a new run began a new conversation
+            return not await self._is_uncommitted(place, client)
 
         return await _until(is_done, seconds)
 
+    async def _is_uncommitted(self, place: Place, client: EntityClient) -> bool:
+        """Tell whether the conversation is there without a run; with one, a new conversation has begun."""
+        if await client.read(entity_name(place.agent), place.thread_id) is None:
+            return False
+        return not await self._log.runs_of(place, 1)
+
     async def _is_there(self, place: Place, client: EntityClient) -> bool:
-        mark = await self._log.deletion(place)
-        if mark is not None and mark.digest is None:
-            return True
         if await self._log.runs_of(place, 1):
             return True
         return await client.read(entity_name(place.agent), place.thread_id) is not None
