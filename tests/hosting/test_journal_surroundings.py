@@ -62,6 +62,7 @@ class Ended:
 async def killed_and_finished(
     agent: Agent[Any],
     counted: Counter[str],
+    *,
     request: RunRequest = GO,
     appends: int = AFTER_TWO_TOOLS,
     environ: dict[str, str] | None = None,
