@@ -1,4 +1,4 @@
-"""The SDK's clients as the port that the behaviour knows. The only file that names their methods."""
+"""The SDK's clients as the ports that the behaviour knows. The only file that names their methods."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from durabletask.client import (
 )
 from durabletask.entities import EntityInstanceId, EntityMetadata
 
+from hosting.console.plain_json import PlainJson
 from hosting.errors import EngineUnavailableError
 from hosting.ports import EntityPage, Purge
+from hosting.ports import OrchestrationStatus as Status
 
 _ENDED = (OrchestrationStatus.COMPLETED, OrchestrationStatus.FAILED, OrchestrationStatus.TERMINATED)
 
@@ -63,10 +65,35 @@ class TaskHubEntityClient:
         return "deleted" if purged.deleted_instance_count else "missing"
 
 
-async def _asked(method: Callable[..., Any], *arguments: object) -> Any:
+class TaskHubOrchestrations:
+    """An `OrchestrationClient` over either client of the SDK."""
+
+    def __init__(self, client: TaskHubGrpcClient | AsyncTaskHubGrpcClient) -> None:
+        self._client = client
+
+    async def start(self, name: str, instance_id: str, given: object) -> None:
+        """See `OrchestrationClient.start`."""
+        schedule = self._client.schedule_new_orchestration
+        await _asked(schedule, name, input=given, instance_id=instance_id)
+
+    async def status(self, instance_id: str) -> Status | None:
+        """See `OrchestrationClient.status`."""
+        found: OrchestrationState | None = await _asked(self._client.get_orchestration_state, instance_id)
+        if found is None:
+            return None
+        word = found.runtime_status.name.title().replace("_", "")
+        output, said = found.get_output(PlainJson), found.get_custom_status(PlainJson)
+        return Status(instance_id, word, output and output.value, said and said.value)
+
+    async def send_event(self, instance_id: str, event: str, value: object) -> None:
+        """See `OrchestrationClient.send_event`."""
+        await _asked(self._client.raise_orchestration_event, instance_id, event, data=value)
+
+
+async def _asked(method: Callable[..., Any], *arguments: object, **named: object) -> Any:
     try:
         if inspect.iscoroutinefunction(method):
-            return await method(*arguments)
-        return await asyncio.to_thread(method, *arguments)
+            return await method(*arguments, **named)
+        return await asyncio.to_thread(method, *arguments, **named)
     except grpc.RpcError as error:
         raise EngineUnavailableError("The durable engine cannot be reached. Try again.") from error

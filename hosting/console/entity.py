@@ -6,6 +6,7 @@ away waits here until it is back, or until the worker stops: the engine then del
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import threading
@@ -21,6 +22,8 @@ from hosting.entity_batch import Batch, Done, Operation, Refused, decoded
 from hosting.errors import ArchiveUnavailableError, RunLogUnavailableError
 from hosting.loop import AgentLoop
 from hosting.names import entity_name
+from hosting.orchestrations import ENGINE, Engine
+from hosting.ports import OrchestrationClient
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +38,15 @@ class RefusedOperationError(Exception):
 class ServedEntity:
     """One agent's entity, answering the worker's threads on the agents' loop."""
 
-    def __init__(self, entity: AgentEntity, loop: AgentLoop, stopping: threading.Event) -> None:
+    def __init__(
+        self,
+        entity: AgentEntity,
+        loop: AgentLoop,
+        stopping: threading.Event,
+        orchestrations: OrchestrationClient | None = None,
+    ) -> None:
+        """`orchestrations` is what tools reach them through, None where they reach none."""
+        self._orchestrations = orchestrations
         self._entity = entity
         self._loop = loop
         self._stopping = stopping
@@ -58,8 +69,13 @@ class ServedEntity:
         return self._answered_once(batch)
 
     def _answered_once(self, batch: Batch) -> tuple[str | None, Done | Refused]:
-        state, results = self._loop.result_of(self._entity.answer(batch))
+        state, results = self._loop.result_of(self._answer(batch))
         return state, results[0]
+
+    async def _answer(self, batch: Batch) -> tuple[str | None, list[Done | Refused]]:
+        if self._orchestrations is not None:
+            ENGINE.set(Engine(self._orchestrations, asyncio.get_running_loop()))
+        return await self._entity.answer(batch)
 
 
 def register_entity(worker: TaskHubGrpcWorker, agent: str, entity: ServedEntity) -> None:

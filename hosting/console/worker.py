@@ -17,7 +17,7 @@ from typing_extensions import Self
 
 from hosting.archive.choice import choose_archive
 from hosting.attachments.choice import choose_attachments
-from hosting.console.engine import TaskHubEntityClient
+from hosting.console.engine import TaskHubEntityClient, TaskHubOrchestrations
 from hosting.console.entity import ServedEntity, register_entity
 from hosting.console.orchestrations import AgentTask, CallingOrchestration
 from hosting.entities import Entities
@@ -47,10 +47,12 @@ class AgentWorker:
         self,
         worker: TaskHubGrpcWorker,
         *,
+        client: TaskHubGrpcClient | None = None,
         environ: Mapping[str, str] = os.environ,
         folder: Path | None = None,
     ) -> None:
-        """Wrap a worker that has not been started."""
+        """Wrap a worker that has not been started; with a `client` of the same engine tools reach orchestrations."""
+        self._orchestrations = None if client is None else TaskHubOrchestrations(client)
         self._settings = settings = read_settings(environ)
         folder = folder or Path.cwd()
         self._worker = worker
@@ -81,8 +83,9 @@ class AgentWorker:
         planned = self._plan.add(agent, http=False, mcp=False)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        entity = ServedEntity(self._entities.of(planned, seconds, ttl, retry), self._loop, self._stopping)
-        register_entity(self._worker, planned.name, entity)
+        entity = self._entities.of(planned, seconds, ttl, retry)
+        served = ServedEntity(entity, self._loop, self._stopping, self._orchestrations)
+        register_entity(self._worker, planned.name, served)
         if ttl is not None:
             self._ttls[planned.name] = ttl
 

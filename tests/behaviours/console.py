@@ -9,5 +9,6 @@ BEHAVIOURS = {
     "console.killed": "A killed worker changes no outcome: another takes its runs over from their logs (turn.md).",
     "console.log-away": "An operation that cannot begin because the run log is away begins when it is back (turn.md, "
     "Records 5).",
+    "console.tools": "Tools reach orchestrations from a worker that has a client (design.md 3).",
     "console.moving-over": "A client of the ecosystem's own package reaches agents of this one's worker (design.md 1).",
 }
