@@ -101,7 +101,7 @@ class Turns:
             with run_span(record) as span:
                 seconds = attempt_seconds(record, self._clock(), self._settings.run_timeout_seconds)
                 outcome = await self._runner.run(attempt, seconds)
-                terminal = self._terminal(record, outcome, conversation)
+                terminal = self._terminal(attempt, outcome, conversation)
                 words = await attempt.speech.last_words(_answer_of(terminal)) if attempt.speech else ()
                 if isinstance(outcome, Broke) and await self._retries.begun(journal, attempt.stop, outcome.error):
                     claimed = journal.record
@@ -135,12 +135,12 @@ class Turns:
         tells = self._settings.interrupted_tools == "tell"
         return JournaledRun(journal, self._clock, tells_unknown_outcomes=tells)
 
-    def _terminal(self, record: RunRecord, outcome: Outcome, conversation: Conversation) -> Terminal:
-        now, run_id = self._clock(), record.run_id
+    def _terminal(self, attempt: Attempt, outcome: Outcome, conversation: Conversation) -> Terminal:
+        now, run_id = self._clock(), attempt.run_id
         if isinstance(outcome, Broke):
             return ended(run_id, now, outcome.error)
         try:
-            return self._completed(record, now, outcome, conversation)
+            return self._completed(attempt, now, outcome, conversation)
         except Exception:
             logger.exception("The answer of run %s cannot be stored.", run_id)
             error = UnstorableAnswerError(
@@ -148,11 +148,11 @@ class Turns:
             )
             return ended(run_id, now, error)
 
-    def _completed(self, record: RunRecord, at: float, answered: Answered, conversation: Conversation) -> Completed:
+    def _completed(self, attempt: Attempt, at: float, answered: Answered, conversation: Conversation) -> Completed:
         """Return the record of an answer; raises whatever says that no store can hold it, before one is asked to."""
-        run_id = record.run_id
+        run_id = attempt.run_id
         entry = response_entry(run_id=run_id, created_at=iso(at), response=answered.response)
-        asked = message_count(conversation) + len(run_messages(record.accepted.request, conversation))
+        asked = message_count(conversation) + len(attempt.messages)
         approvals = pending_approvals(run_id, answered.response)
         completed = Completed(
             at=at,
