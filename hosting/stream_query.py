@@ -54,12 +54,12 @@ class StreamQuery:
 
 def read_stream_query(query: Mapping[str, str]) -> StreamQuery | None:
     """Return what a query asks for, None when it does not speak the protocol; raises `InvalidFieldError`."""
-    offset, live = query.get(OFFSET.name), query.get(LIVE.name)
+    offset, live, cursor = query.get(OFFSET.name), query.get(LIVE.name), _cursor(query.get(STREAM_CURSOR.name))
     if offset is None and live is None:
         return None
     if EVENTS_AFTER.name in query:
         raise InvalidFieldError("The queries 'offset' and 'after' say the same in two ways. Send one of them.")
-    return StreamQuery(_after(offset), _live(live), _cursor(query.get(STREAM_CURSOR.name)))
+    return StreamQuery(_after(offset), _live(live), cursor)
 
 
 def offset_of(position: int) -> str:

@@ -63,7 +63,7 @@ def _response(answer: Answer, links: Schema) -> Schema:
     if answer.or_text:
         content["text/plain"] = {"schema": {"type": "string"}}
     if answer.or_events:
-        content["text/event-stream"] = {"schema": {"type": "string"}}
+        content["text/event-stream"] = {"schema": {}}  # text to some readers of 3.1, to others its events one by one
     if content:
         response["content"] = content
     if answer.headers:

@@ -110,6 +110,7 @@ async def test_now_tells_the_end_and_no_event(api: Api) -> None:
         "live=long-poll",
         "offset=-1&live=true",
         "offset=-1&cursor=x",
+        "cursor=",
         "offset=-1&after=2",
         "offset=%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3",
     ],

@@ -11,6 +11,7 @@ from schemathesis.generation import GenerationMode
 from hosting.format_schema import JSON_SCHEMA
 
 THREAD_NAMES = ("thread_id", "session_id", "sessionId", "x-ms-thread-id", "x-ms-session-id")
+PLACE_NAMES = ("after", "offset")
 FORMAT_NAMES = ("response_format", "responseFormat")
 WITHOUT_PARTS: dict[str, Callable[[Any], Any]] = {
     "additionalProperties": lambda part: True,
@@ -22,12 +23,15 @@ WITHOUT_PARTS: dict[str, Callable[[Any], Any]] = {
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
-    """Let a valid request name one thread and one format; one that is made to be refused is sent as it is."""
+    """Let a valid request name one thread, one format, one place in a stream; those to be refused go as they are."""
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
     body = case.body if isinstance(case.body, dict) else {}
     _keep_first(THREAD_NAMES, body, case.query, case.headers)
     _keep_first(FORMAT_NAMES, body)
+    _keep_first(PLACE_NAMES, case.query)
+    if "offset" not in (case.query or {}):
+        (case.query or {}).pop("live", None)
     for name in FORMAT_NAMES:
         if isinstance(body.get(name), dict):
             body[name] = _without_parts(body[name])
