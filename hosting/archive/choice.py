@@ -7,13 +7,18 @@ from pathlib import Path
 
 from hosting.archive.memory import MemoryArchive
 from hosting.archive.sqlite import ARCHIVE, SqliteArchive
+from hosting.beside_run_log import StoreSetting
 from hosting.errors import ConfigurationError
 from hosting.ports import ArchiveStore
-from hosting.runlog.choice import sqlite_path
 from hosting.settings import Settings
-from hosting.surroundings import needs_shared_stores
 
-FILE_NAME = "archive.sqlite"
+SETTING = StoreSetting(
+    field="archive",
+    name="AGENT_ARCHIVE",
+    file_name="archive.sqlite",
+    advice="Leave AGENT_ARCHIVE out in production, which keeps archives in the app's storage account, or set it to "
+    "'cosmos'.",
+)
 
 
 def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str]) -> ArchiveStore:
@@ -22,31 +27,16 @@ def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str])
     Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
     production, a file that a newer version wrote, an account that no setting names, a package that is not installed.
     """
-    must_be_shared = needs_shared_stores(environ)
-    chosen = _chosen(settings, must_be_shared=must_be_shared)
-    if must_be_shared and chosen.startswith(("memory", "sqlite")):
-        raise ConfigurationError(
-            f"AGENT_ARCHIVE is {chosen!r}, which other instances cannot read, and which may end with this one. Leave "
-            "AGENT_ARCHIVE out in production, which keeps archives in the app's storage account, or set it to 'cosmos'."
-        )
+    chosen = SETTING.chosen(settings, environ)
     if chosen == "memory":
         return MemoryArchive()
     if chosen == "blob":
         return _blob(environ)
     if chosen == "cosmos":
         return _cosmos(settings, environ)
-    named = chosen.partition(":")[2]
-    path = folder / named if named else sqlite_path(settings, folder).with_name(FILE_NAME)
+    path = SETTING.path(chosen, settings, folder)
     ARCHIVE.refuse_newer(path)
     return SqliteArchive(path, settings.run_log_synchronous)
-
-
-def _chosen(settings: Settings, *, must_be_shared: bool) -> str:
-    if "archive" in settings.model_fields_set:
-        return settings.archive
-    if must_be_shared:
-        return "blob"
-    return "memory" if settings.run_log == "memory" else settings.archive
 
 
 def _blob(environ: Mapping[str, str]) -> ArchiveStore:

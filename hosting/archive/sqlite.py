@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from hosting.archive.segments import MOST_ENTRIES, Segment, cut, decode, encode, laid_out
-from hosting.errors import ArchiveUnavailableError, ConfigurationError
+from hosting.errors import ArchiveUnavailableError
 from hosting.events import Place
 from hosting.ports import Volume
 from hosting.storage.sqlite_file import BUSY_SECONDS, FileKind
-from hosting.storage.writer import WriterThread
+from hosting.storage.sqlite_store import StoreFile
 
-T = TypeVar("T")
 ARCHIVE: Final = FileKind(
     name="archive",
     setting="AGENT_ARCHIVE",
@@ -41,14 +39,12 @@ class SqliteArchive:
     """
 
     def __init__(self, path: Path, synchronous: str = "NORMAL", busy_seconds: float = BUSY_SECONDS) -> None:
-        self._path = path
-        self._busy_seconds = busy_seconds
-        self._writer = WriterThread(lambda: ARCHIVE.connect(path, synchronous, busy_seconds), name="archive")
+        self._file = StoreFile(ARCHIVE, path, ArchiveUnavailableError.unreached, synchronous, busy_seconds)
 
     async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
         """See `ArchiveStore.put`: one transaction."""
         rows = [(*_key(volume), part.first, part.last, encode(part)) for part in cut(first, entries)]
-        await self._reached(self._writer.submit(lambda connection: connection.executemany(_PUT, rows).rowcount))
+        await self._file.do(lambda connection: connection.executemany(_PUT, rows).rowcount)
 
     async def read(self, volume: Volume, first: int, last: int) -> list[str]:
         """See `ArchiveStore.read`."""
@@ -57,27 +53,19 @@ class SqliteArchive:
     async def erase(self, place: Place, before: int | None = None) -> int:
         """See `ArchiveStore.erase`: deleted pages are overwritten, then the write-ahead log is emptied."""
         values = (place.agent, place.thread_id, _ANY_GENERATION if before is None else before)
-        count = await self._reached(self._writer.submit(lambda connection: _erase(connection, values)))
+        count = await self._file.do(lambda connection: _erase(connection, values))
         if count:
-            await self._reached(asyncio.to_thread(ARCHIVE.forget_overwritten, self._path, self._busy_seconds))
+            await self._file.forget_overwritten()
         return count
 
     async def close(self) -> None:
         """See `ArchiveStore.close`."""
-        await self._writer.close()
+        await self._file.close()
 
     async def _covering(self, volume: Volume, first: int, last: int) -> list[Segment]:
         values = (*_key(volume), first - MOST_ENTRIES + 1, last, first)
-        rows = await self._reached(
-            self._writer.submit(lambda connection: connection.execute(_COVERING, values).fetchall())
-        )
+        rows = await self._file.do(lambda connection: connection.execute(_COVERING, values).fetchall())
         return [decode(start, body) for start, body in rows]
-
-    async def _reached(self, work: Awaitable[T]) -> T:
-        try:
-            return await work
-        except (sqlite3.Error, OSError, ConfigurationError) as error:
-            raise ArchiveUnavailableError.unreached() from error
 
 
 def _key(volume: Volume) -> tuple[str, str, int]:

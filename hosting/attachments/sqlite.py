@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sqlite3
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-from hosting.errors import AttachmentsUnavailableError, ConfigurationError
+from hosting.errors import AttachmentsUnavailableError
 from hosting.events import Place
 from hosting.storage.sqlite_file import BUSY_SECONDS, FileKind
-from hosting.storage.writer import WriterThread
+from hosting.storage.sqlite_store import StoreFile
 from state.attached import Attachment
 
-T = TypeVar("T")
 ATTACHMENTS: Final = FileKind(
     name="file of attachments",
     setting="AGENT_ATTACHMENTS",
@@ -34,42 +31,31 @@ class SqliteAttachments:
     """An `AttachmentStore` in the file at `path`; the file and its folder are made at the first use."""
 
     def __init__(self, path: Path, synchronous: str = "NORMAL", busy_seconds: float = BUSY_SECONDS) -> None:
-        self._path = path
-        self._busy_seconds = busy_seconds
-        self._writer = WriterThread(lambda: ATTACHMENTS.connect(path, synchronous, busy_seconds), name="attachments")
+        self._file = StoreFile(ATTACHMENTS, path, AttachmentsUnavailableError.unreached, synchronous, busy_seconds)
 
     async def put(self, place: Place, attachments: Collection[Attachment]) -> None:
         """See `AttachmentStore.put`: one transaction."""
         rows = [(*_key(place), one.sha256, one.body) for one in attachments]
-        await self._do(lambda connection: connection.executemany(_PUT, rows).rowcount)
+        await self._file.do(lambda connection: connection.executemany(_PUT, rows).rowcount)
 
     async def read(self, place: Place, hashes: Collection[str]) -> dict[str, bytes]:
         """See `AttachmentStore.read`."""
         values = (*_key(place), json.dumps(list(hashes)))
-        return dict(await self._do(lambda connection: connection.execute(_READ, values).fetchall()))
+        return dict(await self._file.do(lambda connection: connection.execute(_READ, values).fetchall()))
 
     async def hashes(self, place: Place) -> list[str]:
         """See `AttachmentStore.hashes`."""
-        return [row[0] for row in await self._do(lambda c: c.execute(_HASHES, _key(place)).fetchall())]
+        return [row[0] for row in await self._file.do(lambda c: c.execute(_HASHES, _key(place)).fetchall())]
 
     async def erase(self, place: Place) -> None:
         """See `AttachmentStore.erase`: deleted pages are overwritten, then the write-ahead log is emptied."""
-        count = await self._do(lambda connection: connection.execute(f"DELETE {_OF_THREAD}", _key(place)).rowcount)
+        count = await self._file.do(lambda connection: connection.execute(f"DELETE {_OF_THREAD}", _key(place)).rowcount)
         if count:
-            await self._reached(asyncio.to_thread(ATTACHMENTS.forget_overwritten, self._path, self._busy_seconds))
+            await self._file.forget_overwritten()
 
     async def close(self) -> None:
         """See `AttachmentStore.close`."""
-        await self._writer.close()
-
-    async def _do(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._reached(self._writer.submit(step))
-
-    async def _reached(self, work: Awaitable[T]) -> T:
-        try:
-            return await work
-        except (sqlite3.Error, OSError, ConfigurationError) as error:
-            raise AttachmentsUnavailableError.unreached() from error
+        await self._file.close()
 
 
 def _key(place: Place) -> tuple[str, str]:

@@ -8,13 +8,10 @@ Source: turn.md, Records 12.
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
-from typing import TypeVar
 
-from hosting.errors import ConfigurationError, RunLogUnavailableError
+from hosting.errors import RunLogUnavailableError
 from hosting.events import Accepted, Event, Place, encode
 from hosting.ports import Deletion, Erased, Opening
 from hosting.run_record import RunRecord
@@ -22,9 +19,7 @@ from hosting.runlog import sqlite_steps as steps
 from hosting.runlog.receipts import receipt_digest
 from hosting.runlog.sqlite_schema import RUN_LOG
 from hosting.storage.sqlite_file import BUSY_SECONDS
-from hosting.storage.writer import WriterThread
-
-T = TypeVar("T")
+from hosting.storage.sqlite_store import StoreFile
 
 
 class SqliteStore:
@@ -33,64 +28,53 @@ class SqliteStore:
     batch_seconds = 0.1
 
     def __init__(self, path: Path, synchronous: str = "NORMAL", busy_seconds: float = BUSY_SECONDS) -> None:
-        self._path = path
-        self._busy_seconds = busy_seconds
-        self._writer = WriterThread(lambda: RUN_LOG.connect(path, synchronous, busy_seconds), name="run-log")
+        self._file = StoreFile(RUN_LOG, path, RunLogUnavailableError.unreached, synchronous, busy_seconds)
 
     async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         """See `RunLogStore.open`: receipt and first event in one transaction."""
         body, kept = encode(accepted), None if receipt is None else receipt_digest(receipt)
-        return await self._do(lambda connection: steps.open_run(connection, accepted, body, kept, most_open))
+        return await self._file.do(lambda connection: steps.open_run(connection, accepted, body, kept, most_open))
 
     async def append(self, run_id: str, *events: Event, after: int) -> bool:
         """See `RunLogStore.append`."""
         encoded = [(event, encode(event)) for event in events]
-        return await self._do(lambda connection: steps.append_events(connection, run_id, encoded, after))
+        return await self._file.do(lambda connection: steps.append_events(connection, run_id, encoded, after))
 
     async def read(self, run_id: str) -> RunRecord | Erased | None:
         """See `RunLogStore.read`."""
-        return await self._do(lambda connection: steps.read_run(connection, run_id))
+        return await self._file.do(lambda connection: steps.read_run(connection, run_id))
 
     async def events(self, run_id: str, after: int) -> tuple[Event, ...] | Erased | None:
         """See `RunLogStore.events`."""
-        return await self._do(lambda connection: steps.read_events(connection, run_id, after))
+        return await self._file.do(lambda connection: steps.read_events(connection, run_id, after))
 
     async def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
         """See `RunLogStore.cancel_requests`."""
-        return await self._do(lambda connection: steps.cancel_requests(connection, run_ids))
+        return await self._file.do(lambda connection: steps.cancel_requests(connection, run_ids))
 
     async def runs_of(self, place: Place, limit: int) -> list[RunRecord]:
         """See `RunLogStore.runs_of`."""
-        return await self._do(lambda connection: steps.runs_of(connection, place, limit))
+        return await self._file.do(lambda connection: steps.runs_of(connection, place, limit))
 
     async def mark_deleting(self, place: Place, deletion_id: str) -> Deletion:
         """See `RunLogStore.mark_deleting`."""
-        return await self._do(lambda connection: steps.mark_deleting(connection, place, deletion_id))
+        return await self._file.do(lambda connection: steps.mark_deleting(connection, place, deletion_id))
 
     async def deletion(self, place: Place) -> Deletion | None:
         """See `RunLogStore.deletion`."""
-        return await self._do(lambda connection: steps.deletion_of(connection, place))
+        return await self._file.do(lambda connection: steps.deletion_of(connection, place))
 
     async def erase(self, place: Place, deletion: Deletion, *, unless_open: bool = False) -> Deletion | None:
         """See `RunLogStore.erase`: deleted pages are overwritten, then the write-ahead log is emptied."""
-        mark = await self._do(lambda connection: steps.erase_thread(connection, place, deletion, unless_open))
+        mark = await self._file.do(lambda connection: steps.erase_thread(connection, place, deletion, unless_open))
         if mark is not None:
-            await self._reached(asyncio.to_thread(RUN_LOG.forget_overwritten, self._path, self._busy_seconds))
+            await self._file.forget_overwritten()
         return mark
 
     async def settle(self, place: Place, deletion: Deletion) -> None:
         """See `RunLogStore.settle`."""
-        await self._do(lambda connection: steps.settle(connection, place, deletion))
+        await self._file.do(lambda connection: steps.settle(connection, place, deletion))
 
     async def close(self) -> None:
         """See `RunLogStore.close`."""
-        await self._writer.close()
-
-    async def _do(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._reached(self._writer.submit(step))
-
-    async def _reached(self, work: Awaitable[T]) -> T:
-        try:
-            return await work
-        except (sqlite3.Error, OSError, ConfigurationError) as error:
-            raise RunLogUnavailableError.unreached() from error
+        await self._file.close()
