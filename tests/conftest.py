@@ -1,4 +1,4 @@
-"""The servers that run logs may be kept on: one of each for the whole session, started by the first test that asks.
+"""The servers that stores may be kept on: one of each for the whole session, started by the first test that asks.
 
 What they need is imported by them alone: most tests need neither.
 """
@@ -14,6 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.contracts.azurite import Azurite
+    from tests.contracts.cosmos_server import CosmosServer
     from tests.contracts.redis_server import RedisServer
 
 
@@ -31,16 +32,33 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 
 @pytest.fixture(scope="session")
-def azurite(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
-    """The storage emulator; without npm's registry, tests that need it are skipped."""
-    from tests.contracts.azurite import LOCK, Azurite
+def npm_packages(pytestconfig: pytest.Config) -> Path:
+    """The emulators of npm; without its registry, tests that need one are skipped."""
+    from tests.contracts.azurite import LOCK
     from tests.node_packages import RegistryUnreachableError, install
 
     try:
-        packages = install(LOCK, Path(pytestconfig.cache.mkdir("azurite")))
+        return install(LOCK, Path(pytestconfig.cache.mkdir("azurite")))
     except RegistryUnreachableError:
-        pytest.skip("npm's registry cannot be reached, and the cache has no copy of Azurite")
-    emulator = Azurite(packages, tmp_path_factory.mktemp("azurite"))
+        pytest.skip("npm's registry cannot be reached, and the cache has no copy of the emulators")
+
+
+@pytest.fixture(scope="session")
+def cosmos_server(npm_packages: Path) -> Iterator[CosmosServer]:
+    """A server that speaks Cosmos DB for NoSQL."""
+    from tests.contracts.cosmos_server import CosmosServer
+
+    server = CosmosServer(npm_packages)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def azurite(npm_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    """The storage emulator."""
+    from tests.contracts.azurite import Azurite
+
+    emulator = Azurite(npm_packages, tmp_path_factory.mktemp("azurite"))
     yield emulator
     emulator.stop()
 

@@ -16,7 +16,7 @@ from hosting.errors import ConfigurationError
 _ADDRESS = re.compile(r"https://[^\s;]+")
 _CONNECTION_STRING = re.compile(r"AccountEndpoint=(https?://[^\s;]+);\s*AccountKey=([^\s;]+);?", re.IGNORECASE)
 _CLIENT_ID = "AZURE_CLIENT_ID"
-_ANSWER_SECONDS = 5
+_ANSWER_SECONDS = 15
 
 _calls = logging.getLogger(f"{__name__}.calls")
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.canary import holds
-from tests.contracts.azurite import Azurite, install
+from tests.contracts.azurite import Azurite
 from tests.contracts.redis_server import RedisServer
 from tests.devhost.running_host import ROOT, RunningHost
 from tests.hosting.carriers import APP, GUARD_SECONDS, Api, socket_api
@@ -148,9 +148,9 @@ STORES = {"files": files, "redis": in_redis, "blobs": blobs}
 
 
 @pytest.fixture
-def own_azurite(pytestconfig: pytest.Config, tmp_path: Path, azurite: Azurite) -> Iterator[Azurite]:
+def own_azurite(npm_packages: Path, tmp_path: Path) -> Iterator[Azurite]:
     """An emulator of this test's own, because containers have the names that the app gives them."""
-    emulator = Azurite(install(Path(pytestconfig.cache.mkdir("azurite"))), tmp_path)
+    emulator = Azurite(npm_packages, tmp_path)
     yield emulator
     emulator.stop()
 
