@@ -308,7 +308,7 @@ class InvalidOutputError(HostingError):
 
 
 class ThreadFullError(HostingError):
-    """The stored conversation has no room for the request; the agent was not run."""
+    """The document has no room for the request, and the archive made none; the agent was not run."""
 
     code, status = "thread_full", 409
 
