@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hosting.erasing import RUNS_LOOKED_AT
 from hosting.errors import EngineUnavailableError
 from hosting.events import Place
 from hosting.ports import Deletion, EntityPage, Purge
@@ -62,6 +63,39 @@ async def test_a_receipt_says_what_was_deleted_and_names_each_orchestration_once
         archived_entries=0,
         instances=(Instance(id="orchestration-1"), Instance(id="orchestration-2"), OWN),
     )
+
+
+@pytest.mark.behaviour("erasure.instances")
+@pytest.mark.parametrize("environ", [{}, {"AGENT_RECENT_BYTES": "2048"}], ids=["recent", "archived"])
+async def test_an_orchestration_of_long_ago_is_found_in_the_conversation(environ: dict[str, str]) -> None:
+    """Its run is behind the newest hundred, and its entry in the document or in the archive."""
+    bench = Bench(environ=environ)
+    await carried(bench, "one", "orchestration-1")
+    for number in range(RUNS_LOOKED_AT):
+        await bench.run(str(number))
+    await bench.store.mark_deleting(PLACE, "d-1")
+
+    await bench.deliver({"id": "d-1"}, name="delete")
+
+    receipt = await receipt_of(bench)
+    assert receipt.instances == (Instance(id="orchestration-1"), OWN)
+    assert (receipt.runs, receipt.archived_entries > 0) == (101, bool(environ))
+    bench.loop.close()
+
+
+@pytest.mark.behaviour("erasure.receipt")
+async def test_a_gap_in_the_archive_is_no_reason_to_keep_the_thread() -> None:
+    """What can be found is named, and the rest goes."""
+    bench = Bench(environ={"AGENT_RECENT_BYTES": "2048"})
+    for number in range(20):
+        await bench.run(str(number))
+    await bench.archive.erase(PLACE)
+    await bench.store.mark_deleting(PLACE, "d-1")
+
+    await bench.deliver({"id": "d-1"}, name="delete")
+
+    assert (bench.state, (await receipt_of(bench)).instances) == (None, (OWN,))
+    bench.loop.close()
 
 
 @pytest.mark.behaviour("erasure.receipt")
