@@ -85,17 +85,20 @@ class ArmedStore(MemoryStore):
 
 
 class ArmedArchive(MemoryArchive):
-    """A memory archive that a test takes away; `puts` are the first and last positions of what was put."""
+    """A memory archive that a test takes away, or whose answers are lost; `puts` are the positions from and to."""
 
     def __init__(self) -> None:
         super().__init__()
         self.is_down = False
+        self.loses_answers = False
         self.puts: list[tuple[int, int]] = []
 
     async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
         self._refuse_when_down()
         self.puts.append((first, first + len(entries) - 1))
         await super().put(volume, first, entries)
+        if self.loses_answers:
+            raise ArchiveUnavailableError("the answer is lost")
 
     async def read(self, volume: Volume, first: int, last: int) -> list[str]:
         self._refuse_when_down()

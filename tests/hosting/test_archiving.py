@@ -120,6 +120,21 @@ async def test_a_turn_whose_move_fails_is_answered_and_kept_and_the_next_one_men
     }
 
 
+@pytest.mark.behaviour("archive.failure-costs-no-answer")
+async def test_a_move_whose_answer_is_lost_is_made_again_with_what_came_since(bench: Bench) -> None:
+    """The entries are in both places meanwhile, and in one afterwards."""
+    bench.archive.loses_answers = True
+    talked = await talk(bench, 9)
+    assert bench.archive.puts
+    assert archived(read(bench.state)).entries == 0
+    bench.archive.loses_answers = False
+
+    talked += await talk(bench, 1)
+
+    assert archived(read(bench.state)).entries > 0
+    assert [entry["correlationId"] for entry in await whole(bench)] == [one for one in talked for _ in range(2)]
+
+
 @pytest.mark.behaviour("archive.makes-room")
 async def test_a_document_that_filled_while_the_archive_was_away_takes_runs_once_it_is_back() -> None:
     """Until then they are refused: what would not fit was not paid for."""
