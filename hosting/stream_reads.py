@@ -64,7 +64,7 @@ class StreamReads:
         if asked.live == "sse":
             live = {"cache-control": "no-cache, no-store", "x-accel-buffering": "no"}
             return Streamed(self._events(record, client, after, cursor), {**headers, **live})
-        tag = _tag(record, after, record.told, record.terminal is not None)
+        tag = _tag(record, after, record.told)
         if asked.live is None and asked.after is not None and tag in known_tags:
             return Reply(304, "", None, {**headers, "etag": tag})
         batch = await self._batch(record, client, after, waits=asked.live is not None)
@@ -74,7 +74,7 @@ class StreamReads:
         if asked.live is not None and not batch.frames:
             return Reply(204, "", None, headers)
         if asked.after is not None:
-            headers["etag"] = _tag(record, after, batch.position, batch.is_last)
+            headers["etag"] = _tag(record, after, batch.position)
         return Reply(200, _messages(batch), "application/json", headers)
 
     async def _batch(self, record: RunRecord, client: EntityClient, after: int, *, waits: bool) -> Batch:
@@ -114,9 +114,9 @@ def _place(position: int, is_closed: bool) -> dict[str, str]:
     return {"stream-next-offset": offset_of(position), "stream-up-to-date": "true", **closed}
 
 
-def _tag(record: RunRecord, after: int, position: int, is_closed: bool) -> str:
-    """Return the entity tag of the events from `after` to `position`; a run that ends has another."""
-    return f'"{record.run_id}:{after}:{max(after, position)}{":c" if is_closed else ""}"'
+def _tag(record: RunRecord, after: int, position: int) -> str:
+    """Return the tag of the events from `after` to `position`; the event that closes a stream changes it, too."""
+    return f'"{record.run_id}:{after}:{max(after, position)}"'
 
 
 def _messages(batch: Batch) -> str:

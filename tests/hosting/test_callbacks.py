@@ -142,6 +142,24 @@ async def test_a_callback_hears_each_piece_in_order_and_then_the_whole() -> None
 
 
 @pytest.mark.behaviour("callbacks.updates")
+async def test_who_listens_slowly_hears_every_piece_before_the_whole() -> None:
+    """The run is long answered by then."""
+
+    class Slow(Listening):
+        async def on_streaming_response_update(self, update: Any, context: Any) -> None:
+            await asyncio.sleep(0.02)
+            self._hear("update", update.text, context)
+
+    listening = Slow()
+    async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
+        await ask(http, "say one two three four five")
+        heard = [await listening.next() for _ in range(7)]
+
+    assert "".join(said for _, said, _ in heard[:-1]) == heard[-1][1]
+    assert heard[-1][0] == "response"
+
+
+@pytest.mark.behaviour("callbacks.updates")
 async def test_who_fails_at_one_piece_hears_no_more_of_them_and_the_whole() -> None:
     """The run's words come all the same to who streams it."""
 
