@@ -12,15 +12,11 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
-from hosting.answering_approvals import Approvals
-from hosting.archive.choice import choose_archive
-from hosting.attachments.choice import choose_attachments
 from hosting.callback_calls import CallbackCalls
 from hosting.callbacks import AgentResponseCallbackProtocol
 from hosting.entities import Entities
 from hosting.errors import ConfigurationError
 from hosting.expiry import checked_ttl
-from hosting.following import Following
 from hosting.functions.approvals import register_approvals
 from hosting.functions.classic import adapt_classic_handler
 from hosting.functions.entity import register_entity
@@ -38,18 +34,13 @@ from hosting.notices import ENTITY, NoticeEntity
 from hosting.plan import Plan
 from hosting.proxy import DurableAgent
 from hosting.retry import Retry
-from hosting.runlog.choice import choose_store
-from hosting.runlog.log import RunLog
-from hosting.runs import Runs
 from hosting.safeguards import safeguards_of
+from hosting.services import Services
 from hosting.settings import Settings, read_settings
 from hosting.settling import Settling
 from hosting.shutdown import Shutdown
-from hosting.stores import Stores
-from hosting.stream_reads import StreamReads
-from hosting.streams import Streams
+from hosting.stores import choose_stores
 from hosting.sweep import Sweep
-from hosting.threads import Threads
 from hosting.time_limit import TimeLimit, function_timeout_seconds
 from hosting.worker_settings import report_missing
 
@@ -99,34 +90,26 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards.check_http(is_anonymous=not asks_for_key)
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._loop = AgentLoop(self._settings.tool_threads)
-        self._log = RunLog(choose_store(self._settings, folder, environ))
         self._shutdown = Shutdown(self._loop.close)
-        archive = choose_archive(self._settings, folder, environ)
-        stores = Stores(self._log, archive, choose_attachments(self._settings, folder, environ))
+        self._stores = choose_stores(self._settings, folder, environ)
         self._calls = CallbackCalls(self._settings.callback_seconds)
         self._listeners = Listeners(self._calls)
-        self._entities = Entities(
-            self._settings, self._loop, stores, listeners=self._listeners, turn=self._shutdown.turn
-        )
-        self._runs = Runs(
-            self._log,
-            self._settings,
-            time.time,
-            admit=self._shutdown.admit,
-            is_heard=lambda agent: self._listeners.of(agent) is not None,
-        )
-        following = Following(self._log, self._runs)
-        self._streams = Streams(following)
-        register_runs(self, self._plan, self._runs, self._streams, StreamReads(following, time.time))
-        threads = Threads(stores, self._runs)
-        register_threads(self, self._plan, threads, self._settings)
-        approvals = Approvals(self._log, self._runs, threads, time.time)
-        register_approvals(self, self._plan, approvals, self._runs, self._streams, settings=self._settings)
-        register_openapi(self, self._plan, self._settings, has_health=enable_health_check, asks_for_key=asks_for_key)
-        if enable_health_check:
-            register_health(self, self._plan, self._log, self._shutdown.admit)
+        turn, is_heard = self._shutdown.turn, self._listeners.hears
+        self._entities = Entities(self._settings, self._loop, self._stores, listeners=self._listeners, turn=turn)
+        self._services = Services.over(self._stores, self._settings, admit=self._shutdown.admit, is_heard=is_heard)
+        self._register_shared(has_health=enable_health_check, asks_for_key=asks_for_key)
         for agent in agents or ():
             self.add_agent(agent)
+
+    def _register_shared(self, *, has_health: bool, asks_for_key: bool) -> None:
+        """Register what all agents share: one function for each route, whichever agent and thread it names."""
+        plan, settings = self._plan, self._settings
+        register_runs(self, plan, self._services)
+        register_threads(self, plan, self._services.threads, settings)
+        register_approvals(self, plan, self._services, settings)
+        register_openapi(self, plan, settings, has_health=has_health, asks_for_key=asks_for_key)
+        if has_health:
+            register_health(self, plan, self._stores.log, self._shutdown.admit)
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
@@ -178,9 +161,9 @@ class AgentFunctionApp(df.DFApp):
         self._listen(planned.name, callback or self._default_callback)
         register_entity(self, entity_name(planned.name), self._entities.of(planned, seconds, ttl, retry).handle)
         if planned.http:
-            register_agent(self, planned, self._runs, self._streams, self._settings)
+            register_agent(self, planned, self._services, self._settings)
         if planned.tool is not None:
-            register_tool(self, planned, planned.tool, self._runs, self._settings)
+            register_tool(self, planned, planned.tool, self._services.runs, self._settings)
         if ttl is not None:
             self._end_threads_of(planned.name, ttl)
 
@@ -190,13 +173,14 @@ class AgentFunctionApp(df.DFApp):
         self._listeners.add(agent, callback)
         if not self._is_heard:
             turn = self._shutdown.turn
-            entity = NoticeEntity(self._calls, self._listeners, self._log, time.time, turn)
+            entity = NoticeEntity(self._calls, self._listeners, self._stores.log, time.time, turn)
             register_entity(self, ENTITY, entity.handle)
         self._is_heard = True
 
     def _end_threads_of(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:
-            register_sweep(self, Sweep(self._ttls, time.time, Settling(self._log)), self._settings.sweep_schedule)
+            sweep = Sweep(self._ttls, time.time, Settling(self._stores.log))
+            register_sweep(self, sweep, self._settings.sweep_schedule)
         self._ttls[agent] = ttl_seconds
 
 

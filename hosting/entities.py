@@ -76,7 +76,7 @@ class Entities:
         )
 
     def _is_heard(self, agent: str) -> bool:
-        return self._listeners is not None and self._listeners.of(agent) is not None
+        return self._listeners is not None and self._listeners.hears(agent)
 
     def _heard_by(self, accepted: Accepted) -> Listener | None:
         return self._listeners.begin(accepted) if self._listeners is not None else None

@@ -24,6 +24,10 @@ class Listeners:
         """Return the callback of the agent of that name, in whichever letter case."""
         return self._methods.get(agent.lower())
 
+    def hears(self, agent: str) -> bool:
+        """Tell whether the agent has a callback."""
+        return self.of(agent) is not None
+
     def begin(self, accepted: Accepted) -> Listener | None:
         """Return who is to hear what a new attempt says, if anybody is."""
         methods = self.of(accepted.agent)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from hosting.archive.choice import choose_archive
+from hosting.attachments.choice import choose_attachments
 from hosting.ports import ArchiveStore, AttachmentStore
+from hosting.runlog.choice import choose_store
 from hosting.runlog.log import RunLog
+from hosting.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -15,3 +21,15 @@ class Stores:
     log: RunLog
     archive: ArchiveStore
     attachments: AttachmentStore
+
+
+def choose_stores(settings: Settings, folder: Path, environ: Mapping[str, str]) -> Stores:
+    """Return the stores that the settings name; relative paths are below `folder`.
+
+    Raises `ConfigurationError` as each choice does.
+    """
+    return Stores(
+        log=RunLog(choose_store(settings, folder, environ)),
+        archive=choose_archive(settings, folder, environ),
+        attachments=choose_attachments(settings, folder, environ),
+    )

@@ -15,8 +15,6 @@ from durabletask.task import OrchestrationContext
 from durabletask.worker import TaskHubGrpcWorker
 from typing_extensions import Self
 
-from hosting.archive.choice import choose_archive
-from hosting.attachments.choice import choose_attachments
 from hosting.console.engine import TaskHubEntityClient, TaskHubOrchestrations
 from hosting.console.entity import ServedEntity, register_entity
 from hosting.console.orchestrations import AgentTask, CallingOrchestration
@@ -26,11 +24,9 @@ from hosting.loop import AgentLoop
 from hosting.plan import Plan
 from hosting.proxy import DurableAgent
 from hosting.retry import Retry
-from hosting.runlog.choice import choose_store
-from hosting.runlog.log import RunLog
 from hosting.settings import read_settings
 from hosting.settling import Settling
-from hosting.stores import Stores
+from hosting.stores import choose_stores
 from hosting.sweep import Sweep, Swept
 from hosting.time_limit import TimeLimit
 
@@ -61,10 +57,8 @@ class AgentWorker:
         self._time_limit = TimeLimit(settings.run_timeout_seconds, None)
         self._stopping = threading.Event()
         self._loop = AgentLoop(settings.tool_threads)
-        self._log = RunLog(choose_store(settings, folder, environ))
-        attachments = choose_attachments(settings, folder, environ)
-        stores = Stores(self._log, choose_archive(settings, folder, environ), attachments)
-        self._entities = Entities(settings, self._loop, stores)
+        self._stores = choose_stores(settings, folder, environ)
+        self._entities = Entities(settings, self._loop, self._stores)
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
@@ -104,7 +98,8 @@ class AgentWorker:
 
         Raises `EngineUnavailableError` and `RunLogUnavailableError`; what was asked until then stays asked.
         """
-        return self._loop.result_of(Sweep(self._ttls, time.time, Settling(self._log)).run(TaskHubEntityClient(client)))
+        sweep = Sweep(self._ttls, time.time, Settling(self._stores.log))
+        return self._loop.result_of(sweep.run(TaskHubEntityClient(client)))
 
     def start(self) -> None:
         """Begin to take work, on threads of the SDK; returns at once."""
@@ -114,7 +109,7 @@ class AgentWorker:
         """Take no more work, return once what runs has ended, and close what agents and stores hold open."""
         self._stopping.set()
         self._worker.stop()
-        self._loop.result_of(self._log.close())
+        self._loop.result_of(self._stores.log.close())
         self._loop.close()
 
     def __enter__(self) -> Self:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import azure.durable_functions as df
 
-from hosting.answering_approvals import Approvals
 from hosting.approval_replies import answered_reply, approvals_reply
 from hosting.decision_requests import parse_decision
 from hosting.functions.answering import Asked, register_route
 from hosting.plan import Plan
 from hosting.replies import Reply, Streamed, run_reply
 from hosting.routes import ANSWER_APPROVAL, APPROVALS
-from hosting.runs import Runs
+from hosting.services import Services
 from hosting.settings import Settings
-from hosting.streams import Streams
 
 
-def register_approvals(
-    app: df.DFApp, plan: Plan, approvals: Approvals, runs: Runs, streams: Streams, *, settings: Settings
-) -> None:
+def register_approvals(app: df.DFApp, plan: Plan, services: Services, settings: Settings) -> None:
     """Register both routes, for all agents' threads."""
+    approvals, runs = services.approvals, services.runs
 
     async def waiting(asked: Asked) -> Reply:
         agent, thread_id = asked.agent(plan), asked.thread_id
@@ -33,7 +30,7 @@ def register_approvals(
         if recorded.resumed is None:
             return answered_reply(recorded.asked, wanted.decision, wanted.form)
         if streams_it:
-            return streams.reply(recorded.resumed, asked.client, call.base_url)
+            return services.streams.reply(recorded.resumed, asked.client, call.base_url)
         record = await runs.wait_as(wanted.wait, recorded.resumed, asked.client)
         return run_reply(record, wanted.form, call.base_url, wanted.wait.headers)
 

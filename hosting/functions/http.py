@@ -16,25 +16,24 @@ from hosting.plan import AgentPlan, Plan
 from hosting.replies import Reply, Streamed, cancel_reply, run_headers, run_reply, status_reply
 from hosting.requests import parse_run
 from hosting.routes import CANCEL, EVENTS, EVENTS_TAIL, RUN, STATUS
-from hosting.runs import Runs
+from hosting.services import Services
 from hosting.settings import Settings
 from hosting.stream_query import read_stream_query
-from hosting.stream_reads import StreamReads
-from hosting.streams import Streams
 
 
-def register_agent(app: df.DFApp, plan: AgentPlan, runs: Runs, streams: Streams, settings: Settings) -> None:
+def register_agent(app: df.DFApp, plan: AgentPlan, services: Services, settings: Settings) -> None:
     """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
 
     async def start(asked: Asked) -> Reply | Streamed:
-        return await start_run(asked, plan, runs, streams, settings)
+        return await start_run(asked, plan, services, settings)
 
     route = replace(RUN, function=http_function(plan.name))
     register_route(app, route, start, path=f"agents/{plan.name}/run")
 
 
-def register_runs(app: df.DFApp, plan: Plan, runs: Runs, streams: Streams, reads: StreamReads) -> None:
+def register_runs(app: df.DFApp, plan: Plan, services: Services) -> None:
     """Register the run's status, event and cancel routes, and the answer to `run` routes that no agent has."""
+    runs, streams, reads = services.runs, services.streams, services.reads
 
     async def read(asked: Asked) -> Reply:
         agent = asked.agent(plan)
@@ -69,21 +68,19 @@ def register_runs(app: df.DFApp, plan: Plan, runs: Runs, streams: Streams, reads
     app.function_name("http_unknown_agent")(app.route(route=RUN.path)(no_such_run_route))
 
 
-async def start_run(
-    asked: Asked, plan: AgentPlan, runs: Runs, streams: Streams, settings: Settings
-) -> Reply | Streamed:
+async def start_run(asked: Asked, plan: AgentPlan, services: Services, settings: Settings) -> Reply | Streamed:
     """Answer `POST agents/<agent>/run` (http-api.md section 2)."""
     call = await asked.call()
     wanted = parse_run(call, plan.name, limits_of(plan.agent, settings))
     with about_thread(wanted.thread_id):
-        attached = await runs.start(plan.name, wanted, asked.client)
+        attached = await services.runs.start(plan.name, wanted, asked.client)
     record = attached.record
     extra = {**({"Idempotency-Replayed": "true"} if attached.replayed else {}), **wanted.wait.headers}
     if wanted.wait.answer and wanted.form == "events":
-        streamed = streams.reply(record, asked.client, call.base_url)
+        streamed = services.streams.reply(record, asked.client, call.base_url)
         return replace(streamed, headers={**streamed.headers, **extra})
     with about_thread(record.accepted.thread_id):
-        record = await runs.wait_as(wanted.wait, record, asked.client)
+        record = await services.runs.wait_as(wanted.wait, record, asked.client)
     return run_reply(record, wanted.form, call.base_url, extra)
 
 

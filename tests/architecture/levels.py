@@ -139,6 +139,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "settling",
         "threads",
         "answering_approvals",
+        "services",
         "plan",
         "entities",
         "sweep",

@@ -67,8 +67,8 @@ def note(what):
         notes.write(what + "\\n")
 
 
-choose = hosting.app.choose_store
-hosting.app.choose_store = lambda *arguments: KillingStore(choose(*arguments))
+choose = hosting.stores.choose_store
+hosting.stores.choose_store = lambda *arguments: KillingStore(choose(*arguments))
 app = hosting.app.AgentFunctionApp(agents=[clerk(note)])
 '''
 
