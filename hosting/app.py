@@ -25,7 +25,7 @@ from hosting.functions.http import register_agent, register_runs
 from hosting.functions.mcp import register_tool
 from hosting.functions.openapi import register_openapi
 from hosting.functions.orchestrations import AgentTask, get_agent
-from hosting.functions.sweep import register_sweep
+from hosting.functions.sweep import register_retention, register_sweep
 from hosting.functions.threads import register_threads
 from hosting.listeners import Listeners
 from hosting.loop import AgentLoop
@@ -33,6 +33,7 @@ from hosting.names import entity_name
 from hosting.notices import ENTITY, NoticeEntity
 from hosting.plan import Plan
 from hosting.proxy import DurableAgent
+from hosting.retention import Retention
 from hosting.retry import Retry
 from hosting.safeguards import safeguards_of
 from hosting.services import Services
@@ -108,6 +109,8 @@ class AgentFunctionApp(df.DFApp):
         register_threads(self, plan, self._services.threads, settings)
         register_approvals(self, plan, self._services, settings)
         register_openapi(self, plan, settings, has_health=has_health, asks_for_key=asks_for_key)
+        if settings.run_log_days:
+            register_retention(self, Retention(self._stores.log, settings.run_log_days, time.time))
         if has_health:
             register_health(self, plan, self._stores.log, self._shutdown.admit)
 

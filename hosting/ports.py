@@ -130,6 +130,13 @@ class RunLogStore(Protocol):
         """Store the receipt of a deletion whose runs are erased; the mark of another deletion stays as it is."""
         ...
 
+    async def expire(self, before: float, limit: int) -> int:
+        """Remove the events of ended runs that were asked for before that time, of `limit` runs at most; tell how many.
+
+        Of each an `Erased` remains, and its receipt: a key that was used begins no other run.
+        """
+        ...
+
     async def close(self) -> None:
         """Let go of files, connections and threads; pending writes are done first."""
         ...

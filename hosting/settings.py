@@ -38,6 +38,13 @@ class Settings(BaseModel):
         description="Where run logs are kept: 'sqlite' (.agents/runs.sqlite), 'sqlite:PATH', 'blob' (the app's storage "
         "account, the default in production), 'redis://HOST', or 'memory' (tests).",
     )
+    run_log_days: int = Field(
+        0,
+        alias="AGENT_RUN_LOG_DAYS",
+        ge=0,
+        le=36_500,
+        description="How many days the logs of ended runs are kept; 0: until their thread is deleted.",
+    )
     run_log_synchronous: str = Field(
         "NORMAL",
         alias="AGENT_RUN_LOG_SYNCHRONOUS",

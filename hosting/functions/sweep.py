@@ -1,4 +1,4 @@
-"""The timer that has old threads looked at. It is registered with the first agent that has a time to live."""
+"""The timers that look for what has grown old: threads, where an agent has a time to live, and run logs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from hosting.functions.client import DurableEntityClient
+from hosting.retention import Retention
 from hosting.sweep import Sweep
 
 SWEEP_FUNCTION = "agents_sweep"
+RETENTION_FUNCTION = "runs_retention"
+RETENTION_SCHEDULE = "0 7 * * * *"
+"""Once an hour: in blobs, looking for old logs is a listing of all."""
 
 
 def register_sweep(app: df.DFApp, sweep: Sweep, schedule: str) -> None:
@@ -21,3 +25,13 @@ def register_sweep(app: df.DFApp, sweep: Sweep, schedule: str) -> None:
 
     timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=True)
     app.function_name(SWEEP_FUNCTION)(timed(app.durable_client_input(client_name="client")(run)))
+
+
+def register_retention(app: df.DFApp, retention: Retention) -> None:
+    """Register the timer that removes run logs by their age."""
+
+    async def run(timer: func.TimerRequest) -> None:
+        await retention.run()
+
+    timed = app.timer_trigger(arg_name="timer", schedule=RETENTION_SCHEDULE, use_monitor=True)
+    app.function_name(RETENTION_FUNCTION)(timed(run))

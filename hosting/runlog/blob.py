@@ -157,6 +157,23 @@ class BlobStore:
         if stands is not None and decode_mark(stands.body).id == deletion.id:
             await self._blobs.put(name, encode_mark(deletion).encode(), at=stands.version.etag)
 
+    async def expire(self, before: float, limit: int) -> int:
+        """See `RunLogStore.expire`: a listing of all logs, and up to five calls for each that is removed."""
+        expired = 0
+        for name, metadata in (await self._blobs.list(names.run_name(""))).items():
+            if expired >= limit:
+                break
+            if names.may_be_older(metadata, before):
+                expired += await self._expire_run(name.removeprefix(names.run_name("")), before)
+        return expired
+
+    async def _expire_run(self, run_id: str, before: float) -> bool:
+        record = await self.read(run_id)
+        is_old = isinstance(record, RunRecord) and record.terminal is not None and record.accepted.at < before
+        if isinstance(record, RunRecord) and is_old:
+            await self._erase_run(record.accepted.place, run_id)
+        return is_old
+
     async def close(self) -> None:
         """See `RunLogStore.close`."""
         await self._blobs.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Mapping
 
 from hosting.events import Accepted, Place, decode, encode
 from hosting.identity import place_digest
@@ -64,3 +65,10 @@ def unpack_entry(body: bytes) -> Accepted:
     if not isinstance(event, Accepted):
         raise ValueError(f"A run's log begins with {event.kind!r}: it must begin with 'accepted'.")
     return event
+
+
+def may_be_older(metadata: Mapping[str, str], before: float) -> bool:
+    """Tell by a log's metadata whether its run may be from before that time: a large request is not in it."""
+    if "accepted" in metadata:
+        return unpack(metadata["accepted"]).at < before
+    return "thread" in metadata

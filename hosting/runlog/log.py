@@ -134,6 +134,10 @@ class RunLog:
         """See `RunLogStore.settle`."""
         await self._store.settle(place, deletion)
 
+    async def expire(self, before: float, limit: int) -> int:
+        """See `RunLogStore.expire`."""
+        return await self._store.expire(before, limit)
+
     def known(self, run_id: str) -> RunRecord | None:
         """Return what this process last saw of a run, for free; another process may have moved it on."""
         return self._known.get(run_id)
@@ -215,4 +219,4 @@ class RunLog:
 
 
 def _deleted(run_id: str) -> ThreadDeletedError:
-    return ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
+    return ThreadDeletedError(f"Run {run_id!r} was deleted, with its thread or by its age.")

@@ -97,6 +97,15 @@ class MemoryStore:
         if mark is not None and mark.id == deletion.id:
             self._deletions[place] = deletion
 
+    async def expire(self, before: float, limit: int) -> int:
+        """See `RunLogStore.expire`."""
+        records = [record for record in map(fold, self._events.values()) if record is not None]
+        old = [record for record in records if record.terminal is not None and record.accepted.at < before][:limit]
+        for record in old:
+            del self._events[record.run_id]
+            self._erased.add(record.run_id)
+        return len(old)
+
     async def close(self) -> None:
         """Forget nothing: a closed memory store may be read on."""
 

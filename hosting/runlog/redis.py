@@ -111,6 +111,17 @@ class RedisStore:
         """See `RunLogStore.settle`: one script."""
         await self._run(scripts.SETTLE, _key(place), deletion.id, encode_mark(deletion))
 
+    async def expire(self, before: float, limit: int) -> int:
+        """See `RunLogStore.expire`: a walk over the threads' keys, and a script for each that has old runs."""
+        expired = 0
+        cursor: int | None = None
+        while cursor != 0 and expired < limit:
+            cursor, keys = await self._reached(self._redis.scan(cursor or 0, match=f"{PREFIX}runs:*", count=1000))
+            for key in keys:
+                place = key.decode().removeprefix(f"{PREFIX}runs:")
+                expired += await self._run(scripts.EXPIRE, place, before, limit - expired)
+        return expired
+
     async def close(self) -> None:
         """See `RunLogStore.close`."""
         await self._redis.aclose()

@@ -90,3 +90,18 @@ local mark = redis.call('GET', key)
 if mark and cjson.decode(mark)['id'] == ARGV[2] then redis.call('SET', key, ARGV[3]) end
 """
 """place, id of the deletion, mark with its receipt -> nothing."""
+
+EXPIRE = """
+local runs, open, done = KEYS[1] .. 'runs:' .. ARGV[1], KEYS[1] .. 'open:' .. ARGV[1], 0
+for _, run in ipairs(redis.call('ZRANGEBYSCORE', runs, '-inf', '(' .. ARGV[2])) do
+  if done >= tonumber(ARGV[3]) then break end
+  if redis.call('SISMEMBER', open, run) == 0 then
+    redis.call('SET', KEYS[1] .. 'erased:' .. run, '1')
+    redis.call('DEL', KEYS[1] .. 'run:' .. run)
+    redis.call('ZREM', runs, run)
+    done = done + 1
+  end
+end
+return done
+"""
+"""place, time, most runs -> how many of the thread's ended runs from before that time were removed."""

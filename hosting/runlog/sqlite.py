@@ -75,6 +75,10 @@ class SqliteStore:
         """See `RunLogStore.settle`."""
         await self._file.do(lambda connection: steps.settle(connection, place, deletion))
 
+    async def expire(self, before: float, limit: int) -> int:
+        """See `RunLogStore.expire`: one transaction; deleted pages are overwritten."""
+        return await self._file.do(lambda connection: steps.expire_runs(connection, before, limit))
+
     async def close(self) -> None:
         """See `RunLogStore.close`."""
         await self._file.close()

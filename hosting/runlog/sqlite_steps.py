@@ -21,6 +21,9 @@ _RUNS = (
 )
 _TO_CANCEL = "SELECT run_id FROM run WHERE is_to_cancel AND run_id IN (SELECT value FROM json_each(?))"
 _ERASE_EVENTS = "DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE agent = ? AND thread_id = ?)"
+_OLD_RUNS = "SELECT run_id FROM run WHERE is_ended AND NOT is_erased AND at < ? LIMIT ?"
+_EXPIRE_EVENTS = "DELETE FROM event WHERE run_id IN (SELECT value FROM json_each(?))"
+_EXPIRE_RUNS = "UPDATE run SET is_erased = 1 WHERE run_id IN (SELECT value FROM json_each(?))"
 _ERASE_RUNS = "UPDATE run SET is_erased = 1, is_ended = 1 WHERE agent = ? AND thread_id = ? AND NOT is_erased"
 
 
@@ -130,6 +133,13 @@ def erase_thread(
     mark = replace(deletion, runs=connection.execute(_ERASE_RUNS, thread).rowcount)
     _store_mark(connection, place, mark)
     return mark
+
+
+def expire_runs(connection: sqlite3.Connection, before: float, limit: int) -> int:
+    """See `RunLogStore.expire`."""
+    old = json.dumps([row[0] for row in connection.execute(_OLD_RUNS, (before, limit))])
+    connection.execute(_EXPIRE_EVENTS, (old,))
+    return connection.execute(_EXPIRE_RUNS, (old,)).rowcount
 
 
 def settle(connection: sqlite3.Connection, place: Place, deletion: Deletion) -> None:

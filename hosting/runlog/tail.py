@@ -42,5 +42,5 @@ async def _events(store: RunLogStore, run_id: str, after: int) -> tuple[Event, .
     if events is None:
         raise UnknownRunError(f"There is no run {run_id[:80]!r} in this log.")
     if isinstance(events, Erased):
-        raise ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
+        raise ThreadDeletedError(f"Run {run_id!r} was deleted, with its thread or by its age.")
     return events

@@ -143,6 +143,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "plan",
         "entities",
         "sweep",
+        "retention",
         "proxy",
         "thread_replies",
         "openapi.served",

@@ -28,4 +28,5 @@ BEHAVIOURS = {
     "streams.redis": "Another program follows a run with plain Redis commands (docs/streaming.md).",
     "streams.npm-client": "The protocol's own client reads, follows and resumes runs (PROTOCOL.md, 5).",
     "streams.conformance": "What the protocol's conformance suite asks of reads holds (PROTOCOL.md, 5).",
+    "streams.retention": "Run logs go by their age where a setting says so; receipts and conversations stay (data.md).",
 }

@@ -404,3 +404,31 @@ async def test_events_of_a_run_that_is_not_there_are_none_and_of_an_erased_one_s
     assert await store.events("run", 0) == Erased("run")
     assert await open_store().events("run", 0) == Erased("run")
     assert await store.events("another", 0) is None
+
+
+@pytest.mark.behaviour("streams.retention")
+async def test_ended_runs_are_removed_by_their_age_and_their_receipts_stay(open_store: OpenStore) -> None:
+    """One that has not ended stays, however old, and so does one that is not old enough."""
+    store = open_store()
+    for run_id, at in (("old", 10.0), ("older", 5.0), ("open", 1.0), ("new", 20.0)):
+        await store.open(accepted(run_id, at=at), receipt=f"key of {run_id}")
+    for run_id in ("old", "older", "new"):
+        await store.append(run_id, completed(), after=1)
+
+    assert await open_store().expire(20.0, limit=10) == 2
+    assert await store.expire(20.0, limit=10) == 0
+
+    assert [await store.read(run_id) for run_id in ("old", "older")] == [Erased("old"), Erased("older")]
+    assert [record.run_id for record in await store.runs_of(PLACE, 10)] == ["new", "open"]
+    assert await store.open(accepted("again"), receipt="key of old") == Erased("old")
+
+
+@pytest.mark.behaviour("streams.retention")
+async def test_no_more_runs_are_removed_at_once_than_was_asked_for(open_store: OpenStore) -> None:
+    """The next call goes on."""
+    store = open_store()
+    for number in range(5):
+        await store.open(accepted(f"run-{number}", thread_id=f"t{number % 2}"))
+        await store.append(f"run-{number}", completed(), after=1)
+
+    assert [await store.expire(100.0, limit=2) for _ in range(4)] == [2, 2, 1, 0]

@@ -138,7 +138,7 @@ async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
     await store.erase(place, Deletion("deletion", "digest"))
     code, _, complaint = await reader.end()
 
-    assert (code, complaint) == (1, f"Run '{run_id}' was deleted with its thread.")
+    assert (code, complaint) == (1, f"Run '{run_id}' was deleted, with its thread or by its age.")
 
 
 @pytest.mark.behaviour("streams.reader-refused")
