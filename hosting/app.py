@@ -12,11 +12,13 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
-from hosting.callback_calls import CallbackCalls
-from hosting.callbacks import AgentResponseCallbackProtocol
-from hosting.entities import Entities
+from hosting.agent.loop import AgentLoop
+from hosting.callback.callback_calls import CallbackCalls
+from hosting.callback.listeners import Listeners
+from hosting.callback.notices import ENTITY, NoticeEntity
+from hosting.callback.protocol import AgentResponseCallbackProtocol
+from hosting.calling.proxy import DurableAgent
 from hosting.errors import ConfigurationError
-from hosting.expiry import checked_ttl
 from hosting.functions.approvals import register_approvals
 from hosting.functions.classic import adapt_classic_handler
 from hosting.functions.entity import register_entity
@@ -27,23 +29,21 @@ from hosting.functions.openapi import register_openapi
 from hosting.functions.orchestrations import AgentTask, get_agent
 from hosting.functions.sweep import register_retention, register_sweep
 from hosting.functions.threads import register_threads
-from hosting.listeners import Listeners
-from hosting.loop import AgentLoop
 from hosting.names import entity_name
-from hosting.notices import ENTITY, NoticeEntity
 from hosting.plan import Plan
-from hosting.proxy import DurableAgent
-from hosting.retention import Retention
+from hosting.process.safeguards import safeguards_of
+from hosting.process.shutdown import Shutdown
+from hosting.process.time_limit import TimeLimit, function_timeout_seconds
+from hosting.process.worker_settings import report_missing
 from hosting.retry import Retry
-from hosting.safeguards import safeguards_of
+from hosting.run.retention import Retention
 from hosting.services import Services
 from hosting.settings import Settings, read_settings
-from hosting.settling import Settling
-from hosting.shutdown import Shutdown
 from hosting.stores import choose_stores
-from hosting.sweep import Sweep
-from hosting.time_limit import TimeLimit, function_timeout_seconds
-from hosting.worker_settings import report_missing
+from hosting.thread.entities import Entities
+from hosting.thread.expiry import checked_ttl
+from hosting.thread.settling import Settling
+from hosting.thread.sweep import Sweep
 
 _NOT_YET = {
     "workflow": "Workflows are not hosted yet. Give agents=[...].",

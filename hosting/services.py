@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hosting.answering_approvals import Approvals
-from hosting.following import Following
-from hosting.runs import Runs
+from hosting.approval.answering_approvals import Approvals
+from hosting.run.following import Following
+from hosting.run.runs import Runs
+from hosting.run.stream_reads import StreamReads
+from hosting.run.streams import Streams
 from hosting.settings import Settings
 from hosting.stores import Stores
-from hosting.stream_reads import StreamReads
-from hosting.streams import Streams
-from hosting.threads import Threads
+from hosting.thread.threads import Threads
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from hosting.made_tools import server_behind
-from hosting.orchestrations import Orchestrations, orchestrations_for
+from hosting.agent.made_tools import server_behind
+from hosting.calling.orchestrations import Orchestrations, orchestrations_for
 
 MCP_CALL_KEY = "durable-agents/call-key"
 _RULE = "__durable_idempotent__"

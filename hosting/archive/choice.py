@@ -7,10 +7,10 @@ from pathlib import Path
 
 from hosting.archive.memory import MemoryArchive
 from hosting.archive.sqlite import ARCHIVE, SqliteArchive
-from hosting.beside_run_log import StoreSetting
 from hosting.errors import ConfigurationError
 from hosting.ports import ArchiveStore
 from hosting.settings import Settings
+from hosting.storage.beside_run_log import StoreSetting
 
 SETTING = StoreSetting(
     field="archive",

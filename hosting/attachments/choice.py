@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hosting.attachments.memory import MemoryAttachments
 from hosting.attachments.sqlite import ATTACHMENTS, SqliteAttachments
-from hosting.beside_run_log import StoreSetting
 from hosting.ports import AttachmentStore
 from hosting.settings import Settings
+from hosting.storage.beside_run_log import StoreSetting
 
 SETTING = StoreSetting(
     field="attachments",

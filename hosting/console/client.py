@@ -18,20 +18,20 @@ from agent_framework import AgentResponse
 from durabletask.client import AsyncTaskHubGrpcClient, TaskHubGrpcClient
 from typing_extensions import Self
 
-from hosting.called_answer import AgentRunError, Call, answer_text, read_answer
+from hosting.agent.loop import AgentLoop
+from hosting.calling.called_answer import AgentRunError, Call, answer_text, read_answer
+from hosting.calling.proxy import DurableAgent
 from hosting.console.engine import TaskHubEntityClient
 from hosting.errors import ConfigurationError
 from hosting.identity import new_id
-from hosting.limits import limits_of
-from hosting.loop import AgentLoop
 from hosting.names import check_agent_name
 from hosting.ports import EntityClient
-from hosting.proxy import DurableAgent
-from hosting.requests import RunCall, Wait
-from hosting.run_request import carried_request
+from hosting.request.limits import limits_of
+from hosting.request.run_call import RunCall, Wait
+from hosting.request.run_request import carried_request
+from hosting.run.runs import Runs
 from hosting.runlog.choice import choose_store
 from hosting.runlog.log import RunLog
-from hosting.runs import Runs
 from hosting.settings import Settings, read_settings
 
 _THREADS = 4

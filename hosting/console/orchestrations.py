@@ -9,7 +9,7 @@ from agent_framework import AgentResponse
 from durabletask.entities import EntityInstanceId
 from durabletask.task import CompletableTask, CompositeTask, OrchestrationContext, Task, TaskFailedError
 
-from hosting.called_answer import AgentRunError, Call, read_answer
+from hosting.calling.called_answer import AgentRunError, Call, read_answer
 from hosting.names import entity_name
 
 

@@ -15,20 +15,20 @@ from durabletask.task import OrchestrationContext
 from durabletask.worker import TaskHubGrpcWorker
 from typing_extensions import Self
 
+from hosting.agent.loop import AgentLoop
+from hosting.calling.proxy import DurableAgent
 from hosting.console.engine import TaskHubEntityClient, TaskHubOrchestrations
 from hosting.console.entity import ServedEntity, register_entity
 from hosting.console.orchestrations import AgentTask, CallingOrchestration
-from hosting.entities import Entities
-from hosting.expiry import checked_ttl
-from hosting.loop import AgentLoop
 from hosting.plan import Plan
-from hosting.proxy import DurableAgent
+from hosting.process.time_limit import TimeLimit
 from hosting.retry import Retry
 from hosting.settings import read_settings
-from hosting.settling import Settling
 from hosting.stores import choose_stores
-from hosting.sweep import Sweep, Swept
-from hosting.time_limit import TimeLimit
+from hosting.thread.entities import Entities
+from hosting.thread.expiry import checked_ttl
+from hosting.thread.settling import Settling
+from hosting.thread.sweep import Sweep, Swept
 
 
 class AgentWorker:

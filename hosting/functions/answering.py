@@ -23,10 +23,10 @@ from hosting.errors import (
 )
 from hosting.functions.client import DurableEntityClient
 from hosting.identity import is_id
-from hosting.negotiation import Form
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
-from hosting.replies import (
+from hosting.reply.routes import Route
+from hosting.reply.run_replies import (
     RETRY_AFTER_SECONDS,
     TRY_AGAIN,
     Reply,
@@ -35,8 +35,8 @@ from hosting.replies import (
     thread_headers,
     thread_ids,
 )
-from hosting.requests import Call
-from hosting.routes import Route
+from hosting.request.negotiation import Form
+from hosting.request.run_call import Call
 
 logger = logging.getLogger(__name__)
 

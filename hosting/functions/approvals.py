@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import azure.durable_functions as df
 
-from hosting.approval_replies import answered_reply, approvals_reply
-from hosting.decision_requests import parse_decision
 from hosting.functions.answering import Asked, register_route
 from hosting.plan import Plan
-from hosting.replies import Reply, Streamed, run_reply
-from hosting.routes import ANSWER_APPROVAL, APPROVALS
+from hosting.reply.approval_replies import answered_reply, approvals_reply
+from hosting.reply.routes import ANSWER_APPROVAL, APPROVALS
+from hosting.reply.run_replies import Reply, Streamed, run_reply
+from hosting.request.decision_requests import parse_decision
 from hosting.services import Services
 from hosting.settings import Settings
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import azure.durable_functions as df
 
+from hosting.calling.orchestrations import ENGINE, Engine
 from hosting.functions.client import DurableOrchestrations
-from hosting.orchestrations import ENGINE, Engine
 
 
 def register_entity(app: df.DFApp, name: str, answer: Callable[[str], Awaitable[str]]) -> None:

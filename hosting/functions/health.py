@@ -10,8 +10,8 @@ from hosting.functions.answering import Asked, register_route
 from hosting.identity import new_id
 from hosting.names import entity_name
 from hosting.plan import Plan
-from hosting.replies import Reply, json_reply
-from hosting.routes import HEALTH, READY
+from hosting.reply.routes import HEALTH, READY
+from hosting.reply.run_replies import Reply, json_reply
 from hosting.runlog.log import RunLog
 
 

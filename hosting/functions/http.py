@@ -9,16 +9,16 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import MethodNotAllowedError, about_thread
 from hosting.functions.answering import Asked, answer, named_agent, register_route
-from hosting.limits import limits_of
 from hosting.names import http_function
-from hosting.pages import IF_NONE_MATCH, read_position
 from hosting.plan import AgentPlan, Plan
-from hosting.replies import Reply, Streamed, cancel_reply, run_headers, run_reply, status_reply
-from hosting.requests import parse_run
-from hosting.routes import CANCEL, EVENTS, EVENTS_TAIL, RUN, STATUS
+from hosting.reply.routes import CANCEL, EVENTS, EVENTS_TAIL, RUN, STATUS
+from hosting.reply.run_replies import Reply, Streamed, cancel_reply, run_headers, run_reply, status_reply
+from hosting.request.limits import limits_of
+from hosting.request.pages import IF_NONE_MATCH, read_position
+from hosting.request.run_call import parse_run
+from hosting.request.stream_query import read_stream_query
 from hosting.services import Services
 from hosting.settings import Settings
-from hosting.stream_query import read_stream_query
 
 
 def register_agent(app: df.DFApp, plan: AgentPlan, services: Services, settings: Settings) -> None:

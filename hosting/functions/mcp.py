@@ -15,11 +15,11 @@ from hosting.identity import check_thread_id
 from hosting.names import mcp_function
 from hosting.plan import AgentPlan, ToolPlan
 from hosting.ports import EntityClient
-from hosting.replies import approval_fields, completed_text, ids, run_error, told_text
-from hosting.requests import RunCall, Wait, one_thread_id
+from hosting.reply.run_replies import approval_fields, completed_text, ids, run_error, told_text
+from hosting.request.run_call import RunCall, Wait, one_thread_id
+from hosting.request.run_request import check_message
+from hosting.run.runs import Runs
 from hosting.run_record import RunRecord
-from hosting.run_request import check_message
-from hosting.runs import Runs
 from hosting.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import azure.durable_functions as df
 
 from hosting.functions.answering import Asked, register_route
-from hosting.limits import limits_of
 from hosting.openapi.document import openapi_document
 from hosting.openapi.served import ServedApp
 from hosting.plan import Plan
-from hosting.replies import Reply, json_reply
-from hosting.routes import OPENAPI
+from hosting.reply.routes import OPENAPI
+from hosting.reply.run_replies import Reply, json_reply
+from hosting.request.limits import limits_of
 from hosting.settings import Settings
 
 

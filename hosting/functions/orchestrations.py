@@ -12,10 +12,10 @@ from typing import Any
 import azure.durable_functions as df
 from azure.durable_functions.models.Task import CompoundTask, TaskBase
 
-from hosting.called_answer import AgentRunError, Call, read_answer
+from hosting.calling.called_answer import AgentRunError, Call, read_answer
+from hosting.calling.proxy import DurableAgent
 from hosting.names import entity_name
 from hosting.plan import Plan
-from hosting.proxy import DurableAgent
 from hosting.retry import Retry
 
 

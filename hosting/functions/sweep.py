@@ -8,8 +8,8 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from hosting.functions.client import DurableEntityClient
-from hosting.retention import Retention
-from hosting.sweep import Sweep
+from hosting.run.retention import Retention
+from hosting.thread.sweep import Sweep
 
 SWEEP_FUNCTION = "agents_sweep"
 RETENTION_FUNCTION = "runs_retention"

@@ -7,12 +7,10 @@ import time
 import azure.durable_functions as df
 
 from hosting.functions.answering import Asked, register_route
-from hosting.pages import read_cursor, read_limit, read_window
 from hosting.plan import Plan
-from hosting.replies import Reply
-from hosting.routes import AGENTS, DELETE_THREAD, ERASURE, EXPORT, MESSAGES, RESET, RUNS, THREAD, THREADS
-from hosting.settings import Settings
-from hosting.thread_replies import (
+from hosting.reply.routes import AGENTS, DELETE_THREAD, ERASURE, EXPORT, MESSAGES, RESET, RUNS, THREAD, THREADS
+from hosting.reply.run_replies import Reply
+from hosting.reply.thread_replies import (
     agents_reply,
     done_reply,
     erasure_reply,
@@ -23,7 +21,9 @@ from hosting.thread_replies import (
     thread_reply,
     threads_reply,
 )
-from hosting.threads import Threads
+from hosting.request.pages import read_cursor, read_limit, read_window
+from hosting.settings import Settings
+from hosting.thread.threads import Threads
 
 
 def register_threads(app: df.DFApp, plan: Plan, threads: Threads, settings: Settings) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from hosting.format_schema import JSON_SCHEMA, JSON_SCHEMA_NAME
 from hosting.openapi.request import WAIT_PARAMETERS, decision_body, path_parameters, run_body, run_parameters
 from hosting.openapi.responses import body_components, responses
 from hosting.openapi.served import ServedApp
 from hosting.parameters import Parameter
-from hosting.routes import ANSWER_APPROVAL, ROUTES, Route
+from hosting.reply.routes import ANSWER_APPROVAL, ROUTES, Route
+from hosting.request.format_schema import JSON_SCHEMA, JSON_SCHEMA_NAME
 
 API_VERSION = "1.0.0"
 """The contract's version: the first number is raised when a route, field or code goes away or changes its meaning."""

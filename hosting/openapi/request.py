@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hosting.decisions import DECISION_FIELDS
 from hosting.identity import id_pattern
-from hosting.limits import Limits
 from hosting.names import max_thread_id_length
 from hosting.parameters import APPROVAL_IN_PATH, RUN_IN_PATH, THREAD_IN_PATH, Parameter
-from hosting.requests import (
+from hosting.reply.routes import Route
+from hosting.request.decisions import DECISION_FIELDS
+from hosting.request.limits import Limits
+from hosting.request.run_call import (
     IDEMPOTENCY_KEY,
     IDEMPOTENCY_KEY_PATTERN,
     PREFER,
@@ -21,8 +22,7 @@ from hosting.requests import (
     WAIT_FIELDS,
     WAIT_HEADER,
 )
-from hosting.routes import Route
-from hosting.run_request import REQUEST_FIELDS
+from hosting.request.run_request import REQUEST_FIELDS
 
 Schema = dict[str, Any]
 

@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from hosting.answers import RETRY_AFTER, RUN_HEADERS, THREAD_HEADERS, Answer, Header
-from hosting.bodies import Problem
 from hosting.errors import HostingError, InternalError
-from hosting.replies import TRY_AGAIN
-from hosting.routes import ROUTES, Refusals, Route
+from hosting.reply.answers import RETRY_AFTER, RUN_HEADERS, THREAD_HEADERS, Answer, Header
+from hosting.reply.bodies import Problem
+from hosting.reply.routes import ROUTES, Refusals, Route
+from hosting.reply.run_replies import TRY_AGAIN
 
 Schema = dict[str, Any]
 _REF = "#/components/schemas/{model}"

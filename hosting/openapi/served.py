@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from hosting.limits import Limits
 from hosting.names import http_function
-from hosting.routes import HEALTH, READY, ROUTES, RUN, Route
+from hosting.reply.routes import HEALTH, READY, ROUTES, RUN, Route
+from hosting.request.limits import Limits
 
 
 @dataclass(frozen=True)

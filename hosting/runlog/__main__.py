@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hosting.errors import ConfigurationError, HostingError
-from hosting.frames import Frame
 from hosting.ports import RunLogStore
+from hosting.reply.frames import Frame
 from hosting.runlog.choice import choose_store, sqlite_path
 from hosting.runlog.memory import MemoryStore
 from hosting.runlog.sqlite import SqliteStore

@@ -20,7 +20,7 @@ from dataclasses import replace
 from hosting.errors import HostingError, ThreadDeletedError, ThreadDeletingError, TooManyRunsError
 from hosting.events import Accepted, Event, Place
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, QueueFull, RunLogStore
-from hosting.run_line import tell_end
+from hosting.process.run_line import tell_end
 from hosting.run_record import RunRecord
 from hosting.runlog.recent import Recent
 

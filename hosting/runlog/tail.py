@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 from hosting.errors import ThreadDeletedError, UnknownRunError
 from hosting.events import Event
-from hosting.frames import Frame, Frames
 from hosting.ports import Erased, RunLogStore
+from hosting.reply.frames import Frame, Frames
 
 FIRST_POLL_SECONDS = 0.025
 LONGEST_POLL_SECONDS = 1.0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hosting.answering_approvals import Approvals, Recorded
+from hosting.approval.answering_approvals import Approvals, Recorded
 from hosting.events import Decision
 from hosting.ports import EntityPage, Purge
+from hosting.run.runs import Runs
 from hosting.run_record import RunRecord
-from hosting.runs import Runs
 from hosting.stores import Stores
-from hosting.threads import Threads
+from hosting.thread.threads import Threads
 from tests.approvals.clerk import clerk
 from tests.hosting.bench import Bench
 

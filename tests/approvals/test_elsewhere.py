@@ -7,10 +7,10 @@ import pytest
 from agent_framework import AgentResponse, Content
 
 from hosting.app import AgentFunctionApp
-from hosting.called_answer import AgentRunError, Call, read_answer
+from hosting.calling.called_answer import AgentRunError, Call, read_answer
+from hosting.calling.spoken_message import SpokenInput, spoken_fields
+from hosting.calling.wanted_format import wanted_format
 from hosting.errors import HostingError
-from hosting.spoken_message import SpokenInput, spoken_fields
-from hosting.wanted_format import wanted_format
 from tests.approvals.clerk import clerk
 from tests.approvals.desk import Desk
 from tests.hosting.direct import DirectHost

@@ -9,7 +9,7 @@ from agent_framework import Message
 from durabletask.task import OrchestrationContext, when_all
 from durabletask.worker import TaskHubGrpcWorker
 
-from hosting.called_answer import AgentRunError
+from hosting.calling.called_answer import AgentRunError
 from hosting.console.worker import AgentWorker
 from tests.hosting.app.scripted import scripted_agent
 

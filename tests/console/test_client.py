@@ -12,7 +12,7 @@ from durabletask.entities import EntityInstanceId
 from durabletask.worker import TaskHubGrpcWorker
 from pydantic import BaseModel
 
-from hosting.called_answer import AgentRunError
+from hosting.calling.called_answer import AgentRunError
 from hosting.console.client import AgentClient, AsyncAgentClient
 from hosting.console.engine import TaskHubEntityClient
 from hosting.console.worker import AgentWorker

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from hosting.events import Delta, Event, Place
-from hosting.frames import Frames
 from hosting.ports import Deletion, Opened, RunLogStore
+from hosting.reply.frames import Frames
 from hosting.runlog.choice import choose_store
 from hosting.settings import read_settings
 from tests.contracts.sample_events import accepted, completed, started

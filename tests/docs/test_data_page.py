@@ -11,8 +11,8 @@ from hosting.archive import cosmos as archive_items
 from hosting.archive.choice import SETTING as ARCHIVE_SETTING
 from hosting.attachments import blob as attachment_blobs
 from hosting.attachments.choice import SETTING as ATTACHMENTS_SETTING
+from hosting.callback.notices import ENTITY, KEYS
 from hosting.names import entity_name
-from hosting.notices import ENTITY, KEYS
 from hosting.runlog import blob as run_log_blobs
 from hosting.runlog.choice import DEFAULT_PATH
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
-from hosting.requests import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
-from hosting.routes import ROUTES
+from hosting.reply.routes import ROUTES
+from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", PAGE, flags=re.MULTILINE)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hosting import telemetry
+from hosting.process import telemetry
 from tests.devhost.running_host import RunningHost
 from tests.hosting.carriers import APP, socket_api
 

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from hosting.events import Accepted, Completed, Delta, Event, RunRequest, Started
 from hosting.identity import new_id
 from hosting.ports import RunLogStore
-from hosting.stream_query import BEGINNING, offset_of
+from hosting.request.stream_query import BEGINNING, offset_of
 from tests.contracts.sample_events import ENTRY
 
 FAR_SECONDS = 3600.0

@@ -8,26 +8,26 @@ from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
 
+from hosting.agent.loop import AgentLoop
+from hosting.agent.runner import AgentRunner
 from hosting.archive.memory import MemoryArchive
-from hosting.archiving import Archiving
-from hosting.attaching import Attaching
 from hosting.attachments.memory import MemoryAttachments
-from hosting.capacity import Capacity
-from hosting.entity import AgentEntity
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError, RunLogUnavailableError
 from hosting.events import Accepted, Event, Place, RunRequest, Terminal
 from hosting.identity import new_id
-from hosting.keeping import Keeping
-from hosting.limits import limits_of
-from hosting.loop import AgentLoop
 from hosting.ports import Erased, Opening, Volume
+from hosting.request.limits import limits_of
 from hosting.retry import Retry
+from hosting.run.turn import Turns
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.memory import MemoryStore
-from hosting.runner import AgentRunner
 from hosting.settings import read_settings
-from hosting.turn import Turns
+from hosting.thread.archiving import Archiving
+from hosting.thread.attaching import Attaching
+from hosting.thread.capacity import Capacity
+from hosting.thread.entity import AgentEntity
+from hosting.thread.keeping import Keeping
 from state.attached import Attachment
 
 NOW = 1_700_000_000.0

@@ -12,7 +12,7 @@ from agent_framework import Agent
 
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
-from hosting.routes import ROUTES, RUN
+from hosting.reply.routes import ROUTES, RUN
 from hosting.settings import Settings, read_settings
 from tests.hosting.app.scripted import ScriptedClient, scripted_agent
 from tests.hosting.direct import DirectHost

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Content, Message
 
-from hosting.attaching import attachments_of
 from hosting.errors import AttachmentsUnavailableError
 from hosting.events import Accepted, Place, RunRequest
 from hosting.identity import new_id
-from hosting.receipt import decode
+from hosting.thread.attaching import attachments_of
+from hosting.thread.receipt import decode
 from tests.hosting.bench import Bench
 
 PLACE = Place("joker", "t")

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from hosting.app import AgentFunctionApp
+from hosting.callback.notices import ENTITY, KEYS, notice
 from hosting.errors import ConfigurationError
-from hosting.notices import ENTITY, KEYS, notice
 from tests.hosting.app.scripted import scripted_agent
 from tests.hosting.carriers import GUARD_SECONDS
 from tests.hosting.direct import DirectHost

@@ -7,7 +7,7 @@ import pytest
 from agent_framework import AgentResponse
 
 from hosting.events import CancelRequested
-from hosting.runs import Runs
+from hosting.run.runs import Runs
 from tests.hosting.bench import Bench, answer
 from tests.hosting.test_runs import Signals
 

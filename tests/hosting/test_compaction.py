@@ -20,7 +20,7 @@ from agent_framework import (
     tool,
 )
 
-from hosting.compaction import LeavingOutOldest, estimated_tokens
+from hosting.agent.compaction import LeavingOutOldest, estimated_tokens
 from hosting.settings import read_settings
 from state.codec import read
 from state.convert import history_messages

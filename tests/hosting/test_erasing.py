@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from hosting.erasing import RUNS_LOOKED_AT
 from hosting.errors import EngineUnavailableError
 from hosting.events import Place
 from hosting.ports import Deletion, EntityPage, Purge
-from hosting.receipt import Instance, Receipt, decode, encode
 from hosting.runlog.log import RunLog
 from hosting.runlog.memory import MemoryStore
-from hosting.settling import Settling
+from hosting.thread.erasing import RUNS_LOOKED_AT
+from hosting.thread.receipt import Instance, Receipt, decode, encode
+from hosting.thread.settling import Settling
 from tests.contracts.sample_events import accepted
 from tests.hosting.bench import NOW, Bench
 

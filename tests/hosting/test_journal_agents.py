@@ -10,7 +10,7 @@ import pytest
 from agent_framework import Agent
 
 from hosting.events import ModelResult, ToolStarted
-from hosting.frames import Frames
+from hosting.reply.frames import Frames
 from tests.hosting.bench import Bench
 from tests.hosting.planned import Note, Plan, planned_agent, planned_client
 from tests.hosting.test_journal import GUARD_SECONDS

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from agent_framework import Agent, MCPStreamableHTTPTool
 
-from hosting.asked_message import asked_messages
+from hosting.agent.asked_message import asked_messages
+from hosting.agent.loop import AgentLoop
+from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke, Outcome
+from hosting.agent.tool_threads import RUN
 from hosting.events import RunRequest
-from hosting.loop import AgentLoop
-from hosting.runner import AgentRunner, Answered, Attempt, Broke, Outcome
-from hosting.tool_threads import RUN
 from tests.hosting.app.scripted import ScriptedClient
 from tests.hosting.bench import CountingAgent
 from tests.hosting.planned import planned_client

@@ -7,10 +7,10 @@ import pytest
 
 from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
-from hosting.contents import read_contents
 from hosting.errors import ConfigurationError, UnsupportedContentError
-from hosting.limits import limits_of
-from hosting.model_inputs import model_inputs
+from hosting.request.contents import read_contents
+from hosting.request.limits import limits_of
+from hosting.request.model_inputs import model_inputs
 from hosting.settings import read_settings
 from tests.hosting.bench import CountingAgent
 

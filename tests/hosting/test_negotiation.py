@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hosting.errors import UnsupportedMediaTypeError
-from hosting.negotiation import answer_form, body_form
+from hosting.request.negotiation import answer_form, body_form
 
 
 @pytest.mark.parametrize(

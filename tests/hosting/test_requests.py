@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hosting.limits import limits_of
-from hosting.requests import Call, RunCall, parse_run
+from hosting.request.limits import limits_of
+from hosting.request.run_call import Call, RunCall, parse_run
 from hosting.settings import read_settings
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.retention import Retention
+from hosting.run.retention import Retention
 from hosting.runlog.log import RunLog
 from tests.approvals.desk import Desk
 from tests.hosting.bench import NOW, Bench, MovingClock

@@ -12,10 +12,10 @@ from agent_framework import AgentResponse, ChatResponse, Message
 
 from hosting.errors import InvalidFieldError
 from hosting.events import CancelRequested, Failed, Restarted
-from hosting.limits import limits_of
+from hosting.request.limits import limits_of
+from hosting.request.run_request import carried_request
 from hosting.retry import Retry
 from hosting.run_record import RunRecord
-from hosting.run_request import carried_request
 from hosting.settings import read_settings
 from tests.hosting.bench import Bench, answer
 from tests.hosting.planned import PlannedClient, planned_agent

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 from agent_framework import AgentResponse
 
-from hosting.endings import cancelled
-from hosting.runs import Runs
+from hosting.run.endings import cancelled
+from hosting.run.runs import Runs
 from tests.hosting.bench import Bench, answer
 from tests.hosting.carriers import Api
 from tests.hosting.test_runs import Signals
@@ -36,7 +36,7 @@ async def answer_or_raise(text: str) -> AgentResponse[object]:
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return what was said of runs that ended."""
-    return [record.getMessage() for record in caplog.records if record.name == "hosting.run_line"]
+    return [record.getMessage() for record in caplog.records if record.name == "hosting.process.run_line"]
 
 
 @pytest.mark.behaviour("hosting.one-line-per-run")

@@ -4,7 +4,7 @@ import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERROR_BY_CODE, RUN_ERRORS
 from hosting.events import ApprovalAnswered, Decision, Started
-from hosting.replies import run_error
+from hosting.reply.run_replies import run_error
 from hosting.run_record import fold
 from hosting.times import iso
 from tests.contracts.sample_events import accepted, completed, failed, signalled, started

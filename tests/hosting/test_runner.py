@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider, Message
 
-from hosting.asked_message import asked_messages
+from hosting.agent.asked_message import asked_messages
+from hosting.agent.history import ThreadHistory, attach_history
+from hosting.agent.loop import AgentLoop
+from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke
 from hosting.errors import ConfigurationError
 from hosting.events import ResponseFormat, RunRequest
-from hosting.history import ThreadHistory, attach_history
-from hosting.loop import AgentLoop
-from hosting.runner import AgentRunner, Answered, Attempt, Broke
 from tests.hosting.app.scripted import ScriptedClient, scripted_agent, thread_name
 from tests.hosting.bench import Bench, CountingAgent
 
@@ -303,10 +303,10 @@ async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(loop: AgentLoop
             time.sleep(1.2)  # noqa: ASYNC251 - blocking the loop is the point
             return await super().run(messages, **options)
 
-    logging.getLogger("hosting.loop").addHandler(handler := Reporting())
+    logging.getLogger("hosting.agent.loop").addHandler(handler := Reporting())
     await outcome_of(Blocking(), loop, attempt())
     said = await asyncio.to_thread(reported.get, timeout=GUARD_SECONDS)
-    logging.getLogger("hosting.loop").removeHandler(handler)
+    logging.getLogger("hosting.agent.loop").removeHandler(handler)
 
     assert re.search(r"The agent loop was blocked for \d\.\d s by \S+test_runner.py:\d+ in run\. Make it", said)
 

@@ -9,11 +9,11 @@ import pytest
 from hosting.errors import IdempotencyKeyReusedError, RunLogUnavailableError, UnknownRunError
 from hosting.events import Failed, RunRequest, Signalled, Started
 from hosting.ports import RunLogStore
-from hosting.requests import RunCall, Wait
+from hosting.request.run_call import RunCall, Wait
+from hosting.run.runs import LONGEST_POLL_SECONDS, RESIGNAL_SECONDS, Runs
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.sqlite import SqliteStore
-from hosting.runs import LONGEST_POLL_SECONDS, RESIGNAL_SECONDS, Runs
 from hosting.settings import read_settings
 from tests.contracts.sample_events import completed
 from tests.hosting.bench import ArmedStore, MovingClock

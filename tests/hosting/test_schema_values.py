@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from referencing.exceptions import Unresolvable
 
-from hosting.schema_values import UncheckableError, value_fault
+from hosting.request.schema_values import UncheckableError, value_fault
 
 TWICE = {"properties": {"next": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
 

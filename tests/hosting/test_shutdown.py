@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hosting.shutdown import Shutdown, StoppingError
+from hosting.process.shutdown import Shutdown, StoppingError
 from tests.devhost.running_host import RunningHost, host_environment
 from tests.hosting.carriers import APP, GUARD_SECONDS, Api, socket_api
 from tests.hosting.tool_server import ToolServer
@@ -33,7 +33,7 @@ app = AgentFunctionApp(agents=[Told(ScriptedClient(), "Do as told.", name="Joker
 
 ALONE = """
 import asyncio, sys, time
-from hosting.shutdown import Shutdown
+from hosting.process.shutdown import Shutdown
 
 shutdown = Shutdown(lambda: print("closed", flush=True), grace_seconds=float(sys.argv[1]))
 

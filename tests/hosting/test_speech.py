@@ -11,7 +11,7 @@ from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 
 from hosting.errors import RunLogUnavailableError
 from hosting.events import Delta, Event, Restarted
-from hosting.frames import Frames
+from hosting.reply.frames import Frames
 from tests.hosting.bench import Bench
 from tests.hosting.event_stream import Told, words
 from tests.hosting.planned import ALL_SAID

@@ -9,10 +9,10 @@ import pytest
 
 from hosting.errors import RunLogUnavailableError
 from hosting.events import Delta, Event
-from hosting.following import Following
 from hosting.ports import EntityPage
-from hosting.runs import Runs
-from hosting.streams import Streams
+from hosting.run.following import Following
+from hosting.run.runs import Runs
+from hosting.run.streams import Streams
 from tests.hosting.bench import Bench
 from tests.hosting.event_stream import Told, parse, words
 from tests.hosting.test_journal import GUARD_SECONDS, World

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.entity import AgentEntity
 from hosting.ports import EntityPage, Purge
-from hosting.settling import Settling
-from hosting.sweep import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Sweep, Swept
+from hosting.thread.entity import AgentEntity
+from hosting.thread.settling import Settling
+from hosting.thread.sweep import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Sweep, Swept
 from hosting.times import iso
 from tests.hosting.app.scripted import scripted_agent
 from tests.hosting.bench import Bench, MovingClock

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from hosting.telemetry import carried_traceparent
+from hosting.process.telemetry import carried_traceparent
 from tests.devhost.running_host import RunningHost
 from tests.hosting.app.scripted import ScriptedModel, thread_name
 from tests.hosting.bench import Bench, answer

@@ -9,7 +9,7 @@ import pytest
 
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
-from hosting.time_limit import TimeLimit, function_timeout_seconds
+from hosting.process.time_limit import TimeLimit, function_timeout_seconds
 from tests.hosting.app.scripted import scripted_agent
 from tests.hosting.carriers import direct_api
 from tests.hosting.direct import DirectHost

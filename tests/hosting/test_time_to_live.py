@@ -7,8 +7,8 @@ import pytest
 
 from hosting.errors import ConfigurationError
 from hosting.events import Place
-from hosting.expiry import checked_ttl
 from hosting.ports import Deletion, Erased
+from hosting.thread.expiry import checked_ttl
 from hosting.times import read_utc
 from tests.hosting.bench import NOW, Bench
 

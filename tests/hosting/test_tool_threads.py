@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentResponse
 
-from hosting.asked_message import asked_messages
+from hosting.agent.asked_message import asked_messages
+from hosting.agent.loop import AgentLoop
+from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke
+from hosting.agent.stop import Stop
 from hosting.events import RunRequest
-from hosting.loop import AgentLoop
-from hosting.runner import AgentRunner, Answered, Attempt, Broke
-from hosting.stop import Stop
 from tests.hosting.app.scripted import ScriptedClient
 from tests.hosting.bench import CountingAgent, answer
 
@@ -150,5 +150,5 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [
         record.getMessage()
         for record in caplog.records
-        if record.name == "hosting.runner" and record.levelno == logging.WARNING
+        if record.name == "hosting.agent.runner" and record.levelno == logging.WARNING
     ]

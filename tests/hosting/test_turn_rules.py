@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from hosting.endings import ended
 from hosting.errors import RunLogUnavailableError, RunLostError
 from hosting.events import Completed, Failed, Restarted, Started
-from hosting.turn import StaleAttemptError
+from hosting.run.endings import ended
+from hosting.run.turn import StaleAttemptError
 from tests.hosting.bench import Bench
 
 

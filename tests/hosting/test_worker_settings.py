@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.worker_settings import WORKER_SETTINGS, report_missing
+from hosting.process.worker_settings import WORKER_SETTINGS, report_missing
 from tests.devhost.running_host import ROOT, RunningHost
 
 HOSTED = {"WEBSITE_SITE_NAME": "agents"}

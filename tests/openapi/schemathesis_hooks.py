@@ -8,7 +8,7 @@ from typing import Any
 import schemathesis
 from schemathesis.generation import GenerationMode
 
-from hosting.format_schema import JSON_SCHEMA
+from hosting.request.format_schema import JSON_SCHEMA
 
 THREAD_NAMES = ("thread_id", "session_id", "sessionId", "x-ms-thread-id", "x-ms-session-id")
 PLACE_NAMES = ("after", "offset")

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from hosting.app import AgentFunctionApp
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS, MethodNotAllowedError
 from hosting.names import max_thread_id_length
-from hosting.requests import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
+from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from tests.hosting.app.scripted import scripted_agent
 from tests.hosting.direct import DirectHost
 

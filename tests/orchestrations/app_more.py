@@ -9,7 +9,7 @@ import azure.durable_functions as df
 from agent_framework import Content, Message
 
 from hosting.app import AgentFunctionApp
-from hosting.called_answer import AgentRunError
+from hosting.calling.called_answer import AgentRunError
 from hosting.retry import Retry
 
 Steps = Generator[Any, Any, Any]

@@ -10,8 +10,8 @@ from typing import Any
 
 from agent_framework import AgentResponse
 
-from hosting.called_answer import Call, read_answer
-from hosting.proxy import DurableAgent
+from hosting.calling.called_answer import Call, read_answer
+from hosting.calling.proxy import DurableAgent
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Content, Message, UsageDetails
 
-from hosting.called_answer import AgentRunError, Call, read_answer
-from hosting.wanted_format import WantedFormat
+from hosting.calling.called_answer import AgentRunError, Call, read_answer
+from hosting.calling.wanted_format import WantedFormat
 from tests.hosting.bench import Bench
 
 CALL = Call("Joker", "t", "run-1", WantedFormat())

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hosting.orchestrations import Engine, Orchestrations
+from hosting.calling.orchestrations import Engine, Orchestrations
 from hosting.ports import OrchestrationStatus
 from hosting.tools import ToolCall
 from tests.devhost.app_folder import make_app

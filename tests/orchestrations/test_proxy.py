@@ -7,13 +7,13 @@ import pytest
 from agent_framework import AgentSession, Content, Message
 from pydantic import BaseModel, field_validator
 
-from hosting.asked_message import asked_messages
-from hosting.called_answer import AgentRunError
-from hosting.durable_session import DurableAgentSession
+from hosting.agent.asked_message import asked_messages
+from hosting.calling.called_answer import AgentRunError
+from hosting.calling.durable_session import DurableAgentSession
 from hosting.errors import HostingError
-from hosting.limits import limits_of
+from hosting.request.limits import limits_of
+from hosting.request.run_request import carried_request
 from hosting.retry import Retry
-from hosting.run_request import carried_request
 from hosting.settings import read_settings
 from tests.hosting.app.scripted import scripted_agent
 from tests.orchestrations.noted import noting_agent

@@ -18,9 +18,9 @@ from agent_framework import Agent, MCPStdioTool
 from planned import planned_agent, planned_client
 
 import hosting.app
+from hosting.agent.tool_threads import RUN
 from hosting.events import Accepted, Event
 from hosting.ports import Opening, RunLogStore
-from hosting.tool_threads import RUN
 
 HERE = Path(__file__).resolve().parent
 SERVED_PLAN = (("city",), ("city",), "all done")

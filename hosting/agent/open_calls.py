@@ -1,0 +1,86 @@
+"""What a run says to its agent: a message, or the decisions on tool calls that wait; never a call left open.
+
+A conversation that paused holds tool calls without results, which no model takes before a message. The decisions make
+agent-framework close them. Where there will be none any more, because the time passed or the run that went on ended
+without an answer, the next run closes them itself, in front of its message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_framework import AgentResponse, Content, Message
+
+from hosting.agent.asked_message import asked_messages
+from hosting.approval.approvals import approval_id, approval_requests
+from hosting.events import Decision, RunRequest
+from state.conversation import Pause, pause_of, response_of
+from state.convert import agent_response
+from state.models import Conversation
+
+_NOT_MADE = "This call was not made: nobody approved it in time."
+_UNKNOWN = "The run that was to make this call ended before its outcome was recorded. Whether it was made is unknown."
+
+
+def run_messages(request: RunRequest, conversation: Conversation) -> list[Message]:
+    """Return the messages that a run adds to the conversation before its agent answers."""
+    pause = pause_of(conversation)
+    if request.decisions:
+        return _decided(request, open_requests(conversation))
+    asked = asked_messages(request)
+    return asked if pause is None else [_closing(pause, conversation), *asked]
+
+
+def open_requests(conversation: Conversation) -> dict[str, Content]:
+    """Return the framework's requests for the approvals that the conversation waits for, by the approval's id."""
+    pause = pause_of(conversation)
+    if pause is None or pause.is_over:
+        return {}
+    requests = approval_requests(_paused_response(pause, conversation))
+    return {approval_id(pause.run_id, request): request for request in requests}
+
+
+def refusals(request: RunRequest, conversation: Conversation) -> dict[str, str]:
+    """Return what the model is told of each tool call that was refused with a reason, by the framework's id of it."""
+    requests = open_requests(conversation)
+    return {
+        call.id: f"This call was not made: it was refused. Reason: {decision.reason}"
+        for decision in request.decisions
+        if not decision.approved and decision.reason and decision.id in requests
+        if (call := requests[decision.id].function_call) is not None and call.id is not None
+    }
+
+
+def _decided(request: RunRequest, requests: dict[str, Content]) -> list[Message]:
+    """Return the decisions as the framework's responses.
+
+    In front of those on tools that the model's provider calls stand the requests, which the provider wants to see again
+    and which the history, made for models that call none, leaves out.
+    """
+    known = [(decision, requests[decision.id]) for decision in request.decisions if decision.id in requests]
+    hosted = [asked for _, asked in known if asked.function_call is not None and asked.function_call.hosted]
+    answered = Message("user", [_response(decision, asked) for decision, asked in known])
+    return [Message("assistant", hosted), answered] if hosted else [answered]
+
+
+def _response(decision: Decision, request: Content) -> Content:
+    assert request.id is not None
+    assert request.function_call is not None
+    properties = {"reason": decision.reason} if decision.reason else None
+    return Content.from_function_approval_response(
+        decision.approved, request.id, request.function_call, additional_properties=properties
+    )
+
+
+def _closing(pause: Pause, conversation: Conversation) -> Message:
+    said = _UNKNOWN if pause.is_over else _NOT_MADE
+    contents = [content for message in _paused_response(pause, conversation).messages for content in message.contents]
+    ended = {content.call_id for content in contents if content.type == "function_result"}
+    calls = [content for content in contents if content.type == "function_call" and content.call_id not in ended]
+    results = [Content.from_function_result(str(call.call_id), result=said, id=call.id) for call in calls]
+    return Message("tool", results)
+
+
+def _paused_response(pause: Pause, conversation: Conversation) -> AgentResponse[Any]:
+    entry = response_of(conversation, pause.run_id)
+    return AgentResponse(messages=[]) if entry is None else agent_response(entry)

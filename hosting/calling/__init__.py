@@ -1,0 +1,1 @@
+"""Agents called by orchestrations and by Python code, and orchestrations called by tools."""

@@ -1,0 +1,1 @@
+"""What callers send, parsed and checked at the border."""
