@@ -42,3 +42,31 @@ async def test_a_database_that_is_not_there_is_reported(cosmos_server: CosmosSer
     with pytest.raises(ArchiveUnavailableError):
         await archive.put(VOLUME, 1, ["{}"])
     await archive.close()
+
+
+@pytest.mark.behaviour("erasure.nothing-is-left")
+async def test_nothing_of_an_erased_thread_is_left_in_the_account(cosmos_server: CosmosServer) -> None:
+    """Whatever database and container it may be in; another thread's entries stay."""
+    archive = (await cosmos_archives(cosmos_server.connection_string))()
+    other = Volume(Place("joker", "other"), 0)
+    await archive.put(VOLUME, 1, ['"a canary"', '"and its song"'])
+    await archive.put(other, 1, ['"a neighbour"'])
+    before = await everything(cosmos_server)
+
+    await archive.erase(VOLUME.place)
+    after = await everything(cosmos_server)
+    await archive.close()
+
+    assert ("a canary" in before, "a neighbour" in before) == (True, True)
+    assert ("a canary" in after, "and its song" in after, "a neighbour" in after) == (False, False, True)
+
+
+async def everything(server: CosmosServer) -> str:
+    """Return every item of the account, as text."""
+    found: list[str] = []
+    async with cosmos_account("AGENT_COSMOS", server.connection_string, {})() as client:
+        async for database in client.list_databases():
+            held = client.get_database_client(database["id"])
+            async for container in held.list_containers():
+                found += [str(item) async for item in held.get_container_client(container["id"]).read_all_items()]
+    return "".join(found)
