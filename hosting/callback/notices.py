@@ -17,7 +17,6 @@ from contextlib import AbstractContextManager, nullcontext
 from hosting.callback.callback_calls import CallbackCalls, Called
 from hosting.callback.listeners import Listeners
 from hosting.callback.protocol import AgentCallbackContext, Callback
-from hosting.errors import ThreadDeletedError
 from hosting.events import Completed, Terminal
 from hosting.identity import is_id
 from hosting.ports import Clock
@@ -84,10 +83,7 @@ class NoticeEntity:
         known = self._log.known(run_id)
         if known is not None and known.terminal is not None:
             return known
-        try:
-            return await self._log.read(run_id)
-        except ThreadDeletedError:
-            return None
+        return await self._log.kept(run_id)
 
     async def _tell(self, record: RunRecord, terminal: Terminal) -> None:
         await self._listeners.end(record.run_id)

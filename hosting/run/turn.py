@@ -18,7 +18,7 @@ from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke, Outcome
 from hosting.agent.stop import Stop
 from hosting.approval.approvals import pending_approvals
 from hosting.callback.updates import Listener
-from hosting.errors import RunCrashedError, RunLogUnavailableError, ThreadDeletedError, UnstorableAnswerError
+from hosting.errors import RunCrashedError, RunLogUnavailableError, UnstorableAnswerError
 from hosting.events import Accepted, Completed, Delta, Terminal, encode
 from hosting.ports import Clock
 from hosting.process.telemetry import run_span, tell_outcome
@@ -201,10 +201,7 @@ class Turns:
         return record
 
     async def _reread(self, record: RunRecord) -> RunRecord:
-        try:
-            newest = await self._log.read(record.run_id)
-        except ThreadDeletedError:
-            newest = None
+        newest = await self._log.kept(record.run_id)
         if newest is None:
             raise StaleAttemptError(f"The log of run {record.run_id} is gone.")
         return newest

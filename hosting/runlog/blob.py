@@ -169,10 +169,10 @@ class BlobStore:
 
     async def _expire_run(self, run_id: str, before: float) -> bool:
         record = await self.read(run_id)
-        is_old = isinstance(record, RunRecord) and record.terminal is not None and record.accepted.at < before
-        if isinstance(record, RunRecord) and is_old:
-            await self._erase_run(record.accepted.place, run_id)
-        return is_old
+        if not isinstance(record, RunRecord) or record.terminal is None or record.accepted.at >= before:
+            return False
+        await self._erase_run(record.accepted.place, run_id)
+        return True
 
     async def close(self) -> None:
         """See `RunLogStore.close`."""

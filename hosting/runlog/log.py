@@ -10,11 +10,11 @@ all runs together. Belongs to one event loop.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from hosting.errors import HostingError, ThreadDeletedError, ThreadDeletingError, TooManyRunsError
@@ -56,7 +56,7 @@ class RunLog:
         """
         opened = await self._store.open(accepted, receipt, most_open)
         if isinstance(opened, Erased):
-            raise _deleted(opened.run_id)
+            raise run_deleted(opened.run_id)
         if isinstance(opened, Deleting):
             raise ThreadDeletingError(f"Thread {accepted.thread_id!r} is being deleted. Try again in a moment.")
         if isinstance(opened, QueueFull):
@@ -89,10 +89,10 @@ class RunLog:
             return record
         self._forget(run_id)
         if isinstance(record, Erased):
-            raise _deleted(run_id)
+            raise run_deleted(run_id)
         return None
 
-    def followed(self, run_id: str) -> AbstractContextManager[None]:
+    def followed(self, run_id: str) -> contextlib.AbstractContextManager[None]:
         """Within this context `events` has what this process appends to the run, without asking the store."""
         return self._recent.kept(run_id)
 
@@ -107,7 +107,7 @@ class RunLog:
         events = await self._store.events(run_id, after)
         if isinstance(events, Erased):
             self._forget(run_id)
-            raise _deleted(run_id)
+            raise run_deleted(run_id)
         return events or ()
 
     async def runs_of(self, place: Place, limit: int) -> list[RunRecord]:
@@ -133,6 +133,12 @@ class RunLog:
     async def settle(self, place: Place, deletion: Deletion) -> None:
         """See `RunLogStore.settle`."""
         await self._store.settle(place, deletion)
+
+    async def kept(self, run_id: str) -> RunRecord | None:
+        """Return the run as `read` does, None also when it was deleted."""
+        with contextlib.suppress(ThreadDeletedError):
+            return await self.read(run_id)
+        return None
 
     async def expire(self, before: float, limit: int) -> int:
         """See `RunLogStore.expire`."""
@@ -218,5 +224,6 @@ class RunLog:
                 future.set_result(None)
 
 
-def _deleted(run_id: str) -> ThreadDeletedError:
+def run_deleted(run_id: str) -> ThreadDeletedError:
+    """Return what is said to whoever asks for a run that was deleted."""
     return ThreadDeletedError(f"Run {run_id!r} was deleted, with its thread or by its age.")

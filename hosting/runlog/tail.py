@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from hosting.errors import ThreadDeletedError, UnknownRunError
+from hosting.errors import UnknownRunError
 from hosting.events import Event
 from hosting.ports import Erased, RunLogStore
 from hosting.reply.frames import Frame, Frames
+from hosting.runlog.log import run_deleted
 
 FIRST_POLL_SECONDS = 0.025
 LONGEST_POLL_SECONDS = 1.0
@@ -42,5 +43,5 @@ async def _events(store: RunLogStore, run_id: str, after: int) -> tuple[Event, .
     if events is None:
         raise UnknownRunError(f"There is no run {run_id[:80]!r} in this log.")
     if isinstance(events, Erased):
-        raise ThreadDeletedError(f"Run {run_id!r} was deleted, with its thread or by its age.")
+        raise run_deleted(run_id)
     return events

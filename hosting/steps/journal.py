@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
-from hosting.errors import RunLogUnavailableError, ThreadDeletedError
+from hosting.errors import RunLogUnavailableError
 from hosting.events import Claim, Delta, ModelResult, Step, ToolResult, ToolStarted
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
@@ -96,10 +96,7 @@ class Journal:
         self.record = moved
 
     async def _reread(self) -> RunRecord:
-        try:
-            newest = await self._log.read(self.record.run_id)
-        except ThreadDeletedError:
-            newest = None
+        newest = await self._log.kept(self.record.run_id)
         if newest is None or not newest.is_held_by(self._token):
             raise StaleAttemptError(f"Run {self.record.run_id} is held by another attempt, has ended or is deleted.")
         return newest

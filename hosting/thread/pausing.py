@@ -3,17 +3,17 @@
 Theory. The conversation says which run it waits for, and that run's log says what was decided. A message is refused
 until the decisions are there or their time has passed. The run that goes on brings all of them. Started over HTTP, its
 id is made of the approvals' ids and its decisions are in the log; brought by an orchestration, they are recorded here
-before its agent starts, so that nobody else can decide any more. Source: turn.md, Decisions, Approvals.
+before its agent starts, so that nobody else can decide any more. A run whose log was removed by its age waits no more.
+Source: turn.md, Decisions, Approvals.
 """
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 
 from hosting.agent.open_calls import open_requests
 from hosting.approval.approvals import resumed_run_id, resuming_run_id, undecided
-from hosting.errors import ApprovalsPendingError, ApprovalsVoidError, HostingError, ThreadDeletedError
+from hosting.errors import ApprovalsPendingError, ApprovalsVoidError, HostingError
 from hosting.events import ApprovalAnswered
 from hosting.ports import Clock
 from hosting.run_record import RunRecord
@@ -38,10 +38,10 @@ class Pauses:
         pause = pause_of(conversation)
         if pause is None or pause.is_over or record.accepted.request.decisions:
             return conversation
-        asked = await self._read(pause.run_id)
+        asked = await self._log.kept(pause.run_id)
         if asked is None or undecided(asked):
             return conversation
-        resumed = await self._read(resuming_run_id(asked))
+        resumed = await self._log.kept(resuming_run_id(asked))
         if resumed is None or resumed.terminal is None:
             return conversation
         grown = with_run(conversation, resumed, request_of(resumed.accepted, conversation))
@@ -54,7 +54,7 @@ class Pauses:
         pause = pause_of(conversation)
         if pause is None or pause.is_over:
             return None
-        asked = await self._read(pause.run_id)
+        asked = await self._log.kept(pause.run_id)
         if asked is None or (undecided(asked) and self._has_expired(pause)):
             return None
         return ApprovalsPendingError(
@@ -73,7 +73,7 @@ class Pauses:
 
     async def _record_brought(self, record: RunRecord, pause: Pause) -> HostingError | None:
         """Record the decisions that the run brought; refuse them when somebody else has decided on one."""
-        while (asked := await self._read(pause.run_id)) is not None:
+        while (asked := await self._log.kept(pause.run_id)) is not None:
             if asked.answers:
                 mine = all(answer.run_id == record.run_id for answer in asked.answers)
                 return None if mine else ApprovalsVoidError("Somebody else has answered one of these approvals.")
@@ -86,12 +86,6 @@ class Pauses:
             if await self._log.append(asked, *events) is not None:
                 return None
         return ApprovalsVoidError("The time for these approvals has passed; the thread goes on without the calls.")
-
-    async def _read(self, run_id: str) -> RunRecord | None:
-        """Return the run, None also when its log was removed by its age: what it asked for waits no more."""
-        with contextlib.suppress(ThreadDeletedError):
-            return await self._log.read(run_id)
-        return None
 
     def _has_expired(self, pause: Pause) -> bool:
         return pause.expires_at is not None and self._clock() >= pause.expires_at
