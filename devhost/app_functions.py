@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from devhost.bindings import DurableTrigger
 from devhost.converters import WireKind, decode_text, encode_result
+from devhost.durable.compact import well_formed
 from devhost.index import Function, FunctionIndex
 from devhost.invoke import Invoker
 from devhost.ports import DurableKind, FunctionFailedError
@@ -35,12 +36,15 @@ class AppFunctions:
         return self._names[kind]
 
     async def call(self, kind: DurableKind, name: str, payload: str) -> str:
-        """See `DurableFunctions.call`."""
+        """See `DurableFunctions.call`; texts of the app are made well formed here, before anything is stored."""
         function = self._functions[kind, name.lower()]
         value = decode_text(function.trigger_type, payload, _INPUT_KIND[kind])
-        result = await self._invoker.call(function, value, str(uuid.uuid4()))
+        try:
+            result = await self._invoker.call(function, value, str(uuid.uuid4()))
+        except FunctionFailedError as failure:
+            raise FunctionFailedError(well_formed(failure.message), failure.stack) from failure
         answer = encode_result(function.trigger_type, result).value
         if not isinstance(answer, str):
             found = f"'{function.name}' must answer a text, but answered {type(answer).__name__}"
             raise FunctionFailedError(f"TypeError: the function {found}")
-        return answer
+        return well_formed(answer)

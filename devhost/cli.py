@@ -17,6 +17,7 @@ from typing import Any
 from devhost.bindings import HttpTrigger
 from devhost.durable.errors import DurableError
 from devhost.errors import HostError
+from devhost.groups import VARIABLE as GROUP_VARIABLE
 from devhost.host import Address, Host, address_of
 from devhost.hosted_app import HostedApp, load_hosted_app
 from devhost.http.keys import Keys
@@ -56,6 +57,14 @@ def command_line() -> argparse.ArgumentParser:
     start.add_argument("--verbose", action="store_true", help="log each request, and more")
     start.add_argument("--watch", action="store_true", help="start again when the app's files change")
     start.add_argument("--auth", action="store_true", help="ask for keys, as on Azure; `devhost keys` prints them")
+    start.add_argument("--group", help="run only http, durable or function:NAME, as one instance of several on Azure")
+    start.add_argument(
+        "--queue-poll",
+        type=_poll_seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="longest time between two looks for durable messages of other processes (default: 1)",
+    )
     commands.add_parser("functions", help="list the app's functions without running them")
     inspect = commands.add_parser("inspect", help="show what the durable engine holds, also while a host runs")
     inspect.add_argument("instance", nargs="?", help="an instance's id or an entity's, @name@key (default: all)")
@@ -70,10 +79,23 @@ def _port(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
 
 
+def _poll_seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if 0.01 <= seconds <= 30:
+        return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} is no time between two looks; give seconds from 0.01 to 30")
+
+
 def _start(options: argparse.Namespace) -> int:
     if options.watch:
         return _start_watching(options)
     folder = Path.cwd()
+    if options.group:
+        # As a variable, so that the app sees it too, as on Azure.
+        os.environ[GROUP_VARIABLE] = options.group
     local = read_local_settings(folder)
     apply_to_environment(local, os.environ)
     settings = read_host_settings(folder, os.environ)
@@ -83,7 +105,14 @@ def _start(options: argparse.Namespace) -> int:
     _describe_host_to_app(address)
     app = load_hosted_app(settings, os.environ)
     keys = _keys_of(app) if options.auth else None
-    host = Host(app, address, verbose=options.verbose, keys=keys, cors=local.cors)
+    host = Host(
+        app,
+        address,
+        verbose=options.verbose,
+        keys=keys,
+        cors=local.cors,
+        queue_poll_seconds=options.queue_poll,
+    )
     _run(host.run(sockets, lambda: _announce(app, address)))
     print("Stopped.", flush=True)
     end_process_soon(0)
@@ -98,6 +127,7 @@ def _start_watching(options: argparse.Namespace) -> int:
     for bound in sockets:
         bound.close()
     flags = [f"--{name}" for name in ("auth", "verbose") if getattr(options, name)]
+    flags += ["--queue-poll", str(options.queue_poll), *(["--group", options.group] if options.group else [])]
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -128,8 +158,9 @@ def _describe_host_to_app(address: Address) -> None:
 
 
 def _announce(app: HostedApp, address: Address) -> None:
+    part = f" (group {app.group.name})" if app.group.name else ""
     lines = [
-        f"Local Functions host, for development only: {address.origin}",
+        f"Local Functions host, for development only: {address.origin}{part}",
         "",
         *describe_functions(app, address.origin),
         *describe_doors(app, address.origin),

@@ -74,11 +74,13 @@ class Host:
         verbose: bool,
         keys: Keys | None,
         cors: CorsPolicy | None,
+        queue_poll_seconds: float,
         clock: Clock | None = None,
     ) -> None:
         """Assemble; nothing runs yet.
 
-        `keys` None asks for no key, `cors` None adds no CORS header, `clock` None is the machine's.
+        `keys` None asks for no key, `cors` None adds no CORS header, `clock` None is the machine's;
+        `queue_poll_seconds` is the longest time between two looks for durable messages of other processes.
         """
         self._started_at = time.monotonic()
         self._clock = clock or SystemClock()
@@ -86,6 +88,7 @@ class Host:
         self._address = address
         self._keys = keys
         self._client_text = ""
+        self._queue_poll_seconds = queue_poll_seconds
         settings = app.settings
         self._invoker = Invoker(settings.threads, settings.function_timeout_seconds, lambda: self._client_text)
         self._engine = self._make_engine() if app.index.uses_durable() else None
@@ -96,14 +99,17 @@ class Host:
         )
 
     def _make_engine(self) -> DurableTask:
-        from devhost.durable.engine import DurableTask
+        from devhost.durable.engine import DurableTask, Role
         from devhost.durable.settings import DurableSettings
 
         settings = DurableSettings.from_host_json(self._app.settings.durable_task, os.environ)
+        settings = replace(settings, queue_poll_seconds=self._queue_poll_seconds)
         if self._keys is not None:
             settings = replace(settings, webhook_key=self._keys.system["durabletask_extension"])
         functions = AppFunctions(self._app.index, self._invoker)
-        engine = DurableTask(functions, self._app.settings.engine_folder, settings, self._clock)
+        group = self._app.group
+        role = Role.ALONE if group.works_alone else Role.WORKER if group.works_on_messages else Role.CLIENT
+        engine = DurableTask(functions, self._app.settings.engine_folder, settings, self._clock, role=role)
         self._client_text = engine.client_binding(self._address.origin, self._address.rpc_base_url)
         return engine
 

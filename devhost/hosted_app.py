@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from devhost.groups import Group, find_group
 from devhost.http.routes import RouteTable, build_routes
 from devhost.index import FunctionIndex, build_index
 from devhost.loader import load_declared_functions
@@ -15,9 +16,10 @@ from devhost.timers.runner import Timer, find_timers
 
 @dataclass(frozen=True)
 class HostedApp:
-    """One Functions app, ready to be served."""
+    """One Functions app, ready to be served; routes and timers are those that this host's group listens for."""
 
     settings: HostSettings
+    group: Group
     index: FunctionIndex
     routes: RouteTable
     mcp: Catalog
@@ -28,5 +30,14 @@ def load_hosted_app(settings: HostSettings, environ: Mapping[str, str]) -> Hoste
     """Import the app of the settings' folder and return it; raise `HostError` with what to mend."""
     declared = load_declared_functions(settings.folder, settings.script)
     index = build_index(declared, settings, environ)
-    routes = build_routes(index, settings.route_prefix)
-    return HostedApp(settings, index, routes, find_catalog(index), find_timers(index))
+    group = find_group(settings.group, index)
+    # All of it is read, whatever the group: what is wrong with an app must not depend on who hosts it.
+    routes, timers = build_routes(index, settings.route_prefix), find_timers(index)
+    return HostedApp(
+        settings,
+        group,
+        index,
+        RouteTable(route for route in routes.routes if group.listens_for(route.function)),
+        find_catalog(index),
+        tuple(timer for timer in timers if group.listens_for(timer.function)),
+    )

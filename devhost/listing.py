@@ -20,7 +20,8 @@ def describe_functions(app: HostedApp, origin: str) -> Iterable[str]:
     yield "Functions:"
     yield ""
     for function in app.index.functions:
-        reason = f" ({function.not_run})" if function.not_run else ""
+        not_run = function.not_run or app.group.reason_not_to_run(function)
+        reason = f" ({not_run})" if not_run else ""
         yield f"\t{function.name}: {_describe(app, function, origin)}{reason}"
     if not app.index.functions:
         yield f"\tnone: {app.settings.script} declares no functions"
@@ -57,7 +58,7 @@ def _offers(catalog: Catalog) -> str:
 def _first_request(app: HostedApp, origin: str) -> str | None:
     """Return a curl line for the first HTTP function, its parameters' names as their values."""
     for function in app.index.running():
-        if isinstance(function.trigger, HttpTrigger):
+        if isinstance(function.trigger, HttpTrigger) and app.group.listens_for(function):
             path = _PARAMETER.sub(r"\1", displayed_route(function.trigger, app.settings.route_prefix))
             return _curl(f"{origin}/{path}", function.trigger.methods)
     return None

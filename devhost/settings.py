@@ -52,6 +52,7 @@ class HostSettings:
     durable_task: Mapping[str, object]
     mcp: McpServerSettings
     shows_home_page: bool
+    group: str | None = None
 
     @property
     def engine_folder(self) -> Path:
@@ -82,6 +83,7 @@ def read_host_settings(folder: Path, environ: Mapping[str, str]) -> HostSettings
         durable_task=section(host, "extensions", "durableTask", file=FILE),
         mcp=_mcp(section(host, "extensions", "mcp", file=FILE)),
         shows_home_page=environ.get("AzureWebJobsDisableHomepage", "").lower() != "true",
+        group=environ.get("FUNCTIONS_TARGET_GROUP") or None,
     )
 
 

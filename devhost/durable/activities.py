@@ -20,19 +20,18 @@ from devhost.ports import DurableFunctions, FunctionFailedError
 class Activities:
     """Runs one activity. At least once: an activity that was cut off runs again after a restart."""
 
+    most_messages = 1
+
     def __init__(self, functions: DurableFunctions, names: FunctionNames, clock: Clock) -> None:
         self._functions = functions
         self._names = names
         self._clock = clock
 
-    def take(self, waiting: Sequence[Message]) -> Sequence[Message]:
-        return waiting[:1]
-
     async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
         (task,) = bodies(messages, ActivityTask)
         event = await self._run(task)
         reply = Outgoing(orchestration_target(task.caller_id), EventMessage(event, task.caller_execution_id))
-        return Done(Step(seqs(messages)), (reply,))
+        return Done(Step(seqs(messages), produced=(reply,)))
 
     async def _run(self, task: ActivityTask) -> TaskCompleted | TaskFailed:
         if task.name == HTTP_ACTIVITY:

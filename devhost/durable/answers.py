@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from devhost.durable.actions import Action, parse_actions
-from devhost.durable.compact import compact, parse_envelope
+from devhost.durable.compact import compact, parse_envelope, well_formed_json
 
 _STATE_LABEL = "\n\n$OutOfProcData$:"
+_HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _TIMEOUT = re.compile(r"(?:\w+: )?(Timeout value of .*)", re.DOTALL)
 
 
@@ -113,6 +114,8 @@ def _parse_object(text: str, parse: Callable[[str], object] = json.loads) -> dic
         wire = parse(text)
     except ValueError as error:
         raise UnreadableAnswerError(f"the function's answer is no JSON: {error}") from error
+    if _HALF_ESCAPED.search(text):
+        wire = well_formed_json(wire)
     if not isinstance(wire, dict):
         raise UnreadableAnswerError(f"the function's answer is {type(wire).__name__}, not a JSON object")
     return wire

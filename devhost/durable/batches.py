@@ -10,9 +10,9 @@ from devhost.durable.answers import EntityAnswer, UnreadableAnswerError, parse_e
 from devhost.durable.clock import Clock
 from devhost.durable.crash import crash_points
 from devhost.durable.entities import TimedOut, apply_batch
-from devhost.durable.ledger import Ledger
 from devhost.durable.missing import FunctionNames, is_missing, missing_function
-from devhost.durable.records import EntityId, Message, Operation, Step, Target
+from devhost.durable.records import EntityId, Message, Operation, Read, Step, Target, entity_target
+from devhost.durable.store.contract import Store
 from devhost.durable.work import Abandoned, Done, Held, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError
 
@@ -23,23 +23,20 @@ class Entities:
     """Runs one batch of operations of one entity."""
 
     def __init__(
-        self, functions: DurableFunctions, names: FunctionNames, ledger: Ledger, clock: Clock, batch_size: int
+        self, functions: DurableFunctions, names: FunctionNames, store: Store, clock: Clock, batch_size: int
     ) -> None:
+        self.most_messages = batch_size
         self._functions = functions
         self._names = names
-        self._ledger = ledger
+        self._store = store
         self._clock = clock
-        self._batch_size = batch_size
-
-    def take(self, waiting: Sequence[Message]) -> Sequence[Message]:
-        return waiting[: self._batch_size]
 
     async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
         entity_id = EntityId.parse(target.id)
         if is_missing(self._names, "entity", entity_id.name):
             return Held(missing_function(self._names, "entity", entity_id.name))
         operations = bodies(messages, Operation)
-        entity = await self._ledger.entity(entity_id)
+        entity = await self._store.entity(entity_id)
         crash_points.reached("before-entity")
         answer: EntityAnswer | TimedOut
         try:
@@ -58,4 +55,7 @@ class Entities:
         batch = apply_batch(entity_id, operations, answer, self._names, self._clock.now())
         for signal in batch.undeliverable:
             logger.error("%s: %s", entity_id, missing_function(self._names, "entity", signal.entity_name))
-        return Done(Step(seqs(messages), entity=batch.entity), batch.outgoing)
+        step = Step(
+            seqs(messages), entity=batch.entity, produced=batch.outgoing, read=Read.of(entity_target(entity_id), entity)
+        )
+        return Done(step)

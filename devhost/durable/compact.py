@@ -7,13 +7,35 @@ than `json`, and is asked first.
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
 import msgspec
 
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
+
+
+def well_formed(text: str) -> str:
+    """Return the text with U+FFFD in place of halves of surrogate pairs: UTF-8 has none, and the real host does so."""
+    if text.isascii() or not _HALF_A_PAIR.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def well_formed_json(value: Any) -> Any:
+    """Return parsed JSON with every text in it well formed."""
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, list):
+        return [well_formed_json(item) for item in value]
+    if isinstance(value, dict):
+        return {well_formed(key): well_formed_json(item) for key, item in value.items()}
+    return value
+
 
 def compact(value: object) -> str:
-    """Return the value as JSON text without spaces; letters beyond ASCII stay as they are."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """Return the value as well-formed JSON text without spaces; letters beyond ASCII stay as they are."""
+    return well_formed(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
 def envelope(value: object) -> str:

@@ -1,7 +1,15 @@
-"""The durable engine, assembled: the one door by which the local host uses it."""
+"""The durable engine, assembled: the one door by which the local host uses it.
+
+Every host of a folder has an engine, a client of the folder's task hub; at most one of them works on its messages.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from contextlib import suppress
+from datetime import datetime
+from enum import Enum
 from pathlib import Path
 
 from devhost.durable import binding
@@ -9,6 +17,7 @@ from devhost.durable.activities import Activities
 from devhost.durable.batches import Entities
 from devhost.durable.clock import Clock, SystemClock
 from devhost.durable.episodes import Orchestrations
+from devhost.durable.errors import StoreInUseError
 from devhost.durable.hub import TaskHub
 from devhost.durable.inspection import describe
 from devhost.durable.ledger import Ledger
@@ -17,20 +26,32 @@ from devhost.durable.management.entities import Entities as EntityRoutes
 from devhost.durable.management.http import ASGIApp
 from devhost.durable.management.instances import Instances as InstanceRoutes
 from devhost.durable.missing import function_names
-from devhost.durable.records import TargetKind
+from devhost.durable.queuepoll import QueuePoll
+from devhost.durable.records import Target, TargetKind
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
-from devhost.durable.store.lock import FolderLock
+from devhost.durable.store.lock import HOSTS_LOCK, WORKER_LOCK, FolderLock
 from devhost.durable.store.memory import MemoryStore
-from devhost.durable.store.sqlite import SqliteStore
+from devhost.durable.store.sqlite import FILE, SqliteStore
 from devhost.durable.worker import Worker
 from devhost.ports import DurableFunctions
 
-_FILES = ("durable.db", "durable.db-wal", "durable.db-shm")
+logger = logging.getLogger(__name__)
+
+_FILES = (FILE, f"{FILE}-wal", f"{FILE}-shm")
+_LOCK_POLL_SECONDS = 0.1
+
+
+class Role(Enum):
+    """What a host does with the messages of its folder."""
+
+    ALONE = "works on them, and does not start where another host does"
+    WORKER = "works on them, once no other host does any more"
+    CLIENT = "sends them, and works on none"
 
 
 class DurableTask:
-    """Runs the durable functions of one app."""
+    """Runs the durable functions of one app, or sends work to the host that does."""
 
     management: ASGIApp
 
@@ -41,6 +62,8 @@ class DurableTask:
         settings: DurableSettings,
         clock: Clock | None = None,
         store: Store | None = None,
+        *,
+        role: Role = Role.ALONE,
     ) -> None:
         """Assemble the engine; nothing runs yet.
 
@@ -51,16 +74,19 @@ class DurableTask:
         names = function_names(functions)
         self._settings = settings
         self._clock = clock
-        self._ledger = Ledger(store or (SqliteStore(folder) if folder else MemoryStore()))
+        self._role = role
+        self._store = store or (SqliteStore(folder) if folder else MemoryStore())
+        self._hosts_lock = FolderLock(folder, HOSTS_LOCK) if folder else None
+        self._worker_lock = FolderLock(folder, WORKER_LOCK) if folder else None
+        self._beginning: asyncio.Task[None] | None = None
+        ledger = Ledger(self._store, clock, self._deliver)
         self._worker = Worker(
-            self._ledger,
+            ledger,
             {
-                TargetKind.ORCHESTRATION: Orchestrations(
-                    functions, names, self._ledger, clock, settings.default_version
-                ),
+                TargetKind.ORCHESTRATION: Orchestrations(functions, names, ledger, clock, settings.default_version),
                 TargetKind.ACTIVITY: Activities(functions, names, clock),
                 TargetKind.ENTITY: Entities(
-                    functions, names, self._ledger, clock, settings.max_entity_operation_batch_size
+                    functions, names, self._store, clock, settings.max_entity_operation_batch_size
                 ),
             },
             {
@@ -70,7 +96,9 @@ class DurableTask:
             },
             clock,
         )
-        self.hub = TaskHub(self._ledger, clock, settings.default_version)
+        self._works = False
+        self._poll = QueuePoll(self._store, self._deliver, settings.queue_poll_seconds)
+        self.hub = TaskHub(ledger, clock, settings.default_version)
         self.management = ManagementApp(
             InstanceRoutes(self.hub, settings.hub_name, clock, settings.webhook_key),
             EntityRoutes(self.hub, names),
@@ -78,29 +106,79 @@ class DurableTask:
         )
 
     async def start(self) -> None:
-        """Open the store and go on with all that was under way.
+        """Open the store and go on with all that was under way; a worker that is not the first one waits beside this.
 
         Raises an error of `devhost.durable.errors`; then nothing was changed.
         """
-        self._ledger.open(self._worker.deliver)
+        if self._hosts_lock is not None:
+            self._hosts_lock.take(is_shared=True)
+        try:
+            if self._role is Role.ALONE:
+                self._take_the_work()
+            self._store.open()
+            if self._role is Role.ALONE:
+                await self._begin()
+        except BaseException:
+            await self._let_go()
+            raise
+        if self._role is Role.WORKER:
+            self._beginning = asyncio.get_running_loop().create_task(self._begin_when_alone())
 
     async def stop(self, grace_seconds: float) -> None:
         """Begin nothing new, give running work so long to end, leave the rest to the next start, close the store."""
+        if self._beginning is not None:
+            self._beginning.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._beginning
+        await self._poll.stop()
         await self._worker.stop(grace_seconds)
-        await self._ledger.close()
+        await self._let_go()
 
     async def describe(self, instance_id: str | None = None) -> list[str]:
         """Return readable lines about one instance or entity, or about everything (see `inspection.describe`)."""
-        return await describe(self._ledger, instance_id, self._clock.now())
+        return await describe(self._store, instance_id, self._clock.now())
 
     def client_binding(self, base_url: str, rpc_base_url: str) -> str:
         """Return the text for a durable client input binding; `base_url` like `http://localhost:7071`."""
         return binding.client_binding(base_url, rpc_base_url, self._settings.hub_name, self._settings.webhook_key)
 
+    def _deliver(self, target: Target, due: datetime | None) -> None:
+        if self._works:
+            self._worker.deliver(target, due)
+
+    def _take_the_work(self) -> None:
+        if self._worker_lock is not None:
+            self._worker_lock.take()
+
+    async def _begin(self) -> None:
+        self._works = True
+        await self._poll.look()
+        self._poll.start()
+
+    async def _begin_when_alone(self) -> None:
+        is_told = False
+        while True:
+            try:
+                self._take_the_work()
+                break
+            except StoreInUseError:
+                if not is_told:
+                    logger.warning("Another host works on this folder's durable messages; this one waits for its end.")
+                is_told = True
+            await asyncio.sleep(_LOCK_POLL_SECONDS)
+        await self._begin()
+
+    async def _let_go(self) -> None:
+        self._works = False
+        await self._store.close()
+        for lock in (self._worker_lock, self._hosts_lock):
+            if lock is not None:
+                lock.release()
+
 
 def reset(folder: Path) -> None:
     """Remove all that the engine keeps in the folder; raises `StoreInUseError` while a host has it."""
-    lock = FolderLock(folder)
+    lock = FolderLock(folder, HOSTS_LOCK)
     lock.take()
     try:
         for name in _FILES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 
 from devhost.durable import wire
 from devhost.durable.actions import MalformedActionError
@@ -18,17 +19,18 @@ from devhost.durable.clock import Clock
 from devhost.durable.crash import crash_points
 from devhost.durable.ending import Episode, Turn
 from devhost.durable.events import Event, ExecutionStarted, ExecutionTerminated
-from devhost.durable.intake import take_in
+from devhost.durable.intake import Intake, take_in
 from devhost.durable.ledger import Ledger
 from devhost.durable.missing import FunctionNames, is_missing, missing_function
 from devhost.durable.records import (
     EventMessage,
     History,
     Message,
-    Outgoing,
+    Read,
     Rewind,
     Status,
     Step,
+    Superseded,
     Target,
     orchestration_target,
 )
@@ -46,6 +48,8 @@ _EXECUTION_IDS = uuid.UUID("0a6c8c64-3b57-5a0e-9f0f-6d1f8d3f0b52")
 class Orchestrations:
     """Runs one episode with everything that waits for an instance."""
 
+    most_messages = 1000
+
     def __init__(
         self, functions: DurableFunctions, names: FunctionNames, ledger: Ledger, clock: Clock, version: str | None
     ) -> None:
@@ -55,19 +59,15 @@ class Orchestrations:
         self._clock = clock
         self._version = version
 
-    def take(self, waiting: Sequence[Message]) -> Sequence[Message]:
-        """Take everything, but for a rewind, which is a step of its own."""
-        rewinds = [place for place, message in enumerate(waiting) if isinstance(message.body, Rewind)]
-        return waiting[: max(rewinds[0], 1)] if rewinds else waiting
-
     async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
+        taken = _up_to_a_rewind(messages)
         known = await self._ledger.orchestration(target.id)
-        consumed = seqs(messages)
-        if rewinds := bodies(messages, Rewind):
-            return await self._rewind(known, rewinds[0], consumed)
-        intake = take_in(known.instance if known else None, bodies(messages, EventMessage))
+        basis = Step(seqs(taken), read=Read.of(target, known.instance if known else None))
+        if rewinds := bodies(taken, Rewind):
+            return await self._rewind(known, rewinds[0], basis)
+        intake = take_in(known.instance if known else None, bodies(taken, EventMessage))
         if intake.orchestration is None or not intake.events:
-            return Done(Step(consumed), intake.refusals)
+            return Done(replace(basis, produced=intake.refusals))
         if (reason := self._refuse(intake.events)) is not None:
             return Held(reason)
         past = () if known is None or intake.is_new else known.history
@@ -77,7 +77,7 @@ class Orchestrations:
             return answer
         next_id = uuid.uuid5(_EXECUTION_IDS, intake.orchestration.execution_id).hex
         turn = close_episode(episode, answer, self._names, self._clock.now(), next_id)
-        return _turn_done(turn, consumed, intake.refusals, past, is_new=intake.is_new)
+        return _turn_done(turn, basis, intake, past)
 
     def _refuse(self, inbox: Sequence[Event]) -> str | None:
         """Return why an instance waits that these events start; one that they end as well need not."""
@@ -86,12 +86,12 @@ class Orchestrations:
         starts = (event for event in inbox if isinstance(event, ExecutionStarted) and event.parent is None)
         return next((refusal(start.version, self._version) for start in starts), None)
 
-    async def _rewind(self, known: StoredOrchestration | None, asked: Rewind, consumed: tuple[int, ...]) -> Done:
+    async def _rewind(self, known: StoredOrchestration | None, asked: Rewind, basis: Step) -> Done:
         if known is None or known.instance.status is not Status.FAILED:
-            return Done(Step(consumed))
+            return Done(basis)
         children = await self._ledger.statuses(children_of(known.history))
         turn = rewind(known.instance, known.history, asked.reason, self._clock.now(), children)
-        return Done(Step(consumed, turn.orchestration, turn.history), turn.outgoing)
+        return Done(replace(basis, orchestration=turn.orchestration, history=turn.history, produced=turn.outgoing))
 
     async def _ask(self, episode: Episode) -> OrchestratorAnswer | Broken | Abandoned:
         name = episode.orchestration.name
@@ -118,14 +118,23 @@ def _read_failure(failure: FunctionFailedError) -> OrchestratorAnswer | Broken |
         return Broken(failure.message)
 
 
-def _turn_done(
-    turn: Turn, consumed: tuple[int, ...], refusals: tuple[Outgoing, ...], past: tuple[Event, ...], is_new: bool
-) -> Done:
-    is_fresh = is_new or turn.history.is_new
-    step = Step(
-        consumed=consumed,
+def _up_to_a_rewind(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return everything, but for a rewind, which is a step of its own."""
+    rewinds = [place for place, message in enumerate(messages) if isinstance(message.body, Rewind)]
+    return messages[: max(rewinds[0], 1)] if rewinds else messages
+
+
+def _turn_done(turn: Turn, basis: Step, intake: Intake, past: tuple[Event, ...]) -> Done:
+    target = orchestration_target(turn.orchestration.instance_id)
+    is_fresh = intake.is_new or turn.history.is_new
+    # What an execution that continued as new still waited for has nobody to go to: its timers above all.
+    earlier = intake.orchestration if turn.history.is_new else None
+    step = replace(
+        basis,
         orchestration=turn.orchestration,
         history=History(turn.history.events, is_fresh),
-        silenced=orchestration_target(turn.orchestration.instance_id) if turn.is_over else None,
+        silenced=target if turn.is_over else None,
+        superseded=Superseded(target, earlier.execution_id) if earlier else None,
+        produced=(*intake.refusals, *turn.outgoing),
     )
-    return Done(step, (*refusals, *turn.outgoing), () if is_fresh else past)
+    return Done(step, () if is_fresh else past)

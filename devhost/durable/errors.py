@@ -33,3 +33,20 @@ class StoreVersionError(DurableError):
 
 class StoreUnreadableError(DurableError):
     """The stored file is not a file of the durable engine, or is damaged."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        super().__init__(
+            f"{path} is not the local host's file or is damaged ({reason}). Move it away, or run "
+            "`python -m devhost reset` to start with nothing."
+        )
+
+
+class StoreUnreachableError(DurableError):
+    """There is no stored file to look at, or it cannot be looked at for now."""
+
+
+class StaleStepError(DurableError):
+    """What a step was decided on is no longer so: another one, perhaps of another process, came first.
+
+    Nothing of the step was kept; whoever made it looks again and decides anew.
+    """

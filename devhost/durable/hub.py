@@ -1,7 +1,8 @@
 """What clients ask of the engine: start, tell, stop, look at, forget. Outcomes are types; HTTP is another module's job.
 
-Whatever changes an instance is a message to it. The checks before it ("is it still running?") are made one at a time
-per instance; an instance that ends between check and delivery drops the message, as on the real host.
+Whatever changes a live instance is a message to it; one that ends between check and delivery drops the message, as on
+the real host. What a client writes itself (a start, a rewind, a purge) is kept only if the instance is still as it was
+read. If not, a worker or another client, perhaps of another process, came first, and the client looks again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from devhost.durable import events
 from devhost.durable.clock import Clock
-from devhost.durable.gates import Gates
+from devhost.durable.errors import StaleStepError
 from devhost.durable.intake import new_orchestration
 from devhost.durable.ledger import Ledger
 from devhost.durable.records import (
@@ -23,8 +24,10 @@ from devhost.durable.records import (
     Operation,
     Orchestration,
     Outgoing,
+    Read,
     Status,
     Step,
+    Target,
     entity_target,
     orchestration_target,
 )
@@ -62,13 +65,13 @@ Outcome = Accepted | NotFound | WrongStatus
 
 
 class TaskHub:
-    """The instances and entities of one app, as its clients see them."""
+    """The instances and entities of one app, as its clients see them; any number of processes may hold one."""
 
     def __init__(self, ledger: Ledger, clock: Clock, default_version: str | None = None) -> None:
         self._ledger = ledger
+        self._store = ledger.store
         self._default_version = default_version
         self._clock = clock
-        self._gates = Gates()
 
     async def start(
         self, name: str, instance_id: str | None, given: str | None, version: str | None = None
@@ -82,10 +85,9 @@ class TaskHub:
 
     async def restart(self, instance_id: str, with_new_id: bool) -> Outcome:
         """Begin an instance of the same name and input, under a new id or, once it has ended, under its own."""
-        stored = await self._ledger.orchestration(instance_id)
-        if stored is None:
+        old = await self._store.instance(instance_id)
+        if old is None:
             return NotFound()
-        old = stored.instance
         new_id = uuid.uuid4().hex if with_new_id else instance_id
         # Null as a text is what the real host hands over when there was no input.
         given = "null" if old.input is None else old.input
@@ -99,17 +101,17 @@ class TaskHub:
 
     async def rewind(self, instance_id: str, reason: str | None) -> Outcome:
         """Make a failed instance run again from what had succeeded; its failed sub-orchestrations likewise."""
-        async with self._gates.pass_through(instance_id):
-            stored = await self._ledger.orchestration(instance_id)
+        while True:
+            stored = await self._store.orchestration(instance_id)
             if stored is None:
                 return NotFound()
             if stored.instance.status is not Status.FAILED:
                 return WrongStatus(stored.instance.status)
             children = await self._ledger.statuses(children_of(stored.history))
             turn = rewind(stored.instance, stored.history, reason, self._clock.now(), children)
-            step = Step(orchestration=turn.orchestration, history=turn.history)
-            await self._ledger.commit(replace(step, produced=self._ledger.address(turn.outgoing)))
-            return Accepted(instance_id)
+            step = Step(orchestration=turn.orchestration, history=turn.history, produced=turn.outgoing)
+            if await self._is_kept(step, orchestration_target(instance_id), stored.instance):
+                return Accepted(instance_id)
 
     async def terminate(self, instance_id: str, reason: str | None) -> Outcome:
         """End a live instance."""
@@ -136,43 +138,49 @@ class TaskHub:
     async def signal(self, entity_id: EntityId, operation: str, given: str | None) -> None:
         """Send an operation to an entity; `given` is JSON text. Returns when it is durable."""
         body = Operation(str(uuid.uuid4()), operation, given)
-        await self._ledger.commit(Step(produced=self._ledger.address([Outgoing(entity_target(entity_id), body)])))
+        await self._ledger.commit(Step(produced=(Outgoing(entity_target(entity_id), body),)))
 
     async def purge(self, instance_id: str) -> Purged | NotFound | WrongStatus:
         """Forget an instance that has ended."""
-        async with self._gates.pass_through(instance_id):
-            stored = await self._ledger.orchestration(instance_id)
-            if stored is None:
+        target = orchestration_target(instance_id)
+        while True:
+            instance = await self._store.instance(instance_id)
+            if instance is None:
                 return NotFound()
-            if not stored.instance.status.is_terminal:
-                return WrongStatus(stored.instance.status)
-            await self._ledger.commit(Step(forgotten=(orchestration_target(instance_id),)))
-            return Purged(1)
+            if not instance.status.is_terminal:
+                return WrongStatus(instance.status)
+            if await self._is_kept(Step(forgotten=(target,)), target, instance):
+                return Purged(1)
 
     async def purge_entity(self, entity_id: EntityId) -> Purged:
-        """Forget an entity and what waits for it."""
-        if await self._ledger.entity(entity_id) is None:
+        """Forget an entity and what waits for it; a batch that runs meanwhile is not kept."""
+        if await self._store.entity(entity_id) is None:
             return Purged(0)
         await self._ledger.commit(Step(forgotten=(entity_target(entity_id),)))
         return Purged(1)
 
     async def purge_ended(self, wanted: InstanceFilter) -> Purged:
         """Forget the instances that the filter names and that have ended; entities and live instances stay."""
-        found = await self._ledger.list_orchestrations(wanted)
+        found = await self._store.list_orchestrations(wanted, "", None)
         outcomes = [await self.purge(instance.instance_id) for instance in found if instance.status.is_terminal]
         return Purged(sum(outcome.count for outcome in outcomes if isinstance(outcome, Purged)))
 
+    async def instance(self, instance_id: str) -> Orchestration | None:
+        """Return the instance without its history."""
+        return await self._store.instance(instance_id)
+
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
-        return await self._ledger.orchestration(instance_id)
+        """Return the instance with its history."""
+        return await self._store.orchestration(instance_id)
 
     async def entity(self, entity_id: EntityId) -> Entity | None:
-        return await self._ledger.entity(entity_id)
+        return await self._store.entity(entity_id)
 
     async def list_orchestrations(self, wanted: InstanceFilter, first_id: str, limit: int) -> Sequence[Orchestration]:
-        return await self._ledger.list_orchestrations(wanted, first_id, limit)
+        return await self._store.list_orchestrations(wanted, first_id, limit)
 
     async def list_entities(self, prefix: str, first_id: str, limit: int) -> Sequence[Entity]:
-        return await self._ledger.list_entities(prefix, first_id, limit)
+        return await self._store.list_entities(prefix, first_id, limit)
 
     async def _start(
         self,
@@ -183,10 +191,11 @@ class TaskHub:
         *,
         version: str | None = None,
     ) -> Accepted | WrongStatus:
-        async with self._gates.pass_through(instance_id):
-            known = await self._ledger.orchestration(instance_id)
-            if known is not None and not known.instance.status.is_terminal:
-                return WrongStatus(known.instance.status)
+        target = orchestration_target(instance_id)
+        while True:
+            known = await self._store.instance(instance_id)
+            if known is not None and not known.status.is_terminal:
+                return WrongStatus(known.status)
             start = events.ExecutionStarted(
                 timestamp=self._clock.now(),
                 instance_id=instance_id,
@@ -196,10 +205,18 @@ class TaskHub:
                 generation=0 if known is None else 1,
                 version=version or self._default_version,
             )
-            outgoing = Outgoing(orchestration_target(instance_id), EventMessage(start, execution_id))
-            step = Step(orchestration=new_orchestration(start), history=History(is_new=True))
-            await self._ledger.commit(replace(step, produced=self._ledger.address([outgoing])))
-            return Accepted(instance_id)
+            outgoing = Outgoing(target, EventMessage(start, execution_id))
+            step = Step(orchestration=new_orchestration(start), history=History(is_new=True), produced=(outgoing,))
+            if await self._is_kept(step, target, known):
+                return Accepted(instance_id)
+
+    async def _is_kept(self, step: Step, target: Target, known: Orchestration | None) -> bool:
+        """Commit a step that was decided on this record; False when the record was changed meanwhile."""
+        try:
+            await self._ledger.commit(replace(step, read=Read.of(target, known)))
+        except StaleStepError:
+            return False
+        return True
 
     async def _tell(
         self,
@@ -207,15 +224,13 @@ class TaskHub:
         event: events.Event,
         is_allowed: Callable[[Status], bool],
     ) -> Outcome:
-        async with self._gates.pass_through(instance_id):
-            stored = await self._ledger.orchestration(instance_id)
-            if stored is None:
-                return NotFound()
-            if not is_allowed(stored.instance.status):
-                return WrongStatus(stored.instance.status)
-            outgoing = Outgoing(orchestration_target(instance_id), EventMessage(event))
-            await self._ledger.commit(Step(produced=self._ledger.address([outgoing])))
-            return Accepted(instance_id)
+        instance = await self._store.instance(instance_id)
+        if instance is None:
+            return NotFound()
+        if not is_allowed(instance.status):
+            return WrongStatus(instance.status)
+        await self._ledger.commit(Step(produced=(Outgoing(orchestration_target(instance_id), EventMessage(event)),)))
+        return Accepted(instance_id)
 
 
 def _is_live(status: Status) -> bool:

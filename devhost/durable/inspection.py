@@ -59,7 +59,7 @@ async def describe(source: Readable, instance_id: str | None, now: datetime) -> 
 async def describe_folder(folder: Path, instance_id: str | None, now: datetime) -> list[str]:
     """Return the same lines about the file in a folder, whether a host has it open or not.
 
-    Raises `StoreUnreadableError` and `StoreVersionError`, each a sentence.
+    Raises `StoreUnreachableError`, `StoreUnreadableError` and `StoreVersionError`, each a sentence.
     """
     reader = reader_beside(folder)
     reader.open()

@@ -1,128 +1,109 @@
-"""The store with what was used last kept in memory; the one way by which the engine reads and changes anything.
+"""The one way by which the engine changes anything: steps, and whom to tell of what they sent.
 
-What memory holds comes from committed steps alone, in the order of the commits, so it never differs from the file. A
-read fills nothing: it may have begun before a commit that ended before it.
+The store is the truth, which other processes change too. What memory holds is a cache of histories, each valid only
+while the store's record has the etag that it was read or written under: reading a record is cheap, a history is not.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from devhost.durable.cache import RecentlyUsed
+from devhost.durable.clock import Clock
 from devhost.durable.crash import crash_points
 from devhost.durable.events import Event
-from devhost.durable.records import (
-    Entity,
-    EntityId,
-    Message,
-    Orchestration,
-    Outgoing,
-    Status,
-    Step,
-    Target,
-    entity_target,
-    orchestration_target,
-)
-from devhost.durable.store.contract import InstanceFilter, Store, StoredOrchestration
+from devhost.durable.records import Inbox, Orchestration, Status, Step, Target
+from devhost.durable.store.contract import Store, StoredOrchestration
 
-_ENTITY_CHARACTERS = 64_000_000
-_ORCHESTRATION_EVENTS = 200_000
-_RECORD_WEIGHT = 500
+_HISTORY_BYTES = 64_000_000
+_EVENT_BYTES = 500  # an event without its texts, with the objects that hold it
+
+Deliver = Callable[[Target, "datetime | None"], None]
+"""Takes the target that a message was sent to, and when it is due (None: now)."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A history as the step of that etag left it, and about how many bytes it takes."""
+
+    etag: str
+    events: tuple[Event, ...]
+    size_bytes: int
 
 
 class Ledger:
-    """Reads through memory, and commits steps; `deliver` gets each message that a commit made durable."""
+    """Commits steps and reads histories; `deliver` hears of each message that a commit of this process made durable."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._deliver: Callable[[Message], None] = lambda message: None
-        self._seqs = itertools.count(1)
-        self._orchestrations: RecentlyUsed[Target, StoredOrchestration] = RecentlyUsed(_ORCHESTRATION_EVENTS)
-        self._entities: RecentlyUsed[Target, Entity] = RecentlyUsed(_ENTITY_CHARACTERS)
-
-    def open(self, deliver: Callable[[Message], None]) -> None:
-        """Open the store and deliver everything that was under way when it was last closed, or when its process died.
-
-        Raises what `Store.open` raises.
-        """
-        self._store.open()
+    def __init__(self, store: Store, clock: Clock, deliver: Deliver) -> None:
+        self.store = store
+        self._clock = clock
         self._deliver = deliver
-        pending = self._store.pending()
-        self._seqs = itertools.count(pending[-1].seq + 1 if pending else 1)
-        for message in pending:
-            deliver(message)
-
-    async def close(self) -> None:
-        await self._store.close()
-
-    def address(self, outgoing: Iterable[Outgoing]) -> tuple[Message, ...]:
-        """Return the messages with their places in the order of sending; commit them before others are addressed."""
-        return tuple(Message(next(self._seqs), sent.target, sent.body, sent.due) for sent in outgoing)
+        self._histories: RecentlyUsed[str, _Held] = RecentlyUsed(_HISTORY_BYTES)
 
     async def commit(self, step: Step, past: tuple[Event, ...] = ()) -> None:
-        """Return when the step is durable and its messages are on their way.
+        """Return when the step is durable and its messages are on their way; raises what `Store.commit` fails with.
 
         `past` is the history that the step's events follow. A caller who goes away meanwhile undoes nothing.
         """
         crash_points.reached("before-commit")
         published: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        sent = replace(step, at=self._clock.now())
 
         def publish(kept: asyncio.Future[None]) -> None:
             error = kept.exception()
             if error is not None:
                 published.set_exception(error)
                 return
-            self._publish(step, past)
+            self._publish(sent, past)
             published.set_result(None)
 
-        # Not the store's own future: the caller must not go on before memory has what the store has.
-        self._store.commit(step).add_done_callback(publish)
+        # Not the store's own future: the caller must not go on before the worker has heard.
+        self.store.commit(sent).add_done_callback(publish)
         await asyncio.shield(published)
         crash_points.reached("after-commit")
 
-    async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
-        """Return the first messages that no committed step has consumed; those for one target when it is given."""
-        return await self._store.messages(target, limit)
+    async def inbox(self, target: Target, limit: int) -> Inbox:
+        """Return what waits for the target and is due, so many messages at most."""
+        return await self.store.inbox(target, self._clock.now(), limit)
 
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
         """Return the instance with its history, or None."""
-        held = self._orchestrations.get(orchestration_target(instance_id))
-        return held or await self._store.orchestration(instance_id)
+        instance = await self.store.instance(instance_id)
+        if instance is None:
+            return None
+        held = self._histories.get(instance_id)
+        if held is not None and held.etag == instance.etag:
+            return StoredOrchestration(instance, held.events)
+        return await self.store.orchestration(instance_id)
 
     async def statuses(self, instance_ids: Iterable[str]) -> dict[str, Status]:
         """Return the status of each of these instances that there is."""
-        found = [await self.orchestration(instance_id) for instance_id in instance_ids]
-        return {stored.instance.instance_id: stored.instance.status for stored in found if stored is not None}
-
-    async def entity(self, entity_id: EntityId) -> Entity | None:
-        """Return the entity's record, or None when there never was one."""
-        return self._entities.get(entity_target(entity_id)) or await self._store.entity(entity_id)
-
-    async def list_orchestrations(
-        self, wanted: InstanceFilter, first_id: str = "", limit: int | None = None
-    ) -> Sequence[Orchestration]:
-        return await self._store.list_orchestrations(wanted, first_id, limit)
-
-    async def list_entities(self, prefix: str, first_id: str = "", limit: int | None = None) -> Sequence[Entity]:
-        return await self._store.list_entities(prefix, first_id, limit)
+        found: Sequence[Orchestration | None] = [await self.store.instance(one) for one in instance_ids]
+        return {instance.instance_id: instance.status for instance in found if instance is not None}
 
     def _publish(self, step: Step, past: tuple[Event, ...]) -> None:
         for target in step.forgotten:
-            self._orchestrations.drop(target)
-            self._entities.drop(target)
-        if step.entity is not None:
-            weight = _RECORD_WEIGHT + len(step.entity.state or "")
-            self._entities.put(entity_target(step.entity.id), step.entity, weight)
+            self._histories.drop(target.id)
         if step.orchestration is not None:
-            self._hold(StoredOrchestration(step.orchestration, past + step.history.events))
-        for message in step.produced:
-            self._deliver(message)
+            self._hold(step.orchestration, step, past)
+        for outgoing in step.produced:
+            self._deliver(outgoing.target, outgoing.due)
 
-    def _hold(self, stored: StoredOrchestration) -> None:
-        target = orchestration_target(stored.instance.instance_id)
-        if stored.instance.status.is_terminal:
-            self._orchestrations.drop(target)
-        else:
-            self._orchestrations.put(target, stored, 1 + len(stored.history))
+    def _hold(self, instance: Orchestration, step: Step, past: tuple[Event, ...]) -> None:
+        known = self._histories.get(instance.instance_id)
+        self._histories.drop(instance.instance_id)
+        if instance.status.is_terminal:
+            return
+        # A history grows event by event: only what is new is weighed.
+        past_bytes = known.size_bytes if known is not None and known.events is past else _bytes_of(past)
+        size_bytes = past_bytes + _bytes_of(step.history.events)
+        held = _Held(step.etag, past + step.history.events, size_bytes)
+        self._histories.put(instance.instance_id, held, size_bytes)
+
+
+def _bytes_of(events: Iterable[Event]) -> int:
+    return sum(_EVENT_BYTES + sum(map(sys.getsizeof, vars(event).values())) for event in events)

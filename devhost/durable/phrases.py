@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from devhost.durable import events
-from devhost.durable.records import ActivityTask, Body, EventMessage, Message, Operation, Rewind
+from devhost.durable.records import ActivityTask, Body, EventMessage, Message, Operation, Outgoing, Rewind
 from devhost.durable.timestamps import format_utc
 
 _HIDDEN = frozenset({"timestamp", "event_id", "parent", "generation", "details"})
@@ -15,13 +15,15 @@ _PAYLOADS = frozenset({"input", "result"})
 
 
 def message_line(message: Message) -> str:
+    """Return the message's seq, who is told what, and when at the earliest."""
+    return f"#{message.seq} {outgoing_line(message)}"
+
+
+def outgoing_line(message: Message | Outgoing) -> str:
     """Return who is told what, and when at the earliest."""
     due = f" due {format_utc(message.due)}" if message.due else ""
-    return f"#{message.seq} to {message.target.kind.value} {message.target.id}: {_body(message.body)}{due}"
-
-
-def _body(body: Body) -> str:
-    return _BODIES[type(body)](body)
+    body = _BODIES[type(message.body)](message.body)
+    return f"to {message.target.kind.value} {message.target.id}: {body}{due}"
 
 
 def _operation(body: Operation) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from enum import Enum
 
 from devhost.durable.events import Event, Parent
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Status(Enum):
@@ -80,7 +83,8 @@ class EntityId:
 class Orchestration:
     """One instance as its status shows it; `input`, `output` and `custom_status` are JSON texts.
 
-    `is_continued` says that the execution was begun by continue-as-new and has not had its first episode.
+    `is_continued` says that the execution was begun by continue-as-new and has not had its first episode. `etag` names
+    the step that wrote the record; it is empty on one that no store has given out.
     """
 
     instance_id: str
@@ -94,16 +98,21 @@ class Orchestration:
     custom_status: str | None = None
     parent: Parent | None = None
     is_continued: bool = False
+    etag: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
 class Entity:
-    """One entity's state, an opaque JSON text; a deleted entity stays as a record that does not exist."""
+    """One entity's state, an opaque JSON text; a deleted entity stays as a record that does not exist.
+
+    `etag` is as an orchestration's.
+    """
 
     id: EntityId
     exists: bool
     state: str | None
     updated_at: datetime
+    etag: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -165,12 +174,24 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class Message:
-    """A message under way; `seq` rises in the order of sending, over restarts too."""
+    """A message under way; `seq` rises in the order of the commits that sent them, whoever made them."""
 
     seq: int
     target: Target
     body: Body
     due: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """What waits for one target: the first messages whose time has come, in the order of their times.
+
+    `is_all` says that no message is left behind them, `next_due` when the first one comes whose time has not.
+    """
+
+    messages: tuple[Message, ...] = ()
+    is_all: bool = True
+    next_due: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -182,11 +203,33 @@ class History:
 
 
 @dataclass(frozen=True)
+class Read:
+    """The record that a step was decided on: the etag of the target's record then, None when there was none."""
+
+    target: Target
+    etag: str | None
+
+    @classmethod
+    def of(cls, target: Target, record: Orchestration | Entity | None) -> Read:
+        return cls(target, None if record is None else record.etag)
+
+
+@dataclass(frozen=True)
+class Superseded:
+    """An execution that is over while its instance goes on: messages for that execution have nobody to go to."""
+
+    target: Target
+    execution_id: str
+
+
+@dataclass(frozen=True)
 class Step:
     """Everything that one piece of work changes; a store keeps all of it or nothing.
 
-    `consumed` are the seqs of handled messages, `silenced` a target whose waiting messages are dropped (those of
-    `produced` not), `forgotten` instances that vanish with all that belongs to them.
+    It is kept only when the record of `read` is still the one that was read and every message of `consumed` (their
+    seqs) still waits: another process may have changed either. `silenced` is a target whose waiting messages are
+    dropped, `superseded` an execution whose are (those of `produced` are not), `forgotten` instances that vanish with
+    all that belongs to them. `at` is when the messages of `produced` are sent, `etag` what the written records carry.
     """
 
     consumed: tuple[int, ...] = ()
@@ -194,8 +237,12 @@ class Step:
     history: History = History()
     entity: Entity | None = None
     silenced: Target | None = None
+    superseded: Superseded | None = None
     forgotten: tuple[Target, ...] = ()
-    produced: tuple[Message, ...] = ()
+    produced: tuple[Outgoing, ...] = ()
+    read: Read | None = None
+    at: datetime = _LONG_AGO
+    etag: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def deletes(self) -> bool:

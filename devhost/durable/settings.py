@@ -15,7 +15,10 @@ _HUB_NAME_LETTERS = 45
 
 @dataclass(frozen=True)
 class DurableSettings:
-    """How much runs at once, the task hub's name, and the key that its addresses carry (None: no key is asked for)."""
+    """How much runs at once, the task hub's name, and the key that its addresses carry (None: no key is asked for).
+
+    `queue_poll_seconds` is the longest time between two looks for messages of other processes; None is for one process.
+    """
 
     hub_name: str = "TestHubName"
     webhook_key: str | None = None
@@ -24,6 +27,7 @@ class DurableSettings:
     max_concurrent_entities: int = _DEFAULT_CONCURRENCY
     max_entity_operation_batch_size: int = 5000
     default_version: str | None = None
+    queue_poll_seconds: float | None = None
 
     @classmethod
     def from_host_json(cls, section: Mapping[str, object], environ: Mapping[str, str]) -> DurableSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from devhost.durable.phrases import message_line
+from devhost.durable.phrases import message_line, outgoing_line
 from devhost.durable.records import Message, Step, Target
 
 logger = logging.getLogger(__name__)
@@ -18,8 +18,8 @@ def log_step(target: Target, taken: Sequence[Message], step: Step) -> None:
     logger.debug("%s %s%s", target.kind.value, target.id, _status(step))
     for message in taken:
         logger.debug("  took %s", message_line(message))
-    for message in step.produced:
-        logger.debug("  sent %s", message_line(message))
+    for outgoing in step.produced:
+        logger.debug("  sent %s", outgoing_line(outgoing))
 
 
 def _status(step: Step) -> str:

@@ -1,4 +1,4 @@
-"""Messages whose time is still to come, one alarm for all of them."""
+"""When to look at a target again: the time of the first message that is still to come, one alarm for all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from devhost.durable.clock import Alarm, Clock
-from devhost.durable.records import Message, Target
+from devhost.durable.records import Target
 
 logger = logging.getLogger(__name__)
 
@@ -16,44 +16,56 @@ logger = logging.getLogger(__name__)
 _LONGEST_WAIT_SECONDS = 30.0
 # Clocks are set right by fractions of a second all the time.
 _NOTED_SECONDS = 1.0
+# Entries that were set anew stay in the queue until there are so many more of them than targets.
+_MOST_OLD_ENTRIES = 100
 
 
 class Timers:
-    """Hands each message over when it is due, in the order of the due times, never early."""
+    """Calls `wake` with each target when its time has come, in the order of the times, never early."""
 
-    def __init__(self, clock: Clock, deliver: Callable[[Message], None]) -> None:
+    def __init__(self, clock: Clock, wake: Callable[[Target], None]) -> None:
         self._clock = clock
-        self._deliver = deliver
-        self._queue: list[tuple[datetime, int]] = []
-        self._waiting: dict[int, Message] = {}
-        self._by_target: dict[Target, set[int]] = {}
+        self._wake = wake
+        self._due: dict[Target, datetime] = {}
+        self._queue: list[tuple[datetime, int, Target]] = []
+        self._added = 0
         self._alarm: Alarm | None = None
         self._latest = clock.now()
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._due)
 
-    def add(self, message: Message, due: datetime) -> None:
-        """Keep the message until it is due."""
-        self._waiting[message.seq] = message
-        self._by_target.setdefault(message.target, set()).add(message.seq)
-        heapq.heappush(self._queue, (due, message.seq))
-        if self._queue[0][1] == message.seq:
+    def add(self, target: Target, due: datetime) -> None:
+        """Wake the target then, or when it is due already, if that is earlier."""
+        known = self._due.get(target)
+        if known is None or due < known:
+            self.set(target, due)
+
+    def set(self, target: Target, due: datetime | None) -> None:
+        """Wake the target then, and at no other time; with None not at all."""
+        if due == self._due.get(target):
+            return
+        if due is None:
+            del self._due[target]
+            self._sweep()
+            return
+        self._due[target] = due
+        self._added += 1
+        heapq.heappush(self._queue, (due, self._added, target))
+        if self._queue[0][2] == target:
             self._set_alarm()
-
-    def drop(self, target: Target) -> None:
-        """Forget what waits for this target."""
-        for seq in self._by_target.pop(target, ()):
-            del self._waiting[seq]
-        if len(self._queue) > 2 * len(self._waiting) + 100:
-            self._queue = [(due, seq) for due, seq in self._queue if seq in self._waiting]
-            heapq.heapify(self._queue)
+        self._sweep()
 
     def stop(self) -> None:
-        """Hand over nothing more."""
+        """Wake nobody any more."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
+
+    def _sweep(self) -> None:
+        if len(self._queue) > 2 * len(self._due) + _MOST_OLD_ENTRIES:
+            self._queue = [entry for entry in self._queue if self._due.get(entry[2]) == entry[0]]
+            heapq.heapify(self._queue)
 
     def _set_alarm(self) -> None:
         self.stop()
@@ -64,11 +76,10 @@ class Timers:
     def _ring(self) -> None:
         now = self._now()
         while self._queue and self._queue[0][0] <= now:
-            _, seq = heapq.heappop(self._queue)
-            message = self._waiting.pop(seq, None)
-            if message is not None:
-                self._forget(message)
-                self._deliver(message)
+            due, _, target = heapq.heappop(self._queue)
+            if self._due.get(target) == due:
+                del self._due[target]
+                self._wake(target)
         self._set_alarm()
 
     def _now(self) -> datetime:
@@ -78,9 +89,3 @@ class Timers:
             logger.warning("The clock went back by at least %.0f s; timers wait until it shows their time.", back)
         self._latest = now
         return now
-
-    def _forget(self, message: Message) -> None:
-        seqs = self._by_target[message.target]
-        seqs.discard(message.seq)
-        if not seqs:
-            del self._by_target[message.target]

@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from devhost.durable.events import Event
-from devhost.durable.records import Body, Message, Outgoing, Step, Target
+from devhost.durable.records import Body, Message, Step, Target
 
 _Body = TypeVar("_Body", bound=Body)
 
 
 @dataclass(frozen=True)
 class Done:
-    """The step to commit, with what it sends; `past` is the history that the step's events follow."""
+    """The step to commit; `past` is the history that its events follow."""
 
     step: Step
-    outgoing: tuple[Outgoing, ...] = ()
     past: tuple[Event, ...] = ()
 
 
@@ -45,12 +44,11 @@ Outcome = Done | Abandoned | Held
 class Processor(Protocol):
     """Handles the messages of one kind of target."""
 
-    def take(self, waiting: Sequence[Message]) -> Sequence[Message]:
-        """Return the messages, from the first on, that one call handles."""
-        ...
+    most_messages: int
+    """How many messages one call takes at most."""
 
     async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
-        """Call the app and return what is to be committed."""
+        """Call the app and return what is to be committed; messages that the step does not consume come again."""
         ...
 
 

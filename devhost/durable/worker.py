@@ -1,21 +1,27 @@
-"""The loop around the core: delivers messages, calls processors, commits what they answer.
+"""The loop around the core: finds who has messages, calls processors, commits what they answer.
 
-Every target that has messages has one pump, a task that lives until its mailbox is empty; a target without messages has
-nothing in memory. So work of one target is done in order and one at a time, work of different targets side by side, up
-to the limits of host.json. A message leaves the store only in the step that handled it: a process that dies delivers it
-again when it is started next.
+The store is the truth: what waits for a target is read when its turn comes. Memory has only hints: targets that may
+have something, and when to look at them again. So other processes may send and forget while this one works, and waiting
+messages cost no memory. A hint too many costs one read. Of what other processes send there is no hint: `queuepoll`
+finds it.
+
+Every target with a hint has one pump, a task that lives until there is nothing more to do. So work of one target is
+done in order and one at a time, work of different targets side by side, up to the limits of host.json. A message leaves
+the store only in the step that handled it: a process that dies delivers it again when it is started next. A step that
+was decided on what another process changed meanwhile is not kept; the target is looked at again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from datetime import datetime
 
-from devhost.durable.clock import Clock, sleep
+from devhost.durable.clock import Clock
+from devhost.durable.errors import DurableError, StaleStepError
 from devhost.durable.ledger import Ledger
-from devhost.durable.records import Message, Target, TargetKind
+from devhost.durable.records import Target, TargetKind
 from devhost.durable.steps import log_step
 from devhost.durable.timers import Timers
 from devhost.durable.work import Abandoned, Done, Held, Outcome, Processor
@@ -40,18 +46,19 @@ class Worker:
         self._processors = processors
         self._limits = {kind: asyncio.Semaphore(limit) for kind, limit in limits.items()}
         self._clock = clock
-        self._timers = Timers(clock, self._put)
-        self._mailboxes: dict[Target, list[Message]] = {}
+        self._timers = Timers(clock, self._wake)
+        self._hinted: set[Target] = set()
         self._pumps: dict[Target, asyncio.Task[None]] = {}
+        self._pauses: dict[Target, asyncio.Event] = {}
         self._busy: set[Target] = set()
         self._is_stopping = False
 
-    def deliver(self, message: Message) -> None:
-        """Take a durable message: handle it as soon as its turn comes, or when it is due."""
-        if message.due is not None and message.due > self._clock.now():
-            self._timers.add(message, message.due)
+    def deliver(self, target: Target, due: datetime | None) -> None:
+        """Look at the target as soon as its turn comes, or when its message is due."""
+        if due is not None and due > self._clock.now():
+            self._timers.add(target, due)
         else:
-            self._put(message)
+            self._wake(target)
 
     async def stop(self, grace_seconds: float) -> None:
         """Begin nothing new, give running work so long to end, and leave the rest to the next start."""
@@ -65,58 +72,79 @@ class Worker:
             pump.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
 
-    def _put(self, message: Message) -> None:
-        self._mailboxes.setdefault(message.target, []).append(message)
-        if message.target not in self._pumps and not self._is_stopping:
-            pump = asyncio.get_running_loop().create_task(self._pump(message.target))
-            self._pumps[message.target] = pump
+    def _wake(self, target: Target) -> None:
+        self._hinted.add(target)
+        if self._is_stopping:
+            return
+        if target not in self._pumps:
+            self._pumps[target] = asyncio.get_running_loop().create_task(self._pump(target))
+        elif target.kind is TargetKind.ORCHESTRATION and target in self._pauses:
+            # It may be a termination, which must not wait until a failing orchestrator is tried again.
+            self._pauses[target].set()
 
     async def _pump(self, target: Target) -> None:
+        failures = 0
         try:
-            await self._empty(target)
+            while target in self._hinted and not self._is_stopping:
+                async with self._limits[target.kind]:
+                    outcome = None if self._is_stopping else await self._try_to_work(target)
+                match outcome:
+                    case Done():
+                        failures = 0
+                    case Abandoned(reason):
+                        self._hinted.add(target)
+                        await self._pause(
+                            target, min(_FIRST_RETRY_SECONDS * 2**failures, _LONGEST_RETRY_SECONDS), reason
+                        )
+                        failures += 1
+                    case Held(reason):
+                        logger.error("Messages for %s wait: %s", target.id, reason)
+                        return
         finally:
             del self._pumps[target]
 
-    async def _empty(self, target: Target) -> None:
-        """Handle the mailbox until it is empty, the app lacks the function, or the worker stops."""
-        failures = 0
-        while mailbox := self._mailboxes[target]:
-            async with self._limits[target.kind]:
-                if self._is_stopping:
-                    return
-                messages = list(self._processors[target.kind].take(mailbox))
-                outcome = await self._handle(target, messages)
-            match outcome:
-                case Done():
-                    del mailbox[: len(messages)]
-                    failures = 0
-                case Held(reason):
-                    logger.error("%d messages for %s wait: %s", len(mailbox), target.id, reason)
-                    return
-                case Abandoned(reason):
-                    seconds = min(_FIRST_RETRY_SECONDS * 2**failures, _LONGEST_RETRY_SECONDS)
-                    logger.error("%s failed and is tried again in %.0f s: %s", target.id, seconds, reason)
-                    failures += 1
-                    await sleep(self._clock, seconds)
-        del self._mailboxes[target]
-
-    async def _handle(self, target: Target, messages: Sequence[Message]) -> Outcome:
-        """Process and commit; a fault of the engine itself is logged and tried again like the app's."""
+    async def _try_to_work(self, target: Target) -> Outcome | None:
+        """Work once; a fault of the engine itself is logged and tried again like the app's."""
         self._busy.add(target)
         try:
-            outcome = await self._processors[target.kind].process(target, messages)
-            if isinstance(outcome, Done):
-                await self._commit(target, messages, outcome)
+            return await self._work(target)
+        except StaleStepError as stale:
+            logger.debug("%s is looked at again: %s", target.id, stale)
+            self._hinted.add(target)
+            return None
+        except DurableError as error:
+            return Abandoned(str(error))
         except Exception as error:
             logger.exception("The durable engine failed on %s", target.id)
-            return Abandoned(repr(error))
+            return Abandoned(type(error).__name__)
         finally:
             self._busy.discard(target)
+
+    async def _work(self, target: Target) -> Outcome | None:
+        """Handle what waits for the target and commit that; None when nothing waits."""
+        self._hinted.discard(target)
+        processor = self._processors[target.kind]
+        inbox = await self._ledger.inbox(target, processor.most_messages)
+        self._timers.set(target, inbox.next_due)
+        if not inbox.messages:
+            return None
+        outcome = await processor.process(target, inbox.messages)
+        if isinstance(outcome, Done):
+            await self._ledger.commit(outcome.step, outcome.past)
+            log_step(target, inbox.messages, outcome.step)
+            if outcome.step.silenced == target:
+                self._timers.set(target, None)
+            if not inbox.is_all or len(outcome.step.consumed) < len(inbox.messages):
+                self._hinted.add(target)
         return outcome
 
-    async def _commit(self, target: Target, messages: Sequence[Message], done: Done) -> None:
-        step = replace(done.step, produced=self._ledger.address(done.outgoing))
-        await self._ledger.commit(step, done.past)
-        log_step(target, messages, step)
-        if done.step.silenced is not None:
-            self._timers.drop(done.step.silenced)
+    async def _pause(self, target: Target, seconds: float, reason: str) -> None:
+        """Return after that time, or when an orchestration has a new message."""
+        logger.error("%s failed and is tried again in %.0f s: %s", target.id, seconds, reason)
+        over = self._pauses[target] = asyncio.Event()
+        alarm = self._clock.call_later(seconds, over.set)
+        try:
+            await over.wait()
+        finally:
+            alarm.cancel()
+            del self._pauses[target]

@@ -55,6 +55,9 @@ BEHAVIOURS = {
     "failures carry the worker's own words (host contract 1.5, 1.7).",
     "devhost.durable-functions": "Orchestrations, activities, entities and durable clients of an unmodified app run, "
     "and survive the death of the process (local-host.md, Durable engine).",
+    "devhost.groups": "An app runs in several processes by groups of its functions, named by --group or "
+    "FUNCTIONS_TARGET_GROUP; the durable one may be absent or killed while the others take requests (local-host.md, "
+    "groups).",
     "devhost.one-host-per-folder": "A second process on the same folder is refused by one sentence and harms nothing "
     "(local-host.md, Storage).",
     "devhost.reset": "Reset deletes the durable state (local-host.md, Commands).",

@@ -11,6 +11,14 @@ BEHAVIOURS = {
     "nothing doubled (local-host.md, how it is proved).",
     "engine.one-process": "A second process on the same folder is refused by a sentence, and a killed one leaves no "
     "lock behind (local-host.md, storage).",
+    "engine.groups": "Any number of processes send to one folder's task hub and read it; one works on it, finds what "
+    "the others sent by looking, and a second one waits for its end (local-host.md, groups).",
+    "engine.one-write-fails-alone": "A step that the file cannot keep fails alone; the steps beside and after it are "
+    "kept (local-host.md, storage).",
+    "engine.damaged-file": "A file that is damaged inside is told by a sentence with its path, and what can be read of "
+    "it goes on (local-host.md, storage).",
+    "engine.deleted-texts": "A deleted text leaves the write-ahead log too; a reader delays that and stalls nobody "
+    "(local-host.md, storage).",
     "engine.versioned-file": "A newer or damaged file is refused by a sentence and left as it is (local-host.md, "
     "storage).",
     "engine.stalls-not-loses": "A busy file stalls work and loses none (local-host.md, storage).",

@@ -30,5 +30,5 @@ def test_every_command_stands_in_the_table_and_no_other():
 def test_every_option_of_start_stands_in_the_table_and_no_other():
     """Help apart."""
     options = {option for action in commands()["start"]._actions for option in action.option_strings}
-    documented = re.findall(r"^\| `(--\w+)` \|", PAGE, re.MULTILINE)
+    documented = re.findall(r"^\| `(--[\w-]+)` \|", PAGE, re.MULTILINE)
     assert sorted(documented) == sorted(options - {"-h", "--help"})

@@ -14,6 +14,7 @@ from devhost.durable.management import errors
 from devhost.durable.management.http import Reply, Request, json_reply, text_reply
 from devhost.durable.management.paging import next_page, parse_filter, parse_moment, parse_page
 from devhost.durable.records import Entity, EntityId, Orchestration, Status
+from devhost.durable.store.contract import StoredOrchestration
 
 _POLL_SECONDS = 1.0
 
@@ -39,8 +40,8 @@ class Instances:
         return waited or self._accepted(request, outcome.instance_id)
 
     async def status(self, request: Request, instance_id: str) -> Reply:
-        stored = await self._hub.orchestration(instance_id)
         view = _view(request)
+        stored = await self._look_at(instance_id, view)
         if stored is None:
             return await self._entity_as_instance(instance_id, view)
         body = orchestration_status(stored.instance, view, stored.history)
@@ -138,6 +139,13 @@ class Instances:
         outcome = await self._hub.purge_ended(parse_filter(request))
         return json_reply(200, {"instancesDeleted": outcome.count}) if outcome.count else Reply(404)
 
+    async def _look_at(self, instance_id: str, view: StatusView) -> StoredOrchestration | None:
+        """Return the instance, with its history only if that is to be shown: a history may be long."""
+        if view.show_history:
+            return await self._hub.orchestration(instance_id)
+        instance = await self._hub.instance(instance_id)
+        return StoredOrchestration(instance) if instance else None
+
     async def _entity_as_instance(self, instance_id: str, view: StatusView) -> Reply:
         entity = await self._hub.entity(EntityId.parse(instance_id)) if _is_entity_id(instance_id) else None
         return Reply(404) if entity is None else json_reply(202, entity_status(entity, view))
@@ -150,9 +158,9 @@ class Instances:
         poll = _seconds(request, "pollinginterval") or _POLL_SECONDS
         end = self._clock.now().timestamp() + timeout
         while True:
-            stored = await self._hub.orchestration(instance_id)
-            if stored is not None and stored.instance.status.is_terminal:
-                return _waited_reply(stored.instance)
+            instance = await self._hub.instance(instance_id)
+            if instance is not None and instance.status.is_terminal:
+                return _waited_reply(instance)
             left = end - self._clock.now().timestamp()
             if left <= 0:
                 return None

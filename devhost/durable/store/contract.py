@@ -1,7 +1,8 @@
 """What the engine asks of a store. One suite of tests holds every implementation to it.
 
-A store is a log of steps and nothing more: it decides nothing, gives out no ids, and knows no time. One process uses it
-at a time.
+A store is a log of steps and nothing more: it decides nothing and knows no time. Several processes may use it at once,
+as several hosts use one storage account: each is a client of the task hub, one of them works on it as well. So nothing
+that one of them remembers is true for long: a step says what it was decided on, and is kept only if that still holds.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import datetime
 from typing import Protocol
 
 from devhost.durable.events import Event
-from devhost.durable.records import Entity, EntityId, Message, Orchestration, Status, Step, Target
+from devhost.durable.records import Entity, EntityId, Inbox, Message, Orchestration, Status, Step, Target
 
 
 @dataclass(frozen=True)
@@ -34,34 +35,61 @@ class InstanceFilter:
     created_to: datetime | None = None
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """A message came for this target; it is for later when it has a time."""
+
+    target: Target
+    due: datetime | None
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """For whom messages came, and the seq of the last one: the place to look from the next time."""
+
+    last_seq: int
+    of: tuple[Arrival, ...] = ()
+
+
 class Store(Protocol):
-    """Keeps instances, entities and the messages under way."""
+    """Keeps instances, entities and the messages under way.
+
+    Each read is of one moment. A read of a file that is damaged raises `StoreUnreadableError`.
+    """
 
     def open(self) -> None:
-        """Make the store ready, and its alone to this process.
+        """Make the store ready, for this process beside others.
 
-        Raises `StoreInUseError`, `StoreUnwritableError`, `StoreVersionError` or `StoreUnreadableError`; then nothing
-        was changed.
+        Raises `StoreUnwritableError`, `StoreVersionError` or `StoreUnreadableError`; then nothing was changed.
         """
-        ...
-
-    def pending(self) -> list[Message]:
-        """Return every message that was produced and not consumed, in the order of `seq`; asked once, after `open`."""
         ...
 
     def commit(self, step: Step) -> asyncio.Future[None]:
         """Keep all of the step or nothing of it; the future is done when it survives the death of this process.
 
-        Steps are kept in the order of the calls, and their futures are done in that order; several may become durable
-        at once. Within a step: messages are consumed, the silenced target's and the forgotten instances' are dropped,
-        records are replaced, and then messages are produced. Consuming what is not there changes nothing. A store that
-        cannot write for now (disk full, file busy) waits and tries again: the future stays undone, and no step is lost.
-        A future that fails says that nothing of its step was kept.
+        Steps of one process are kept in the order of the calls, and their futures are done in that order; several may
+        become durable at once. Within a step: what it was decided on is compared, messages are consumed, those that
+        have nobody to go to any more and the forgotten instances' are dropped, records are replaced, and then messages
+        are produced. The future of a step that was decided on what is no longer so fails with `StaleStepError`. A store
+        that cannot write for now (disk full, file busy) waits and tries again: the future stays undone, and no step is
+        lost. Any other failure is that step's alone. A future that fails says that nothing of its step was kept.
         """
+        ...
+
+    async def arrivals(self, after_seq: int) -> Arrivals:
+        """Return for whom messages behind that seq wait, whoever sent them; with 0 all that wait."""
+        ...
+
+    async def inbox(self, target: Target, now: datetime, limit: int) -> Inbox:
+        """Return the first messages that wait for the target and are due, so many at most."""
         ...
 
     async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
         """Return the first messages under way, in the order of `seq`; those for one target when it is given."""
+        ...
+
+    async def instance(self, instance_id: str) -> Orchestration | None:
+        """Return the instance without its history, or None."""
         ...
 
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:

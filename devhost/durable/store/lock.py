@@ -1,35 +1,46 @@
-"""One process per folder: a lock that the operating system lets go of when its holder dies, however it dies."""
+"""Who uses a folder: locks that the operating system lets go of when their holder dies, however it dies.
+
+Every host of a folder shares one lock, so that nobody deletes the folder's file under it; the host that works on the
+engine's messages is alone with another.
+"""
 
 from __future__ import annotations
 
+import secrets
 import sys
 from pathlib import Path
 from typing import IO
 
 from devhost.durable.errors import StoreInUseError, StoreUnwritableError
 
+WORKER_LOCK = "durable.lock"
+HOSTS_LOCK = "hosts.lock"
+
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(file: IO[bytes]) -> None:
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    _PLACES = 1024  # no shared locks there: who shares takes one byte, who wants to be alone takes all
+
+    def _take(file: IO[bytes], is_shared: bool) -> None:
+        file.seek(secrets.randbelow(_PLACES) if is_shared else 0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1 if is_shared else _PLACES)
 
 else:
     import fcntl
 
-    def _take(file: IO[bytes]) -> None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def _take(file: IO[bytes], is_shared: bool) -> None:
+        fcntl.flock(file.fileno(), (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
 class FolderLock:
     """Holds a folder from `take` to `release`. The file stays: removing it would let two processes in."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "durable.lock"
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path = folder / name
         self._file: IO[bytes] | None = None
 
-    def take(self) -> None:
-        """Take the folder, which is made if it is not there.
+    def take(self, *, is_shared: bool = False) -> None:
+        """Take the lock, alone or with others who share it; the folder is made if it is not there.
 
         Raises `StoreInUseError` when a living process has it, `StoreUnwritableError` when it cannot be written.
         """
@@ -39,8 +50,7 @@ class FolderLock:
         except OSError as error:
             raise StoreUnwritableError(self._path.parent, error.strerror or error) from error
         try:
-            file.seek(0)
-            _take(file)
+            _take(file, is_shared)
         except OSError as error:
             file.close()
             raise StoreInUseError(
@@ -49,7 +59,7 @@ class FolderLock:
         self._file = file
 
     def release(self) -> None:
-        """Let the folder go; nothing when it is not held."""
+        """Let the lock go; nothing when it is not held."""
         if self._file is not None:
             self._file.close()
             self._file = None

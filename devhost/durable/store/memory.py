@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 
+from devhost.durable.errors import StaleStepError
 from devhost.durable.records import (
     Entity,
     EntityId,
+    EventMessage,
+    Inbox,
     Message,
     Orchestration,
+    Outgoing,
     Step,
+    Superseded,
     Target,
     TargetKind,
 )
-from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
+from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration
+from devhost.durable.store.order import merge_by_time
 
 
 class MemoryStore:
@@ -23,29 +32,48 @@ class MemoryStore:
     def __init__(self) -> None:
         self._orchestrations: dict[str, StoredOrchestration] = {}
         self._entities: dict[str, Entity] = {}
-        self._messages: dict[int, Message] = {}
+        self._messages: dict[int, tuple[Message, datetime]] = {}
+        self._seqs = itertools.count(1)
 
     def open(self) -> None:
-        """Be ready; there is nothing to lock."""
-
-    def pending(self) -> list[Message]:
-        return sorted(self._messages.values(), key=lambda message: message.seq)
+        """Be ready; there is nothing to make."""
 
     def commit(self, step: Step) -> asyncio.Future[None]:
+        done = asyncio.get_running_loop().create_future()
+        if (refusal := self._refuse(step)) is not None:
+            done.set_exception(StaleStepError(refusal))
+            return done
         for seq in step.consumed:
-            self._messages.pop(seq, None)
-        for target in (*step.forgotten, *((step.silenced,) if step.silenced else ())):
-            self._drop_messages(target)
+            del self._messages[seq]
+        self._drop_messages(step)
         for target in step.forgotten:
             self._forget(target)
         self._replace_records(step)
-        self._messages |= {message.seq: message for message in step.produced}
-        done = asyncio.get_running_loop().create_future()
+        for outgoing in step.produced:
+            self._send(outgoing, step.at)
         done.set_result(None)
         return done
 
+    async def arrivals(self, after_seq: int) -> Arrivals:
+        found = [message for message in self._all() if message.seq > after_seq]
+        return Arrivals(
+            found[-1].seq if found else after_seq, tuple(Arrival(message.target, message.due) for message in found)
+        )
+
+    async def inbox(self, target: Target, now: datetime, limit: int) -> Inbox:
+        waiting = [(sent, message) for message, sent in self._messages.values() if message.target == target]
+        delayed = [(message.due, message) for _, message in waiting if message.due is not None and message.due <= now]
+        later = [message.due for _, message in waiting if message.due is not None and message.due > now]
+        at_once = [(sent, message) for sent, message in waiting if message.due is None]
+        found = tuple(merge_by_time(at_once, sorted(delayed, key=lambda pair: pair[0])))
+        return Inbox(found[:limit], len(found) <= limit, min(later, default=None))
+
     async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
-        return [message for message in self.pending() if target in (None, message.target)][:limit]
+        return [message for message in self._all() if target in (None, message.target)][:limit]
+
+    async def instance(self, instance_id: str) -> Orchestration | None:
+        stored = self._orchestrations.get(instance_id)
+        return stored.instance if stored else None
 
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
         return self._orchestrations.get(instance_id)
@@ -66,24 +94,55 @@ class MemoryStore:
     async def close(self) -> None:
         """Let go; what was committed stays for the next `open`."""
 
+    def _all(self) -> list[Message]:
+        return sorted((message for message, _ in self._messages.values()), key=lambda message: message.seq)
+
+    def _refuse(self, step: Step) -> str | None:
+        if step.read is not None and self._etag(step.read.target) != step.read.etag:
+            return f"{step.read.target.id} was changed meanwhile"
+        gone = [seq for seq in step.consumed if seq not in self._messages]
+        return f"message #{gone[0]} waits no longer" if gone else None
+
+    def _etag(self, target: Target) -> str | None:
+        if target.kind is TargetKind.ENTITY:
+            entity = self._entities.get(target.id)
+            return entity.etag if entity else None
+        stored = self._orchestrations.get(target.id)
+        return stored.instance.etag if stored else None
+
+    def _send(self, outgoing: Outgoing, at: datetime) -> None:
+        seq = next(self._seqs)
+        self._messages[seq] = (Message(seq, outgoing.target, outgoing.body, outgoing.due), at)
+
     def _replace_records(self, step: Step) -> None:
         if step.entity is not None:
-            self._entities[str(step.entity.id)] = step.entity
+            self._entities[str(step.entity.id)] = replace(step.entity, etag=step.etag)
         if step.orchestration is not None:
-            instance = step.orchestration
+            instance = replace(step.orchestration, etag=step.etag)
             known = self._orchestrations.get(instance.instance_id)
             past = () if known is None or step.history.is_new else known.history
             self._orchestrations[instance.instance_id] = StoredOrchestration(instance, past + step.history.events)
 
-    def _drop_messages(self, target: Target) -> None:
-        for seq in [seq for seq, message in self._messages.items() if message.target == target]:
-            del self._messages[seq]
+    def _drop_messages(self, step: Step) -> None:
+        dropped = {*step.forgotten, step.silenced}
+        for seq, (message, _) in list(self._messages.items()):
+            if message.target in dropped or _is_for(message, step.superseded):
+                del self._messages[seq]
 
     def _forget(self, target: Target) -> None:
         if target.kind is TargetKind.ORCHESTRATION:
             self._orchestrations.pop(target.id, None)
         if target.kind is TargetKind.ENTITY:
             self._entities.pop(target.id, None)
+
+
+def _is_for(message: Message, superseded: Superseded | None) -> bool:
+    return (
+        superseded is not None
+        and message.target == superseded.target
+        and isinstance(message.body, EventMessage)
+        and message.body.execution_id == superseded.execution_id
+    )
 
 
 def _is_wanted(instance: Orchestration, wanted: InstanceFilter) -> bool:

@@ -1,4 +1,7 @@
-"""Reading the SQLite file, from a thread of its own; also while another process writes it."""
+"""Reading the SQLite file, from a thread of its own; also while other processes write it.
+
+No read leaves a transaction open: a reader of an old moment would keep deleted texts in the write-ahead log.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,34 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from devhost.durable.errors import StoreUnreadableError
-from devhost.durable.records import Entity, EntityId, Message, Orchestration, Target
+from devhost.durable.errors import StoreUnreachableError, StoreUnreadableError
+from devhost.durable.records import Entity, EntityId, Inbox, Message, Orchestration, Target, TargetKind
 from devhost.durable.store import rows, schema
-from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
+from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration
+from devhost.durable.store.order import merge_by_time
 
-_COLUMNS = rows.ORCHESTRATION_COLUMNS
-_MESSAGES = "SELECT seq, kind, target, due, body FROM messages"
+_INSTANCE = f"SELECT {rows.ORCHESTRATION_COLUMNS} FROM orchestrations"
+_ENTITY = f"SELECT {rows.ENTITY_COLUMNS} FROM entities"
+_MESSAGES = f"SELECT {rows.MESSAGE_COLUMNS} FROM messages"
+_FOR_TARGET = "FROM messages WHERE kind = ? AND target = ? AND due"
+_SENT = f"SELECT sent, {rows.MESSAGE_COLUMNS} {_FOR_TARGET} IS NULL ORDER BY seq LIMIT ?"
+_DELAYED = f"SELECT due, {rows.MESSAGE_COLUMNS} {_FOR_TARGET} <= ? ORDER BY due, seq LIMIT ?"
+_NEXT_DUE = f"SELECT min(due) {_FOR_TARGET} > ?"
+_ARRIVALS = "SELECT max(seq), kind, target, min(coalesce(due, '')) FROM messages WHERE seq > ? GROUP BY kind, target"
 _Found = TypeVar("_Found")
 
 
 class SqliteReader:
     """What a file holds: the reading half of a store."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
         """`connect` opens the file for one user at a time, on whatever thread it is (`check_same_thread=False`)."""
+        self._path = path
         self._connect_reader = connect
         self._reader: sqlite3.Connection | None = None
         self._read_thread = ThreadPoolExecutor(1, thread_name_prefix="durable-reader")
@@ -32,39 +45,40 @@ class SqliteReader:
         """Open the connection; raises what `connect` raises."""
         self._reader = self._connect_reader()
 
-    def pending(self) -> list[Message]:
-        # On the caller's thread: asked once, before any other read.
-        return [rows.read_message(row) for row in self._connection().execute(f"{_MESSAGES} ORDER BY seq")]
+    async def arrivals(self, after_seq: int) -> Arrivals:
+        return await self._read(lambda connection: _read_arrivals(connection, after_seq))
+
+    async def inbox(self, target: Target, now: datetime, limit: int) -> Inbox:
+        return await self._read(lambda connection: _read_inbox(connection, target, now, limit))
 
     async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
         where, values = (
             ("", ()) if target is None else ("WHERE kind = ? AND target = ?", (target.kind.value, target.id))
         )
         query = f"{_MESSAGES} {where} ORDER BY seq LIMIT ?"
-        found = await self._read(lambda connection: connection.execute(query, (*values, limit)).fetchall())
-        return [rows.read_message(row) for row in found]
+        return await self._read_all(query, (*values, limit), rows.read_message)
+
+    async def instance(self, instance_id: str) -> Orchestration | None:
+        found = await self._read_all(f"{_INSTANCE} WHERE instance_id = ?", (instance_id,), rows.read_orchestration)
+        return found[0] if found else None
 
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
         return await self._read(lambda connection: _read_orchestration(connection, instance_id))
 
     async def entity(self, entity_id: EntityId) -> Entity | None:
-        return await self._read(lambda connection: _read_entity(connection, entity_id))
+        found = await self._read_all(f"{_ENTITY} WHERE entity_id = ?", (str(entity_id),), rows.read_entity)
+        return found[0] if found else None
 
     async def list_orchestrations(
         self, wanted: InstanceFilter, first_id: str, limit: int | None
     ) -> Sequence[Orchestration]:
         query, values = _list_query(wanted, first_id, limit)
-        found = await self._read(lambda connection: connection.execute(query, values).fetchall())
-        return [rows.read_orchestration(row) for row in found]
+        return await self._read_all(query, values, rows.read_orchestration)
 
     async def list_entities(self, prefix: str, first_id: str, limit: int | None) -> Sequence[Entity]:
-        query = (
-            "SELECT entity_id, is_there, state, updated_at FROM entities "
-            "WHERE entity_id >= ? AND substr(entity_id, 1, ?) = ? ORDER BY entity_id LIMIT ?"
-        )
+        query = f"{_ENTITY} WHERE entity_id >= ? AND substr(entity_id, 1, ?) = ? ORDER BY entity_id LIMIT ?"
         values = (max(first_id, prefix), len(prefix), prefix, -1 if limit is None else limit)
-        found = await self._read(lambda connection: connection.execute(query, values).fetchall())
-        return [rows.read_entity(row) for row in found]
+        return await self._read_all(query, values, rows.read_entity)
 
     async def close(self) -> None:
         """Finish what is being read, then let go; closing twice changes nothing."""
@@ -73,49 +87,77 @@ class SqliteReader:
             self._reader.close()
             self._reader = None
 
-    def _connection(self) -> sqlite3.Connection:
-        if self._reader is None:
-            raise RuntimeError("the store is not open")
-        return self._reader
+    async def _read_all(
+        self, query: str, values: Sequence[Any], read_row: Callable[[rows.Row], _Found]
+    ) -> Sequence[_Found]:
+        return await self._read(lambda connection: [read_row(row) for row in connection.execute(query, values)])
 
     async def _read(self, read: Callable[[sqlite3.Connection], _Found]) -> _Found:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._read_thread, read, self._connection())
+        if self._reader is None:
+            raise RuntimeError("the store is not open")
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._read_thread, read, self._reader)
+        except sqlite3.OperationalError as error:
+            raise StoreUnreachableError(f"{self._path} cannot be read now ({error}). Try again.") from error
+        except (sqlite3.DatabaseError, ValueError, LookupError, TypeError) as error:
+            # What the file holds is no database any more, or no record of ours.
+            raise StoreUnreadableError(self._path, type(error).__name__) from error
 
 
 def reader_beside(folder: Path) -> SqliteReader:
-    """Return a reader of the file in `folder`, which a host may be writing meanwhile; nothing in it is changed.
+    """Return a reader of the file in `folder`, which hosts may be writing meanwhile; nothing in it is changed.
 
-    Its `open` raises `StoreUnreadableError` when there is no file or none of the engine's, `StoreVersionError` for one
-    of another version.
+    Its `open` raises `StoreUnreachableError` when there is no file, `StoreUnreadableError` for none of the engine's,
+    `StoreVersionError` for one of another version.
     """
-    return SqliteReader(lambda: _connect_beside(folder / "durable.db"))
+    path = folder / "durable.db"
+    return SqliteReader(path, lambda: _connect_beside(path))
 
 
 def _connect_beside(path: Path) -> sqlite3.Connection:
     if not path.exists():
-        raise StoreUnreadableError(f"There is no durable state in {path.parent}: no host has run there since a reset.")
+        raise StoreUnreachableError(f"There is no durable state in {path.parent}: no host has run there since a reset.")
     connection = sqlite3.connect(
         f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
     )
     try:
-        schema.check(connection, str(path))
+        schema.check(connection, path)
     except sqlite3.OperationalError as error:
         connection.close()
-        raise StoreUnreadableError(f"{path} cannot be read now ({error}). Try again.") from error
+        raise StoreUnreachableError(f"{path} cannot be read now ({error}). Try again.") from error
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _read_orchestration(connection: sqlite3.Connection, instance_id: str) -> StoredOrchestration | None:
-    # One transaction: the history must be the one that the record was committed with.
+def _read_arrivals(connection: sqlite3.Connection, after_seq: int) -> Arrivals:
+    found = connection.execute(_ARRIVALS, (after_seq,)).fetchall()
+    last_seq = max((seq for seq, *_ in found), default=after_seq)
+    return Arrivals(
+        last_seq, tuple(Arrival(Target(TargetKind(kind), target), rows.read_due(due)) for _, kind, target, due in found)
+    )
+
+
+def _read_inbox(connection: sqlite3.Connection, target: Target, now: datetime, limit: int) -> Inbox:
+    who, moment = (target.kind.value, target.id), rows.write_time(now)
     connection.execute("BEGIN")
     try:
-        row = connection.execute(
-            f"SELECT {_COLUMNS} FROM orchestrations WHERE instance_id = ?", (instance_id,)
-        ).fetchone()
+        sent = connection.execute(_SENT, (*who, limit + 1)).fetchall()
+        delayed = connection.execute(_DELAYED, (*who, moment, limit + 1)).fetchall()
+        (next_due,) = connection.execute(_NEXT_DUE, (*who, moment)).fetchone()
+    finally:
+        connection.execute("COMMIT")
+    found = merge_by_time([(row[0], row[1:]) for row in sent], [(row[0], row[1:]) for row in delayed])
+    messages = tuple(rows.read_message(row) for row in islice(found, limit))
+    return Inbox(messages, len(sent) + len(delayed) <= limit, rows.read_due(next_due))
+
+
+def _read_orchestration(connection: sqlite3.Connection, instance_id: str) -> StoredOrchestration | None:
+    # One moment: the history must be the one that the record was committed with.
+    connection.execute("BEGIN")
+    try:
+        row = connection.execute(f"{_INSTANCE} WHERE instance_id = ?", (instance_id,)).fetchone()
         texts = connection.execute(
             "SELECT event FROM history WHERE instance_id = ? ORDER BY position", (instance_id,)
         ).fetchall()
@@ -124,13 +166,6 @@ def _read_orchestration(connection: sqlite3.Connection, instance_id: str) -> Sto
     if row is None:
         return None
     return StoredOrchestration(rows.read_orchestration(row), tuple(rows.read_history_event(text) for (text,) in texts))
-
-
-def _read_entity(connection: sqlite3.Connection, entity_id: EntityId) -> Entity | None:
-    row = connection.execute(
-        "SELECT entity_id, is_there, state, updated_at FROM entities WHERE entity_id = ?", (str(entity_id),)
-    ).fetchone()
-    return rows.read_entity(row) if row else None
 
 
 def _list_query(wanted: InstanceFilter, first_id: str, limit: int | None) -> tuple[str, list[Any]]:
@@ -145,5 +180,5 @@ def _list_query(wanted: InstanceFilter, first_id: str, limit: int | None) -> tup
     if wanted.created_to is not None:
         conditions.append("created_at <= ?")
         values.append(rows.write_time(wanted.created_to))
-    query = f"SELECT {_COLUMNS} FROM orchestrations WHERE {' AND '.join(conditions)} ORDER BY instance_id LIMIT ?"
+    query = f"{_INSTANCE} WHERE {' AND '.join(conditions)} ORDER BY instance_id LIMIT ?"
     return query, [*values, -1 if limit is None else limit]

@@ -20,6 +20,7 @@ from devhost.durable.records import (
     Message,
     Operation,
     Orchestration,
+    Outgoing,
     Rewind,
     Status,
     Target,
@@ -29,8 +30,10 @@ from devhost.durable.records import (
 Row = tuple[Any, ...]
 ORCHESTRATION_COLUMNS = (
     "instance_id, name, execution_id, status, input, output, custom_status, parent, is_continued, "
-    "created_at, updated_at"
+    "created_at, updated_at, etag"
 )
+MESSAGE_COLUMNS = "seq, kind, target, due, body"
+ENTITY_COLUMNS = "entity_id, is_there, state, updated_at, etag"
 
 
 def write_time(moment: datetime) -> str:
@@ -38,7 +41,7 @@ def write_time(moment: datetime) -> str:
     return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
 
 
-def write_orchestration(instance: Orchestration) -> Row:
+def write_orchestration(instance: Orchestration, etag: str) -> Row:
     """Return the values of `ORCHESTRATION_COLUMNS`."""
     return (
         instance.instance_id,
@@ -52,12 +55,13 @@ def write_orchestration(instance: Orchestration) -> Row:
         instance.is_continued,
         write_time(instance.created_at),
         write_time(instance.updated_at),
+        etag,
     )
 
 
 def read_orchestration(row: Row) -> Orchestration:
     """Return the record that `write_orchestration` wrote."""
-    instance_id, name, execution_id, status, given, output, custom_status, parent, is_continued, created, updated = row
+    instance_id, name, execution_id, status, given, output, custom, parent, is_continued, created, updated, etag = row
     return Orchestration(
         instance_id=instance_id,
         name=name,
@@ -67,31 +71,42 @@ def read_orchestration(row: Row) -> Orchestration:
         created_at=_read_time(created),
         updated_at=_read_time(updated),
         output=output,
-        custom_status=custom_status,
+        custom_status=custom,
         parent=Parent(**json.loads(parent)) if parent else None,
         is_continued=bool(is_continued),
+        etag=etag,
     )
 
 
-def write_entity(entity: Entity) -> Row:
-    return (str(entity.id), entity.exists, entity.state, write_time(entity.updated_at))
+def write_entity(entity: Entity, etag: str) -> Row:
+    """Return the values of `ENTITY_COLUMNS`."""
+    return (str(entity.id), entity.exists, entity.state, write_time(entity.updated_at), etag)
 
 
 def read_entity(row: Row) -> Entity:
-    entity_id, is_there, state, updated = row
-    return Entity(EntityId.parse(entity_id), bool(is_there), state, _read_time(updated))
+    """Return the record that `write_entity` wrote."""
+    entity_id, is_there, state, updated, etag = row
+    return Entity(EntityId.parse(entity_id), bool(is_there), state, _read_time(updated), etag)
 
 
-def write_message(message: Message) -> Row:
+def write_message(message: Outgoing, at: datetime) -> Row:
+    """Return the values of a message's columns but the seq, which is the file's to give."""
     due = write_time(message.due) if message.due else None
-    return (message.seq, message.target.kind.value, message.target.id, due, _write_body(message.body))
+    execution_id = message.body.execution_id if isinstance(message.body, EventMessage) else None
+    target = message.target
+    return (target.kind.value, target.id, execution_id, write_time(at), due, _write_body(message.body))
 
 
 def read_message(row: Row) -> Message:
+    """Return the message of a row of `MESSAGE_COLUMNS`."""
     seq, kind, target, due, body = row
     target_kind = TargetKind(kind)
-    due_at = _read_time(due) if due else None
-    return Message(seq, Target(target_kind, target), _READ_BODY[target_kind](json.loads(body)), due_at)
+    return Message(seq, Target(target_kind, target), _READ_BODY[target_kind](json.loads(body)), read_due(due))
+
+
+def read_due(text: str | None) -> datetime | None:
+    """Return when a message is due, None for one that always was."""
+    return _read_time(text) if text else None
 
 
 def write_history_event(event: Event) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 
 from devhost.durable.errors import StoreUnreadableError, StoreVersionError
 
@@ -25,44 +26,62 @@ _UPGRADES = (
     );
     CREATE INDEX messages_by_target ON messages (kind, target);
     """,
+    # Several processes: seqs are the file's and never used twice, and records say which step wrote them.
+    """
+    ALTER TABLE orchestrations ADD COLUMN etag TEXT NOT NULL DEFAULT '';
+    ALTER TABLE entities ADD COLUMN etag TEXT NOT NULL DEFAULT '';
+    ALTER TABLE messages RENAME TO messages_before;
+    DROP INDEX messages_by_target;
+    CREATE TABLE messages (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, target TEXT NOT NULL, execution_id TEXT,
+        sent TEXT NOT NULL, due TEXT, body TEXT NOT NULL
+    );
+    INSERT INTO messages
+        SELECT seq, kind, target, json_extract(body, '$.execution_id'), '', due, body
+        FROM messages_before;
+    DROP TABLE messages_before;
+    CREATE INDEX messages_by_target ON messages (kind, target, due);
+    """,
 )
 VERSION = len(_UPGRADES)
 
 
-def upgrade(connection: sqlite3.Connection, file_name: str) -> None:
-    """Bring the file to this version, each step in one transaction.
+def upgrade(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to this version, each step in one transaction; other processes may try the same meanwhile.
 
     Raises `StoreVersionError` for a file of a newer host, `StoreUnreadableError` for one that is no such file.
     """
-    found = _version(connection, file_name)
-    if found > VERSION:
-        raise StoreVersionError(
-            f"{file_name} has version {found}, and this local host knows versions up to {VERSION}. "
-            "Use the newer host, or run `python -m devhost reset` to start with nothing."
-        )
-    for number in range(found, VERSION):
-        connection.executescript(f"BEGIN; {_UPGRADES[number]} PRAGMA user_version = {number + 1}; COMMIT;")
+    while (found := _version(connection, path)) != VERSION:
+        if found > VERSION:
+            raise StoreVersionError(
+                f"{path} has version {found}, and this local host knows versions up to {VERSION}. "
+                "Use the newer host, or run `python -m devhost reset` to start with nothing."
+            )
+        connection.execute("BEGIN IMMEDIATE")
+        # Looked at again now that nobody else can write: another process may have been first.
+        if _version(connection, path) == found:
+            for statement in _UPGRADES[found].split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {found + 1}")
+        connection.execute("COMMIT")
 
 
-def check(connection: sqlite3.Connection, file_name: str) -> None:
+def check(connection: sqlite3.Connection, path: Path) -> None:
     """Return if the file has this version; raises `StoreVersionError` or `StoreUnreadableError` like `upgrade`."""
-    found = _version(connection, file_name)
+    found = _version(connection, path)
     if found != VERSION:
         raise StoreVersionError(
-            f"{file_name} has version {found}, and this local host reads version {VERSION}. "
+            f"{path} has version {found}, and this local host reads version {VERSION}. "
             "Start a host of this version in the folder once, or use the one that wrote it."
         )
 
 
-def _version(connection: sqlite3.Connection, file_name: str) -> int:
+def _version(connection: sqlite3.Connection, path: Path) -> int:
     try:
         (found,) = connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.OperationalError:
         # Busy or not to be opened: that says nothing about what the file is.
         raise
     except sqlite3.DatabaseError as error:
-        raise StoreUnreadableError(
-            f"{file_name} is not the local host's file or is damaged ({error}). "
-            "Move it away, or run `python -m devhost reset` to start with nothing."
-        ) from error
+        raise StoreUnreadableError(path, error) from error
     return int(found)

@@ -1,7 +1,11 @@
 """One thread that writes, several steps to a transaction.
 
-A commit costs the same for one step as for fifty, so the thread takes all that queued up while it wrote. Nothing is
-reported before it is durable, and what cannot be written now is tried again until it can.
+A commit costs the same for one step as for fifty, so the thread takes all that queued up while it wrote. Each step has
+a savepoint of its own: one that cannot be kept fails alone. Nothing is reported before it is durable, and what the file
+cannot take now, because its disk is full or another process holds it, is tried again until it can.
+
+What was deleted still stands in the write-ahead log until that is emptied, which a reader of an old moment prevents. So
+emptying it is work of its own: tried after the commit, never waited for, and tried again until it succeeded.
 """
 
 from __future__ import annotations
@@ -11,9 +15,10 @@ import logging
 import queue
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
+from pathlib import Path
 
+from devhost.durable.errors import StaleStepError
 from devhost.durable.records import Step
 
 logger = logging.getLogger(__name__)
@@ -23,55 +28,60 @@ _SHORTEST_STALL_SECONDS = 0.05
 _LONGEST_STALL_SECONDS = 2.0
 
 _Job = tuple[Step, "asyncio.Future[None]"]
+_Outcome = tuple["asyncio.Future[None]", Exception | None]
 
 
 class Writer:
-    """Applies steps in order through `apply`, on a thread and a connection of its own.
+    """Applies steps in order through `apply`, on a thread of its own; `apply` runs inside the transaction."""
 
-    `connect` is called on the thread; `apply` runs inside the transaction.
-    """
-
-    def __init__(
-        self, connect: Callable[[], sqlite3.Connection], apply: Callable[[sqlite3.Connection, Step], None]
-    ) -> None:
-        self._connect = connect
+    def __init__(self, path: Path, apply: Callable[[sqlite3.Connection, Step], None]) -> None:
+        self._path = path
         self._apply = apply
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._write_until_closed, name="durable-writer", daemon=True)
-        self._is_closed = False
+        self._thread: threading.Thread | None = None
+        self._is_closing = threading.Event()
+        self._has_deleted = True  # a process that was killed may have left deleted texts in the log
+        self._pause_seconds = _SHORTEST_STALL_SECONDS
 
-    def start(self) -> None:
+    def start(self, connection: sqlite3.Connection) -> None:
+        """Begin to write over this connection, which is the thread's from now on."""
+        self._thread = threading.Thread(
+            target=self._write_until_closed, args=(connection,), name="durable-writer", daemon=True
+        )
         self._thread.start()
 
     def commit(self, step: Step) -> asyncio.Future[None]:
         """Queue the step; the future is done, on this loop, once it is durable."""
-        self._loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = self._loop.create_future()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._jobs.put((step, done))
         return done
 
     def close(self) -> None:
         """Write what is queued, then end the thread. Blocks; a write that stalls now is given up."""
-        if not self._is_closed and self._thread.is_alive():
-            self._is_closed = True
+        if not self._is_closing.is_set() and self._thread is not None:
+            self._is_closing.set()
             self._jobs.put(None)
             self._thread.join()
 
-    def _write_until_closed(self) -> None:
-        connection = self._connect()
+    def _write_until_closed(self, connection: sqlite3.Connection) -> None:
         is_last = False
-        while not is_last and (job := self._jobs.get()) is not None:
-            group, is_last = self._gather(job)
-            self._write_group(connection, group)
+        while not is_last:
+            group, is_last = self._next_group()
+            if group:
+                _report(self._write_group(connection, group))
+            if self._has_deleted:
+                self._empty_log(connection)
         connection.close()
 
-    def _gather(self, first: _Job) -> tuple[list[_Job], bool]:
-        """Return the first job with those that wait behind it, and whether the end came after them."""
-        group = [first]
+    def _next_group(self) -> tuple[list[_Job], bool]:
+        """Return the next job with those that wait behind it, and whether the end came after them.
+
+        There is none when none came for a while and the log is still to be emptied.
+        """
+        group: list[_Job] = []
         while len(group) < _MOST_STEPS_AT_ONCE:
             try:
-                job = self._jobs.get_nowait()
+                job = self._jobs.get_nowait() if group else self._jobs.get(timeout=self._idle_seconds())
             except queue.Empty:
                 break
             if job is None:
@@ -79,47 +89,76 @@ class Writer:
             group.append(job)
         return group, False
 
-    def _write_group(self, connection: sqlite3.Connection, group: list[_Job]) -> None:
-        steps = [step for step, _ in group]
+    def _idle_seconds(self) -> float | None:
+        return self._pause_seconds if self._has_deleted else None
+
+    def _write_group(self, connection: sqlite3.Connection, group: list[_Job]) -> list[_Outcome]:
         stall_seconds = _SHORTEST_STALL_SECONDS
-        while (error := self._try_to_write(connection, steps)) is not None:
-            if self._is_closed or not isinstance(error, sqlite3.OperationalError):
-                logger.error("%d steps were not written, their work will be done again: %s", len(steps), error)
-                break
-            logger.warning("Durable work is stalled, the file cannot be written: %s", error)
-            time.sleep(stall_seconds)
+        while True:
+            try:
+                return self._write(connection, group)
+            except Exception as error:
+                if self._is_closing.is_set() or not isinstance(error, sqlite3.OperationalError):
+                    logger.error("%d steps were not written, their work is done again: %s", len(group), error)
+                    return [(done, error) for _, done in group]
+                logger.warning("Durable work is stalled, %s cannot be written: %s", self._path, error)
+            self._is_closing.wait(stall_seconds)
             stall_seconds = min(2 * stall_seconds, _LONGEST_STALL_SECONDS)
-        self._report([done for _, done in group], error)
 
-    def _try_to_write(self, connection: sqlite3.Connection, steps: list[Step]) -> sqlite3.Error | None:
-        try:
-            self._write(connection, steps)
-        except sqlite3.Error as error:
-            return error
-        return None
-
-    def _write(self, connection: sqlite3.Connection, steps: list[Step]) -> None:
+    def _write(self, connection: sqlite3.Connection, group: list[_Job]) -> list[_Outcome]:
+        """Return what became of each step, once that is durable; raises what the file as a whole refuses."""
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for step in steps:
-                self._apply(connection, step)
+            outcomes = [(done, self._apply_alone(connection, step)) for step, done in group]
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        if any(step.deletes for step in steps):
-            # Deleted pages are overwritten, but the write-ahead log still has them as they were.
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        kept = [step for (step, _), (_, error) in zip(group, outcomes, strict=True) if error is None]
+        self._has_deleted = self._has_deleted or any(step.deletes for step in kept)
+        return outcomes
 
-    def _report(self, futures: list[asyncio.Future[None]], error: sqlite3.Error | None) -> None:
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(_settle, futures, error)
+    def _apply_alone(self, connection: sqlite3.Connection, step: Step) -> Exception | None:
+        """Return why the step cannot be kept, None when it was applied."""
+        connection.execute("SAVEPOINT step")
+        try:
+            self._apply(connection, step)
+        except sqlite3.OperationalError:
+            raise
+        except Exception as error:
+            connection.execute("ROLLBACK TO step")
+            connection.execute("RELEASE step")
+            if not isinstance(error, StaleStepError):
+                logger.error("A step cannot be kept in %s: %s", self._path, type(error).__name__)
+            return error
+        connection.execute("RELEASE step")
+        return None
+
+    def _empty_log(self, connection: sqlite3.Connection) -> None:
+        """Move the write-ahead log into the file and cut it; while a reader needs it, leave it for a later time."""
+        (timeout_ms,) = connection.execute("PRAGMA busy_timeout").fetchone()
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.Error as error:
+            logger.warning("Deleted texts are still in the write-ahead log of %s: %s", self._path, error)
+            is_busy = True
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {timeout_ms}")
+        self._has_deleted = bool(is_busy)
+        longer = min(2 * self._pause_seconds, _LONGEST_STALL_SECONDS)
+        self._pause_seconds = longer if is_busy else _SHORTEST_STALL_SECONDS
 
 
-def _settle(futures: list[asyncio.Future[None]], error: sqlite3.Error | None) -> None:
-    for future in futures:
+def _report(outcomes: list[_Outcome]) -> None:
+    loop = outcomes[0][0].get_loop()
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(_settle, outcomes)
+
+
+def _settle(outcomes: list[_Outcome]) -> None:
+    for future, error in outcomes:
         if future.cancelled():
             continue
         if error is None:

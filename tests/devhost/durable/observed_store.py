@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 
-from devhost.durable.records import Entity, EntityId, Message, Orchestration, Step, Target
-from devhost.durable.store.contract import InstanceFilter, Store, StoredOrchestration
+from devhost.durable.records import Entity, EntityId, Inbox, Message, Orchestration, Step, Target
+from devhost.durable.store.contract import Arrivals, InstanceFilter, Store, StoredOrchestration
 
 GUARD_SECONDS = 5.0
 
@@ -26,9 +27,6 @@ class ObservedStore:
 
     def open(self) -> None:
         self._inner.open()
-
-    def pending(self) -> list[Message]:
-        return self._inner.pending()
 
     def commit(self, step: Step) -> asyncio.Future[None]:
         if self.died.is_set():
@@ -63,8 +61,17 @@ class ObservedStore:
         stored = await self._inner.orchestration(instance_id)
         return stored is not None and stored.instance.status.is_terminal
 
+    async def arrivals(self, after_seq: int) -> Arrivals:
+        return await self._inner.arrivals(after_seq)
+
+    async def inbox(self, target: Target, now: datetime, limit: int) -> Inbox:
+        return await self._inner.inbox(target, now, limit)
+
     async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
         return await self._inner.messages(target, limit)
+
+    async def instance(self, instance_id: str) -> Orchestration | None:
+        return await self._inner.instance(instance_id)
 
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
         return await self._inner.orchestration(instance_id)

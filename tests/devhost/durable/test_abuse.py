@@ -1,9 +1,8 @@
-"""What a machine does to a host: full disks, folders that cannot be written, files that others hold."""
+"""What a machine does to a host: folders that cannot be written, files that others hold or damage, odd texts."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sqlite3
 import sys
@@ -13,79 +12,13 @@ import pytest
 
 from devhost.durable.engine import DurableTask
 from devhost.durable.errors import StoreUnwritableError
-from devhost.durable.records import Entity, EntityId, Step
+from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
-from devhost.durable.store.writer import Writer
-from tests.devhost.durable.clocks import START
 from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 
 KEY = EntityId("counter", "k")
-
-
-class SmallDisk:
-    """A database whose disk has room for some pages, until `grow`."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.connection = self._open()
-        self.connection.execute("PRAGMA journal_mode = WAL")
-        self.connection.execute("CREATE TABLE notes (text TEXT)")
-        self.writer = Writer(self._connect, self._apply)
-
-    def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-
-    def _connect(self) -> sqlite3.Connection:
-        self._written = self._open()
-        self._written.execute("PRAGMA max_page_count = 3")
-        return self._written
-
-    @staticmethod
-    def _apply(connection: sqlite3.Connection, step: Step) -> None:
-        assert step.entity is not None
-        connection.execute("INSERT INTO notes VALUES (?)", (step.entity.state,))
-
-    def grow(self) -> None:
-        self._written.execute("PRAGMA max_page_count = 10000")
-
-    def notes(self) -> list[str]:
-        return [text for (text,) in self.connection.execute("SELECT text FROM notes ORDER BY rowid")]
-
-
-def _note(text: str) -> Step:
-    return Step(entity=Entity(KEY, True, text, START))
-
-
-@pytest.mark.behaviour("engine.full-disk")
-async def test_a_full_disk_stalls_work_says_so_and_loses_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What was given to the store is written, in its order, once there is room; nothing is reported before."""
-    disk = SmallDisk(tmp_path / "small.db")
-    disk.writer.start()
-    texts = ["small", "x" * 50_000, "after"]
-    with caplog.at_level(logging.WARNING, "devhost.durable"):
-        kept = [disk.writer.commit(_note(text)) for text in texts]
-        await asyncio.wait(kept, timeout=0.3)
-        assert not kept[1].done()
-        disk.grow()
-        await asyncio.wait_for(asyncio.gather(*kept), 5)
-    assert disk.notes() == texts
-    assert "Durable work is stalled, the file cannot be written: database or disk is full" in caplog.text
-    disk.writer.close()
-
-
-@pytest.mark.behaviour("engine.full-disk")
-async def test_a_host_that_stops_on_a_full_disk_gives_the_step_up_whole(tmp_path: Path) -> None:
-    """Its future fails, so nobody believes in it; the work is done again by the next host."""
-    disk = SmallDisk(tmp_path / "small.db")
-    disk.writer.start()
-    kept = disk.writer.commit(_note("x" * 50_000))
-    await asyncio.wait({kept}, timeout=0.2)
-    await asyncio.to_thread(disk.writer.close)
-    with pytest.raises(sqlite3.OperationalError, match="full"):
-        await asyncio.wait_for(kept, 5)
-    assert disk.notes() == []
 
 
 @pytest.mark.behaviour("engine.unwritable-folder")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devhost.durable import events
-from devhost.durable.errors import StoreUnreadableError, StoreVersionError
+from devhost.durable.errors import StoreUnreachableError, StoreVersionError
 from devhost.durable.inspection import MOST_LINES, describe_folder
 from devhost.durable.openwork import open_work
 from devhost.durable.records import EntityId
@@ -100,7 +99,7 @@ async def test_the_file_is_read_beside_the_host_that_has_it_and_after_it(tmp_pat
 
 async def test_a_folder_without_state_and_a_file_of_another_version_are_told(tmp_path: Path) -> None:
     """Each by a sentence; an older file is not upgraded by looking at it."""
-    with pytest.raises(StoreUnreadableError, match="There is no durable state in"):
+    with pytest.raises(StoreUnreachableError, match="There is no durable state in"):
         await describe_folder(tmp_path, None, START)
     script = f"import sqlite3; sqlite3.connect({str(tmp_path / 'durable.db')!r}).execute('PRAGMA user_version = 99')"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=_ROOT)
@@ -119,9 +118,9 @@ async def test_each_step_is_logged_by_its_ids_and_none_by_its_texts(caplog: pyte
     execution = told[3].split()[1].removesuffix(":0")
     assert [line for line in told if " took " not in line] == [
         "orchestration c is Running",
-        f"  sent #2 to activity {execution}:0: run echo for c (id 0)",
+        f"  sent to activity {execution}:0: run echo for c (id 0)",
         f"activity {execution}:0",
-        "  sent #3 to orchestration c: TaskCompleted task_id=0 result=8 characters",
+        "  sent to orchestration c: TaskCompleted task_id=0 result=8 characters",
         "orchestration c is Completed",
     ]
     assert told[1].startswith("  took #1 to orchestration c: ExecutionStarted")
@@ -143,8 +142,8 @@ async def test_a_reader_beside_a_host_cannot_change_the_file(tmp_path: Path) -> 
     async with running(SdkFunctions(build_app()), inner=SqliteStore(tmp_path)):
         reader = reader_beside(tmp_path)
         reader.open()
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            reader._connection().execute("DELETE FROM messages")
+        with pytest.raises(StoreUnreachableError, match="readonly"):
+            await reader._read(lambda connection: connection.execute("DELETE FROM messages"))
         await reader.close()
 
 

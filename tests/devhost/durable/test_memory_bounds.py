@@ -1,18 +1,21 @@
-"""What may stay in memory: the most recently used, up to a weight; locks that somebody wants; timers to come."""
+"""What may stay in memory: the most recently used, up to a weight; one time for each target that waits for one."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
+import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from devhost.durable.cache import RecentlyUsed
-from devhost.durable.events import Event
-from devhost.durable.gates import Gates
-from devhost.durable.records import EntityId, Message, Operation, Orchestration, entity_target
+from devhost.durable.events import Event, ExecutionStarted, TaskCompleted
+from devhost.durable.intake import new_orchestration
+from devhost.durable.ledger import Ledger
+from devhost.durable.records import EntityId, History, Message, Orchestration, Status, Step, entity_target
+from devhost.durable.store.memory import MemoryStore
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.timers import Timers
 from tests.devhost.durable.clocks import START, ManualClock
@@ -42,22 +45,6 @@ def test_what_is_heavier_than_everything_is_not_held() -> None:
     assert (held.get("a"), len(held)) == (None, 0)
 
 
-async def test_a_gate_lets_one_in_at_a_time_and_is_gone_afterwards() -> None:
-    """Newcomers wait behind those who wait already."""
-    gates, inside, most = Gates(), 0, 0
-
-    async def visit() -> None:
-        nonlocal inside, most
-        async with gates.pass_through("a"):
-            inside += 1
-            most = max(most, inside)
-            await asyncio.sleep(0)
-            inside -= 1
-
-    await asyncio.gather(*(visit() for _ in range(5)))
-    assert (most, len(gates)) == (1, 0)
-
-
 async def test_a_hundred_more_ended_orchestrations_leave_no_events_in_memory(tmp_path: Path) -> None:
     """Records and histories are in the file alone; waiting ones are held up to the cache's weight."""
     async with running(SdkFunctions(build_app()), inner=SqliteStore(tmp_path)) as engine:
@@ -71,7 +58,7 @@ async def test_a_hundred_more_ended_orchestrations_leave_no_events_in_memory(tmp
             counts.append(_held())
     # Some of the last step's are still in the hands of threads; fifty instances have thousands.
     assert max(counts) - min(counts) < 50
-    assert (len(engine.engine._ledger._orchestrations), len(engine.hub._gates)) == (0, 0)
+    assert len(engine.hub._ledger._histories) == 0
 
 
 async def _is_idle(engine: RunningEngine) -> bool:
@@ -83,34 +70,60 @@ def _held() -> int:
     return sum(isinstance(thing, Event | Message | Orchestration) for thing in gc.get_objects())
 
 
-def _message(seq: int, key: str = "k") -> Message:
-    return Message(seq, entity_target(EntityId("counter", key)), Operation(str(seq), "x", None))
+async def test_histories_in_memory_are_bounded_in_bytes_not_in_number() -> None:
+    """Three executions with 25 MB of results each: the one used longest ago is read from the store again."""
+    ledger = Ledger(MemoryStore(), ManualClock(), lambda target, due: None)
+    result = TaskCompleted(timestamp=START, task_id=0, result="x" * 25_000_000)
+    for name in "abc":
+        started = ExecutionStarted(timestamp=START, instance_id=name, execution_id="e", name="n", input=None)
+        instance = replace(new_orchestration(started), status=Status.RUNNING)
+        await ledger.commit(Step(orchestration=instance, history=History((result,))))
+    held = [name for name in "abc" if ledger._histories.get(name) is not None]
+    assert held == ["b", "c"]
+    assert [stored.history for name in "abc" if (stored := await ledger.orchestration(name))] == [(result,)] * 3
 
 
-def test_messages_are_handed_over_in_the_order_of_their_times() -> None:
+async def test_what_an_execution_waited_for_is_forgotten_when_it_continues_as_new() -> None:
+    """Each execution of `ticker` leaves a cancelled timer of an hour behind: none of them is there after a hundred."""
+    async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:
+        await engine.hub.start("ticker", "t", json.dumps("100"))
+        ended = await engine.store.until_ended("t")
+        assert (ended.output, await engine.store.messages(None, 1)) == ('"over"', [])
+        assert len(engine.engine._worker._timers) == 0
+
+
+COUNTERS = [entity_target(EntityId("counter", key)) for key in "abcd"]
+
+
+def test_targets_are_woken_in_the_order_of_their_times() -> None:
     """None early; one alarm for all."""
-    clock, delivered = ManualClock(), []
-    timers = Timers(clock, lambda message: delivered.append(message.seq))
-    for seq, seconds in ((1, 20), (2, 10), (3, 20), (4, 90000)):
-        timers.add(_message(seq), START + timedelta(seconds=seconds))
+    clock, woken = ManualClock(), []
+    timers = Timers(clock, lambda target: woken.append(target.id[-1]))
+    for target, seconds in zip(COUNTERS, (20, 10, 20, 90000), strict=True):
+        timers.add(target, START + timedelta(seconds=seconds))
     clock.advance(9.999)
-    assert (delivered, len(clock.alarms)) == ([], 1)
+    assert (woken, len(clock.alarms)) == ([], 1)
     clock.advance(0.001)
-    assert delivered == [2]
+    assert woken == ["b"]
     clock.advance(10)
-    assert delivered == [2, 1, 3]
+    assert woken == ["b", "a", "c"]
     clock.advance(90000)
-    assert (delivered, len(timers)) == ([2, 1, 3, 4], 0)
+    assert (woken, len(timers)) == (["b", "a", "c", "d"], 0)
 
 
-def test_dropped_timers_ring_nobody() -> None:
-    """The target ended; others keep theirs."""
-    clock, delivered = ManualClock(), []
-    timers = Timers(clock, lambda message: delivered.append(message.seq))
-    for seq in range(300):
-        timers.add(_message(seq, "gone"), START + timedelta(seconds=10))
-    timers.add(_message(1000, "stays"), START + timedelta(seconds=10))
-    timers.drop(_message(0, "gone").target)
-    assert len(timers) == 1
-    clock.advance(10)
-    assert delivered == [1000]
+def test_a_target_has_one_time_the_earliest_that_was_added_or_the_last_that_was_set() -> None:
+    """However many messages wait for it; a time that was taken back wakes nobody."""
+    clock, woken = ManualClock(), []
+    timers = Timers(clock, lambda target: woken.append((target.id[-1], clock.now() - START)))
+    first, second, *_ = COUNTERS
+    for seconds in range(1000, 0, -1):
+        timers.add(first, START + timedelta(seconds=seconds))
+    timers.add(first, START + timedelta(seconds=500))
+    timers.set(second, START + timedelta(seconds=5))
+    timers.set(second, START + timedelta(seconds=7))
+    assert (len(timers), len(timers._queue) < 200) == (2, True)
+    clock.advance(4)
+    timers.add(first, START + timedelta(seconds=9))
+    timers.set(first, None)
+    clock.advance(2000)
+    assert woken == [("a", timedelta(seconds=1)), ("b", timedelta(seconds=7))]

@@ -43,9 +43,7 @@ class Play:
 
     async def write_down(self) -> None:
         """Commit the start and the events, with nobody to act on them yet."""
-        ledger = Ledger(self._inner)
-        ledger.open(lambda message: None)
-        hub = TaskHub(ledger, self._clock)
+        hub = TaskHub(Ledger(self._inner, self._clock, lambda target, due: None), self._clock)
         await hub.start("play", _ID, as_input(self._program))
         for name in event_names(self._program, _ID):
             await hub.raise_event(_ID, name, '"raised"')
@@ -65,7 +63,7 @@ class Play:
         done.pop().result()
 
     async def _is_over(self) -> bool:
-        return not self._inner.pending()
+        return not await self._inner.messages(None, 1)
 
     async def check(self) -> None:
         """The output, the sums, and each request, end and timer of every history once."""

@@ -3,50 +3,233 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from devhost.durable.engine import reset
+from devhost.durable.engine import DurableTask, Role, reset
 from devhost.durable.errors import StoreInUseError, StoreUnreadableError, StoreVersionError
-from devhost.durable.records import Entity, EntityId, Step
+from devhost.durable.hub import Purged
+from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Read, Step, entity_target
+from devhost.durable.settings import DurableSettings
 from devhost.durable.store import schema
 from devhost.durable.store.sqlite import SqliteStore
+from devhost.ports import DurableFunctions
 from tests.devhost.durable.clocks import START
+from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 
 _ROOT = Path(__file__).parents[3]
 _HOLDER = """
-import sys, time
+import asyncio, sys
 from pathlib import Path
-from devhost.durable.store.sqlite import SqliteStore
-store = SqliteStore(Path(sys.argv[1]))
-store.open()
-print("open", flush=True)
-time.sleep(60)
+from tests.devhost.durable.test_sqlite_file import engine_on
+from devhost.durable.engine import Role
+async def main():
+    await engine_on(Path(sys.argv[1]), Role[sys.argv[2]]).start()
+    print("open", flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
 """
+KEY = EntityId("counter", "k")
+
+
+def engine_on(folder: Path, role: Role = Role.ALONE, functions: DurableFunctions | None = None) -> DurableTask:
+    """Return an engine on the folder's file, which looks for messages of others all the time."""
+    settings = DurableSettings(queue_poll_seconds=0.05)
+    return DurableTask(functions or ScriptedEntities(Journal().answer), folder, settings, role=role)
+
+
+@contextmanager
+def holding(folder: Path, role: str) -> Iterator[subprocess.Popen[str]]:
+    """Have another process hold the folder, until the end of the block or until it is killed."""
+    command = [sys.executable, "-c", _HOLDER, str(folder), role]
+    with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        yield holder
+        holder.kill()
 
 
 @pytest.mark.behaviour("engine.one-process")
 async def test_a_folder_in_use_is_refused_until_its_holder_is_killed(tmp_path: Path) -> None:
     """The lock is the operating system's: `kill -9` frees it, and no file has to be removed."""
-    with subprocess.Popen(
-        [sys.executable, "-c", _HOLDER, str(tmp_path)], cwd=_ROOT, stdout=subprocess.PIPE, text=True
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "open\n"
+    with holding(tmp_path, "ALONE") as holder:
         with pytest.raises(StoreInUseError, match=r"Another local host is using .* Stop it first"):
-            SqliteStore(tmp_path).open()
+            await engine_on(tmp_path).start()
         with pytest.raises(StoreInUseError):
             reset(tmp_path)
-        holder.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+        holder.kill()
         holder.wait(timeout=5)
+    engine = engine_on(tmp_path)
+    await engine.start()
+    await engine.stop(0)
+
+
+@pytest.mark.behaviour("engine.groups")
+async def test_what_a_client_has_open_is_not_deleted_under_it(tmp_path: Path) -> None:
+    """It works on nothing, and its file must stay."""
+    with holding(tmp_path, "CLIENT"), pytest.raises(StoreInUseError):
+        reset(tmp_path)
+
+
+@pytest.mark.behaviour("engine.groups")
+async def test_a_second_worker_waits_for_the_end_of_the_first(tmp_path: Path) -> None:
+    """It is there at once, and takes over what the first, killed, left."""
+    journal = Journal()
+    engine = engine_on(tmp_path, Role.WORKER, ScriptedEntities(journal.answer))
+    with holding(tmp_path, "WORKER") as holder:
+        await engine.start()
+        os.kill(holder.pid, signal.SIGSTOP)  # it has the lock, and does no work any more
+        await engine.hub.signal(KEY, "sent meanwhile", None)
+        assert engine._beginning is not None
+        assert not engine._beginning.done()
+        holder.kill()
+        await asyncio.wait_for(engine._beginning, 5)
+    await asyncio.wait_for(journal.started.wait(), 5)
+    await engine.stop(5)
+    assert journal.batches == [["sent meanwhile"]]
+
+
+@pytest.mark.behaviour("engine.groups")
+async def test_a_client_sends_and_another_process_works(tmp_path: Path) -> None:
+    """Sent while no worker was there; what comes later is found by looking. The client reads what was done."""
+    client = engine_on(tmp_path, Role.CLIENT)
+    await client.start()
+    await client.hub.signal(KEY, "before", None)
+    with holding(tmp_path, "WORKER"):
+        await until_state(client, '["before"]')
+        await client.hub.signal(KEY, "after", None)
+        await until_state(client, '["before", "after"]')
+    await client.stop(0)
+
+
+async def until_state(engine: DurableTask, state: str | None) -> None:
+    """Return once the entity's state is this, whoever wrote it."""
+
+    async def is_there() -> None:
+        while (entity := await engine.hub.entity(KEY)) is None or entity.state != state:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(is_there(), 5)
+
+
+@pytest.mark.behaviour("engine.groups")
+async def test_two_clients_that_start_one_id_start_it_once(tmp_path: Path) -> None:
+    """Whoever is second is told that it is there, also when both looked before either wrote."""
+    clients = [engine_on(tmp_path, Role.CLIENT) for _ in range(2)]
+    for client in clients:
+        await client.start()
+    outcomes = []
+    for number in range(20):
+        started = (client.hub.start("chain", f"one-{number}", None) for client in clients)
+        outcomes += [sorted(type(outcome).__name__ for outcome in await asyncio.gather(*started))]
+    for client in clients:
+        await client.stop(0)
+    assert outcomes == [["Accepted", "WrongStatus"]] * 20
+
+
+@pytest.mark.behaviour("engine.purge")
+@pytest.mark.parametrize("is_another", [False, True], ids=["the worker's process", "another process"])
+async def test_an_entity_that_is_purged_beside_its_running_batch_does_not_return(
+    tmp_path: Path, is_another: bool
+) -> None:
+    """The batch's effects are dropped, and what waited behind it; the next operation finds nothing."""
+    journal = Journal()
+    journal.may_end.clear()
+    worker, client = engine_on(tmp_path, functions=ScriptedEntities(journal.answer)), engine_on(tmp_path, Role.CLIENT)
+    await worker.start()
+    await client.start()
+    purger = client if is_another else worker
+    journal.may_end.set()
+    await worker.hub.signal(KEY, "old", None)
+    await until_state(worker, '["old"]')
+    journal.may_end.clear()
+    journal.started.clear()
+    await worker.hub.signal(KEY, "running", None)
+    await asyncio.wait_for(journal.started.wait(), 5)
+    await worker.hub.signal(KEY, "waiting", None)
+    assert await purger.hub.purge_entity(KEY) == Purged(1)
+    await worker.hub.signal(KEY, "new", None)
+    journal.may_end.set()
+    await until_state(worker, '["new"]')
+    await client.stop(0)
+    await worker.stop(5)
+    assert journal.batches == [["old"], ["running"], ["new"]]
+
+
+@pytest.mark.behaviour("engine.one-write-fails-alone")
+async def test_a_text_that_the_file_cannot_take_fails_its_own_step(tmp_path: Path) -> None:
+    """Half a surrogate pair is no UTF-8. The steps beside it, and those after it, are kept, over a restart too."""
     store = SqliteStore(tmp_path)
     store.open()
+    texts = ["1", '"\ud800"', "2"]
+    steps = [Step(entity=Entity(EntityId("counter", str(n)), True, text, START)) for n, text in enumerate(texts)]
+    kept = await asyncio.gather(*(store.commit(step) for step in steps), return_exceptions=True)
+    await store.commit(Step(entity=Entity(KEY, True, "3", START)))
     await store.close()
+    store = SqliteStore(tmp_path)
+    store.open()
+    found = [entity.state for entity in await store.list_entities("@", "", None)]
+    await store.close()
+    assert ([type(outcome) for outcome in kept], found) == (
+        [type(None), UnicodeEncodeError, type(None)],
+        ["1", "2", "3"],
+    )
+
+
+@pytest.mark.behaviour("engine.deleted-texts")
+async def test_a_reader_neither_stalls_a_deletion_nor_keeps_its_text_for_ever(tmp_path: Path) -> None:
+    """While it reads an old moment the text is in the write-ahead log; it is gone without another commit."""
+    store = SqliteStore(tmp_path)
+    store.open()
+    await store.commit(Step(entity=Entity(KEY, True, '"a secret"', START)))
+    reader = sqlite3.connect(tmp_path / "durable.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM entities").fetchall()
+    await asyncio.wait_for(store.commit(Step(forgotten=(entity_target(KEY),))), 5)
+    await asyncio.wait_for(store.commit(Step(entity=Entity(EntityId("counter", "next"), True, "1", START))), 5)
+    assert holds_secret(tmp_path)
+    reader.execute("COMMIT")
+    reader.close()
+
+    async def is_gone() -> None:
+        while holds_secret(tmp_path):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(is_gone(), 5)
+    await store.close()
+
+
+def holds_secret(folder: Path) -> bool:
+    return any(b"a secret" in path.read_bytes() for path in folder.glob("durable.db*"))
+
+
+@pytest.mark.behaviour("engine.versioned-file")
+async def test_a_file_of_version_1_is_upgraded_with_all_that_it_holds(tmp_path: Path) -> None:
+    """By whichever process is first; the messages go on where they were."""
+    connection = sqlite3.connect(tmp_path / "durable.db")
+    connection.executescript(f"{schema._UPGRADES[0]}; PRAGMA user_version = 1")
+    operation = '{"id": "i", "name": "add", "input": null, "caller_id": null, "caller_execution_id": null}'
+    connection.execute("INSERT INTO entities VALUES ('@counter@k', 1, '[\"old\"]', '2026-01-01T00:00:00.000000')")
+    connection.execute("INSERT INTO messages VALUES (7, 'entity', '@counter@k', NULL, ?)", (operation,))
+    connection.commit()
+    connection.close()
+    stores = [SqliteStore(tmp_path) for _ in range(2)]
+    await asyncio.gather(*(asyncio.to_thread(store.open) for store in stores))
+    (waiting,) = await stores[0].messages(None, 9)
+    entity = await stores[1].entity(KEY)
+    await stores[0].commit(Step(entity=Entity(KEY, True, "1", START), read=Read.of(entity_target(KEY), entity)))
+    for store in stores:
+        await store.close()
+    assert (waiting.seq, waiting.body) == (7, Operation("i", "add", None))
+    assert entity == Entity(KEY, True, '["old"]', START)
 
 
 @pytest.mark.behaviour("engine.versioned-file")
@@ -58,6 +241,41 @@ def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> 
     with pytest.raises(StoreVersionError, match=rf"has version {schema.VERSION + 1}, and this local host knows"):
         SqliteStore(tmp_path).open()
     assert (tmp_path / "durable.db").read_bytes() == before
+
+
+@pytest.mark.behaviour("engine.damaged-file")
+async def test_a_file_that_is_damaged_inside_is_told_by_its_path(tmp_path: Path) -> None:
+    """What can still be read is; what cannot is a sentence that names the file, not a traceback."""
+    store = SqliteStore(tmp_path)
+    store.open()
+    for number in range(300):
+        await store.commit(Step(entity=Entity(EntityId("counter", f"{number:04}"), True, "x" * 3000, START)))
+    await store.close()
+    with (tmp_path / "durable.db").open("r+b") as file:
+        file.seek(20 * 4096)
+        file.write(b"\xff" * (100 * 4096))
+    store = SqliteStore(tmp_path)
+    store.open()
+    with pytest.raises(StoreUnreadableError, match=r"durable.db is not the local host's file or is damaged \("):
+        await store.list_entities("@", "", None)
+    await store.close()
+
+
+@pytest.mark.behaviour("engine.damaged-file")
+async def test_a_row_that_is_damaged_is_told_by_its_path(tmp_path: Path) -> None:
+    """Its target fails by that sentence; others go on."""
+    store = SqliteStore(tmp_path)
+    store.open()
+    good, bad = (Outgoing(entity_target(EntityId("counter", key)), Operation("i", "add", None)) for key in "gb")
+    await store.commit(Step(produced=(good, bad)))
+    with sqlite3.connect(tmp_path / "durable.db") as connection:
+        connection.execute("UPDATE messages SET body = 'no json' WHERE seq = 2")
+    connection.close()
+    assert len((await store.arrivals(0)).of) == 2
+    assert len((await store.inbox(good.target, START, 9)).messages) == 1
+    with pytest.raises(StoreUnreadableError, match="is damaged"):
+        await store.inbox(bad.target, START, 9)
+    await store.close()
 
 
 @pytest.mark.behaviour("engine.versioned-file")
@@ -106,4 +324,4 @@ async def test_reset_removes_everything_and_may_be_repeated(tmp_path: Path) -> N
     reset(tmp_path)
     reset(tmp_path)
     assert not any(b"secret" in path.read_bytes() for path in tmp_path.iterdir())
-    assert [path.name for path in tmp_path.iterdir()] == ["durable.lock"]
+    assert [path.name for path in tmp_path.iterdir()] == ["hosts.lock"]

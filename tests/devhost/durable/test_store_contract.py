@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from devhost.durable.errors import StaleStepError
 from devhost.durable.events import EventRaised, ExecutionStarted, OrchestratorStarted, Parent, TimerFired
 from devhost.durable.records import (
     ActivityTask,
@@ -17,17 +18,21 @@ from devhost.durable.records import (
     EntityId,
     EventMessage,
     History,
+    Inbox,
     Message,
     Operation,
     Orchestration,
+    Outgoing,
+    Read,
     Rewind,
     Status,
     Step,
+    Superseded,
     activity_target,
     entity_target,
     orchestration_target,
 )
-from devhost.durable.store.contract import InstanceFilter, Store
+from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, Store
 from devhost.durable.store.memory import MemoryStore
 from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.clocks import START
@@ -65,16 +70,105 @@ def _instance(instance_id: str = "a", status: Status = Status.RUNNING) -> Orches
     )
 
 
-def _signal(seq: int, key: str = "K1") -> Message:
-    return Message(seq, entity_target(EntityId("counter", key)), Operation(f"id-{seq}", "add", '"5"'))
+def _signal(number: int, due: datetime | None = None, key: str = "K1") -> Outgoing:
+    return Outgoing(entity_target(EntityId("counter", key)), Operation(f"id-{number}", "add", '"5"'), due)
 
 
-async def test_what_a_step_produced_is_pending_until_a_step_consumes_it(opened: Opened) -> None:
-    """Messages come back in the order of their seq, whatever the order of the commits."""
-    for message in (_signal(2), _signal(1), _signal(3)):
-        await opened.store.commit(Step(produced=(message,)))
+def _sent(seq: int, outgoing: Outgoing) -> Message:
+    return Message(seq, outgoing.target, outgoing.body, outgoing.due)
+
+
+async def _waiting(store: Store) -> list[Message]:
+    return list(await store.messages(None, 100))
+
+
+async def test_what_a_step_produced_waits_until_a_step_consumes_it(opened: Opened) -> None:
+    """The store gives out the seqs, in the order of the commits, and none of them twice."""
+    for number in (1, 2, 3):
+        await opened.store.commit(Step(produced=(_signal(number),)))
+    await opened.store.commit(Step(consumed=(2, 3)))
+    store = await opened.reopen()
+    await store.commit(Step(produced=(_signal(4),)))
+    assert await _waiting(store) == [_sent(1, _signal(1)), _sent(4, _signal(4))]
+
+
+async def test_a_message_that_is_consumed_already_refuses_the_step(opened: Opened) -> None:
+    """Another worker was first: nothing of the second step is kept."""
+    await opened.store.commit(Step(produced=(_signal(1), _signal(2))))
+    await opened.store.commit(Step(consumed=(1,)))
+    with pytest.raises(StaleStepError):
+        await opened.store.commit(Step(consumed=(2, 1), entity=Entity(COUNTER, True, "1", START)))
+    assert (await _waiting(opened.store), await opened.store.entity(COUNTER)) == ([_sent(2, _signal(2))], None)
+
+
+async def test_a_step_that_was_decided_on_an_older_record_is_refused(opened: Opened) -> None:
+    """Of instances and entities; also when the record was not there, or is not there any more."""
+    target, other = orchestration_target("a"), entity_target(COUNTER)
+    first = Step(orchestration=_instance(), entity=Entity(COUNTER, True, "1", START), read=Read(target, None))
+    await opened.store.commit(first)
+    read, entity = await opened.store.instance("a"), await opened.store.entity(COUNTER)
+    assert (Read.of(target, read), Read.of(other, entity)) == (Read(target, first.etag), Read(other, first.etag))
+    nobody = entity_target(EntityId("counter", "nobody"))
+    for stale in (Read(target, None), Read(target, "another"), Read(other, None), Read(nobody, "1")):
+        with pytest.raises(StaleStepError):
+            await opened.store.commit(Step(orchestration=_instance(status=Status.FAILED), read=stale))
+    await opened.store.commit(Step(orchestration=_instance(status=Status.FAILED), read=Read.of(target, read)))
+    with pytest.raises(StaleStepError):
+        await opened.store.commit(Step(orchestration=_instance(), read=Read.of(target, read)))
+    await opened.store.commit(Step(forgotten=(target,)))
+    with pytest.raises(StaleStepError):
+        await opened.store.commit(Step(orchestration=_instance(), read=Read(target, first.etag)))
+    assert await opened.store.instance("a") is None
+
+
+async def test_a_step_that_cannot_be_kept_fails_alone(opened: Opened) -> None:
+    """The steps before and behind it, of the same transaction, are kept."""
+    steps = [Step(produced=(_signal(1),)), Step(consumed=(99,)), Step(produced=(_signal(2),))]
+    kept = await asyncio.gather(*(opened.store.commit(step) for step in steps), return_exceptions=True)
+    assert [type(outcome) for outcome in kept] == [type(None), StaleStepError, type(None)]
+    assert await _waiting(opened.store) == [_sent(1, _signal(1)), _sent(2, _signal(2))]
+
+
+async def test_an_inbox_is_what_is_due_in_the_order_of_the_times(opened: Opened) -> None:
+    """A message counts from when it was sent, one with a time from then; each target has its own."""
+    second, later = START + timedelta(seconds=1), START + timedelta(seconds=9)
+    sent = (_signal(1, due=second), _signal(2), _signal(3, due=later), _signal(4, key="other"))
+    await opened.store.commit(Step(produced=sent, at=START))
+    await opened.store.commit(Step(produced=(_signal(5),), at=START + timedelta(seconds=2)))
+    target = entity_target(COUNTER)
+    inbox = await opened.store.inbox(target, START, 10)
+    assert (_seqs(inbox), inbox.is_all, inbox.next_due) == ([2, 5], True, second)
+    inbox = await opened.store.inbox(target, START + timedelta(seconds=3), 10)
+    assert (_seqs(inbox), inbox.is_all, inbox.next_due) == ([2, 1, 5], True, later)
+    inbox = await opened.store.inbox(target, START + timedelta(days=1), 2)
+    assert (_seqs(inbox), inbox.is_all, inbox.next_due) == ([2, 1], False, None)
+
+
+def _seqs(inbox: Inbox) -> list[int]:
+    return [message.seq for message in inbox.messages]
+
+
+async def test_arrivals_are_what_came_since_the_last_look(opened: Opened) -> None:
+    """Who has something and from when on; what was consumed meanwhile is no arrival."""
+    second, key = START + timedelta(seconds=1), entity_target(EntityId("counter", "K1"))
+    await opened.store.commit(Step(produced=(_signal(1, due=second),)))
+    arrivals = await opened.store.arrivals(0)
+    assert arrivals == Arrivals(1, (Arrival(key, second),))
+    await opened.store.commit(Step(produced=(_signal(2, key="a"), _signal(3, key="b"))))
     await opened.store.commit(Step(consumed=(2,)))
-    assert (await opened.reopen()).pending() == [_signal(1), _signal(3)]
+    assert await opened.store.arrivals(1) == Arrivals(3, (Arrival(entity_target(EntityId("counter", "b")), None),))
+    assert await opened.store.arrivals(3) == Arrivals(3)
+
+
+async def test_a_superseded_execution_takes_its_messages_along(opened: Opened) -> None:
+    """Its timers and results; events for whoever bears the id stay."""
+    target = orchestration_target("a")
+    fired = TimerFired(timestamp=START, timer_id=1, fire_at=START)
+    raised = EventMessage(EventRaised(timestamp=START, name="go", input="1"))
+    sent = (Outgoing(target, EventMessage(fired, "old")), Outgoing(target, raised))
+    await opened.store.commit(Step(produced=(*sent, Outgoing(orchestration_target("b"), EventMessage(fired, "old")))))
+    await opened.store.commit(Step(superseded=Superseded(target, "old"), produced=(_signal(4),)))
+    assert [message.seq for message in await _waiting(opened.store)] == [2, 3, 4]
 
 
 async def test_every_kind_of_message_comes_back_as_it_was(opened: Opened) -> None:
@@ -84,15 +178,16 @@ async def test_every_kind_of_message_comes_back_as_it_was(opened: Opened) -> Non
     fired = TimerFired(timestamp=START, timer_id=1, fire_at=due)
     start = ExecutionStarted(timestamp=START, instance_id="a", execution_id="e", name="n", input=None, generation=1)
     call = Operation("id", "add", None, "a", "e1")
-    messages = [
-        Message(1, activity_target(task), task),
-        Message(2, orchestration_target("a"), EventMessage(fired, "e1"), due),
-        Message(3, orchestration_target("a"), EventMessage(start, "e", (fired,))),
-        Message(4, entity_target(COUNTER), call),
-        Message(5, orchestration_target("a"), Rewind("why")),
-    ]
-    await opened.store.commit(Step(produced=tuple(messages)))
-    assert (await opened.reopen()).pending() == messages
+    sent = (
+        Outgoing(activity_target(task), task),
+        Outgoing(orchestration_target("a"), EventMessage(fired, "e1"), due),
+        Outgoing(orchestration_target("a"), EventMessage(start, "e", (fired,))),
+        Outgoing(entity_target(COUNTER), call),
+        Outgoing(orchestration_target("a"), Rewind("why")),
+    )
+    await opened.store.commit(Step(produced=sent))
+    store = await opened.reopen()
+    assert await _waiting(store) == [_sent(seq, outgoing) for seq, outgoing in enumerate(sent, start=1)]
 
 
 async def test_history_grows_step_by_step_and_is_replaced_when_new(opened: Opened) -> None:
@@ -121,6 +216,7 @@ async def test_an_entity_is_the_last_committed_record(opened: Opened) -> None:
 async def test_unknown_ids_are_none(opened: Opened) -> None:
     """Nothing is made up."""
     assert await opened.store.orchestration("nobody") is None
+    assert await opened.store.instance("nobody") is None
     assert await opened.store.entity(EntityId("counter", "k1")) is None
 
 
@@ -128,9 +224,9 @@ async def test_silencing_drops_waiting_messages_but_not_the_steps_own(opened: Op
     """What waits for an ended instance goes; other targets, and what the step itself sends, stay."""
     target = orchestration_target("a")
     event = EventMessage(EventRaised(timestamp=START, name="go", input="1"))
-    await opened.store.commit(Step(produced=(Message(1, target, event), _signal(2))))
-    await opened.store.commit(Step(silenced=target, produced=(Message(3, target, event),)))
-    assert [message.seq for message in opened.store.pending()] == [2, 3]
+    await opened.store.commit(Step(produced=(Outgoing(target, event), _signal(2))))
+    await opened.store.commit(Step(silenced=target, produced=(Outgoing(target, event),)))
+    assert [message.seq for message in await _waiting(opened.store)] == [2, 3]
 
 
 async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None:
@@ -140,7 +236,7 @@ async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None
     await opened.store.commit(Step(entity=Entity(COUNTER, True, "1", START), produced=(_signal(1),)))
     await opened.store.commit(Step(forgotten=(entity_target(COUNTER),)))
     assert await opened.store.entity(COUNTER) is None
-    assert opened.store.pending() == []
+    assert await _waiting(opened.store) == []
     assert await opened.store.orchestration("@counter@K1") is not None
     await opened.store.commit(Step(forgotten=(orchestration_target("@counter@K1"),)))
     assert await opened.store.orchestration("@counter@K1") is None
@@ -197,4 +293,4 @@ async def test_closing_twice_changes_nothing(opened: Opened) -> None:
     await opened.store.commit(Step(produced=(_signal(1),)))
     await opened.store.close()
     await opened.store.close()
-    assert (await opened.reopen()).pending() == [_signal(1)]
+    assert await _waiting(await opened.reopen()) == [_sent(1, _signal(1))]

@@ -1,0 +1,129 @@
+"""One app in several processes, by groups of its functions, as Flex Consumption runs it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import httpx
+import pytest
+
+from devhost.errors import SettingsError
+from devhost.groups import Group, find_group
+from devhost.index import FunctionIndex
+from tests.devhost.app_folder import make_app
+from tests.devhost.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+
+pytestmark = pytest.mark.behaviour("devhost.groups")
+QUICK = ("--queue-poll", "0.05")
+
+MIXED = """
+import azure.durable_functions as df
+import azure.functions as func
+app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+
+
+@app.route(route="hello")
+def hello(req: func.HttpRequest) -> str:
+    return "hello"
+
+
+@app.activity_trigger(input_name="x")
+def act(x: str) -> str:
+    return x
+
+
+@app.timer_trigger(schedule="0 0 3 * * *", arg_name="timer", run_on_startup=True)
+def nightly(timer: func.TimerRequest) -> None:
+    print("nightly ran", flush=True)
+
+
+@app.mcp_tool_trigger(arg_name="context", tool_name="say", description="Says it.", tool_properties="[]")
+def say(context) -> str:
+    return "said"
+"""
+
+
+def start(folder: Path, group: str, *, by_variable: bool = False) -> RunningHost:
+    if by_variable:
+        return RunningHost(folder, "--port", "0", *QUICK, environ={"FUNCTIONS_TARGET_GROUP": group})
+    return RunningHost(folder, "--port", "0", *QUICK, "--group", group)
+
+
+def listed(host: RunningHost) -> dict[str, str]:
+    """Return each function of the list that start-up printed, and what it says of it."""
+    host.wait_for("say:")
+    lines = [line.strip().partition(": ") for line in host.printed if line.startswith("\t")]
+    return {name: text.partition(" (")[2].rstrip(")") for name, _, text in lines}
+
+
+@pytest.mark.parametrize("by_variable", [False, True], ids=["--group", "FUNCTIONS_TARGET_GROUP"])
+def test_each_process_runs_its_group_and_names_the_others(tmp_path: Path, by_variable: bool) -> None:
+    """All functions are listed; MCP is served by whichever process is asked."""
+    folder = make_app(tmp_path, MIXED)
+    others = {
+        "hello": "runs in the group http",
+        "act": "runs in the group durable",
+        "nightly": "runs in the group function:nightly",
+        "say": "",
+    }
+    for group, own, status in (("HTTP", "hello", 200), ("durable", "act", 404), ("function:Nightly", "nightly", 404)):
+        with start(folder, group, by_variable=by_variable) as host:
+            assert listed(host) == others | {own: ""}
+            assert httpx.get(f"{host.origin}/api/hello", timeout=GUARD_SECONDS).status_code == status
+            called = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "say", "arguments": {}}}
+            answer = httpx.post(
+                f"{host.origin}/runtime/webhooks/mcp",
+                json=called,
+                headers={"accept": "application/json, text/event-stream"},
+                timeout=GUARD_SECONDS,
+            )
+            assert "said" in answer.text
+            if own == "nightly":
+                host.wait_for("nightly ran")
+
+
+def test_a_group_that_the_app_has_not_is_refused_with_those_it_has(tmp_path: Path) -> None:
+    """One sentence, and no host."""
+    ended = run_command(make_app(tmp_path, MIXED), "start", "--port", "0", "--group", "function:weekly")
+
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "Error: FUNCTIONS_TARGET_GROUP (--group) is 'function:weekly', but the groups of this app are http, durable, "
+        "blob, function:nightly, function:say.\n",
+    )
+
+
+@pytest.mark.parametrize("text", ["0", "0.001", "31", "soon", "nan"])
+def test_a_time_between_looks_that_cannot_be_kept_is_refused(tmp_path: Path, text: str) -> None:
+    """By its value and the range."""
+    ended = run_command(tmp_path, "start", "--queue-poll", text)
+
+    assert ended.returncode == 2
+    assert f"'{text}' is no time between two looks; give seconds from 0.01 to 30" in ended.stderr
+
+
+@pytest.mark.slow
+def test_http_processes_take_requests_while_the_durable_one_is_absent_and_killed(tmp_path: Path) -> None:
+    """Signals by either are in one entity, each once; the durable process finds what was sent before and after it."""
+    folder = Path(shutil.copytree(APPS / "durable", tmp_path / "app"))
+    with start(folder, "http") as one, start(folder, "http") as two:
+        notes = f"{one.origin}/api/notes/n", f"{two.origin}/api/notes/n"
+        assert httpx.post(notes[0], content="absent", timeout=GUARD_SECONDS).status_code == 202
+        with start(folder, "durable") as durable:
+            assert httpx.get(f"{notes[1]}?count=1", timeout=GUARD_SECONDS).json() == ["absent"]
+            assert httpx.post(notes[1], content="slow", timeout=GUARD_SECONDS).status_code == 202
+            durable.wait_for("writing slow")
+            durable.process.kill()
+            durable.process.wait(GUARD_SECONDS)
+        assert httpx.post(notes[0], content="killed", timeout=GUARD_SECONDS).status_code == 202
+        with start(folder, "durable"):
+            said = httpx.get(f"{notes[1]}?count=3", timeout=GUARD_SECONDS).json()
+    assert said == ["absent", "slow", "killed"]
+
+
+def test_a_group_is_named_without_case() -> None:
+    """As the platform compares it."""
+    assert find_group("Durable", FunctionIndex(())) == Group("durable")
+    with pytest.raises(SettingsError, match="the groups of this app are http, durable, blob"):
+        find_group("timers", FunctionIndex(()))
