@@ -155,7 +155,8 @@ def build_app() -> df.DFApp:
         timer.cancel()
         if left:
             c.continue_as_new(left - 1)
-        return "over"
+        else:
+            yield c.wait_for_external_event("never")
 
     @orchestrator
     def collector(c: df.DurableOrchestrationContext) -> Steps:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from devhost.durable.cache import RecentlyUsed
-from devhost.durable.events import Event, ExecutionStarted, TaskCompleted
+from devhost.durable.events import Event, ExecutionStarted, TaskCompleted, TimerFired
 from devhost.durable.intake import new_orchestration
 from devhost.durable.ledger import Ledger
-from devhost.durable.records import EntityId, History, Message, Orchestration, Status, Step, entity_target
+from devhost.durable.records import EntityId, EventMessage, History, Message, Orchestration, Status, Step, entity_target
 from devhost.durable.store.memory import MemoryStore
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.timers import Timers
@@ -84,12 +84,22 @@ async def test_histories_in_memory_are_bounded_in_bytes_not_in_number() -> None:
 
 
 async def test_what_an_execution_waited_for_is_forgotten_when_it_continues_as_new() -> None:
-    """Each execution of `ticker` leaves a cancelled timer of an hour behind: none of them is there after a hundred."""
+    """Each execution of `ticker` leaves a cancelled timer of an hour behind: after a hundred, one is there."""
     async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:
         await engine.hub.start("ticker", "t", json.dumps("100"))
-        ended = await engine.store.until_ended("t")
-        assert (ended.output, await engine.store.messages(None, 1)) == ('"over"', [])
-        assert len(engine.engine._worker._timers) == 0
+
+        async def is_last() -> bool:
+            stored = await engine.store.orchestration("t")
+            if stored is None or stored.instance.input != '"0"':
+                return False
+            return any(isinstance(event, TaskCompleted) for event in stored.history)
+
+        await engine.store.until(is_last)
+        waiting = await engine.store.messages(None, 200)
+        assert [type(message.body.event) for message in waiting if isinstance(message.body, EventMessage)] == [
+            TimerFired
+        ]
+        assert len(engine.engine._worker._timers) == 1
 
 
 COUNTERS = [entity_target(EntityId("counter", key)) for key in "abcd"]

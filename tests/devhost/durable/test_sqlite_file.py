@@ -8,14 +8,16 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from devhost.durable.engine import DurableTask, Role, reset
-from devhost.durable.errors import StoreInUseError, StoreUnreadableError, StoreVersionError
+from devhost.durable.errors import StoreInUseError, StoreUnreadableError
 from devhost.durable.hub import Purged
 from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Read, Step, entity_target
 from devhost.durable.settings import DurableSettings
@@ -211,36 +213,58 @@ def holds_secret(folder: Path) -> bool:
     return any(b"a secret" in path.read_bytes() for path in folder.glob("durable.db*"))
 
 
-@pytest.mark.behaviour("engine.versioned-file")
-async def test_a_file_of_version_1_is_upgraded_with_all_that_it_holds(tmp_path: Path) -> None:
-    """By whichever process is first; the messages go on where they were."""
-    connection = sqlite3.connect(tmp_path / "durable.db")
+def file_of_version_1(folder: Path) -> Path:
+    """Make the file of an older host, with an entity and a message for it."""
+    connection = sqlite3.connect(folder / "durable.db")
     connection.executescript(f"{schema._UPGRADES[0]}; PRAGMA user_version = 1")
     operation = '{"id": "i", "name": "add", "input": null, "caller_id": null, "caller_execution_id": null}'
     connection.execute("INSERT INTO entities VALUES ('@counter@k', 1, '[\"old\"]', '2026-01-01T00:00:00.000000')")
     connection.execute("INSERT INTO messages VALUES (7, 'entity', '@counter@k', NULL, ?)", (operation,))
     connection.commit()
     connection.close()
-    stores = [SqliteStore(tmp_path) for _ in range(2)]
-    await asyncio.gather(*(asyncio.to_thread(store.open) for store in stores))
-    (waiting,) = await stores[0].messages(None, 9)
-    entity = await stores[1].entity(KEY)
-    await stores[0].commit(Step(entity=Entity(KEY, True, "1", START), read=Read.of(entity_target(KEY), entity)))
-    for store in stores:
-        await store.close()
+    return folder / "durable.db"
+
+
+@pytest.mark.behaviour("engine.versioned-file")
+async def test_a_file_of_version_1_is_upgraded_with_all_that_it_holds(tmp_path: Path) -> None:
+    """Its messages go on where they were, and its records can be changed."""
+    file_of_version_1(tmp_path)
+    store = SqliteStore(tmp_path)
+    store.open()
+    (waiting,) = await store.messages(None, 9)
+    entity = await store.entity(KEY)
+    await store.commit(Step(entity=Entity(KEY, True, "1", START), read=Read.of(entity_target(KEY), entity)))
+    await store.close()
     assert (waiting.seq, waiting.body) == (7, Operation("i", "add", None))
     assert entity == Entity(KEY, True, '["old"]', START)
 
 
 @pytest.mark.behaviour("engine.versioned-file")
-def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
-    """An older host must not touch what it does not know."""
-    with sqlite3.connect(tmp_path / "durable.db") as connection:
-        connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
-    before = (tmp_path / "durable.db").read_bytes()
-    with pytest.raises(StoreVersionError, match=rf"has version {schema.VERSION + 1}, and this local host knows"):
-        SqliteStore(tmp_path).open()
-    assert (tmp_path / "durable.db").read_bytes() == before
+def test_two_processes_that_upgrade_a_file_at_once_upgrade_it_once(tmp_path: Path) -> None:
+    """Both have seen the old version when one of them gets to write."""
+    path = file_of_version_1(tmp_path)
+    first = sqlite3.connect(path, isolation_level=None)
+    first.execute("BEGIN IMMEDIATE")
+    upgraders = [Upgrader(path) for _ in range(2)]
+    for upgrader in upgraders:
+        assert upgrader.is_about_to_write.wait(5)
+    first.execute("COMMIT")
+    first.close()
+    assert [upgrader.outcome.result(5) for upgrader in upgraders] == [schema.VERSION] * 2
+
+
+class Upgrader:
+    """Upgrades the file on a thread; `outcome` is the version that it leaves."""
+
+    def __init__(self, path: Path) -> None:
+        self.is_about_to_write = threading.Event()
+        self.outcome: Future[int] = ThreadPoolExecutor(1).submit(self._upgrade, path)
+
+    def _upgrade(self, path: Path) -> int:
+        connection = sqlite3.connect(path, isolation_level=None, timeout=5)
+        connection.set_trace_callback(lambda statement: statement.startswith("BEGIN") and self.is_about_to_write.set())
+        schema.upgrade(connection, path)
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 @pytest.mark.behaviour("engine.damaged-file")
