@@ -26,7 +26,13 @@ class CrashPoints:
     """Counts the passings of one armed point; does nothing when none is armed."""
 
     def __init__(self, armed: str) -> None:
-        """`armed` is the environment variable's text, or empty. Raises ValueError for a name that is no point."""
+        self.arm(armed)
+
+    def arm(self, armed: str) -> None:
+        """Count from now on for that point; `armed` is the environment variable's text, or empty for none.
+
+        Raises ValueError for a name that is no point.
+        """
         name, _, count = armed.partition(":")
         if name and name not in POINTS:
             raise ValueError(f"DEVHOST_CRASH_AT names {name!r}; the points are {', '.join(POINTS)}.")

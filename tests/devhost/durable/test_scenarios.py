@@ -62,32 +62,3 @@ async def test_a_scenario_of_the_real_sdk_ends_as_it_must(scenario: Scenario) ->
     await write_down(scenario, inner, clock)
     assert await _run(scenario, SdkFunctions(build_app()), ObservedStore(inner), clock)
     await _check(scenario, inner)
-
-
-@pytest.mark.behaviour("engine.restart-at-every-commit")
-@pytest.mark.parametrize("scenario", _BY_NAME)
-async def test_a_scenario_ends_the_same_when_the_engine_dies_at_any_commit(scenario: Scenario) -> None:
-    """For n = 1, 2, ...: die at the n-th commit of the run, start again, until a run is too short to die in."""
-    dies_at, lived = 0, False
-    while not lived:
-        dies_at += 1
-        inner, clock, functions = MemoryStore(), FastClock(), SdkFunctions(build_app())
-        await write_down(scenario, inner, clock)
-        lived = await _run(scenario, functions, ObservedStore(inner, dies_at), clock)
-        if not lived:
-            assert await _run(scenario, functions, ObservedStore(inner), clock)
-        await _check(scenario, inner)
-    assert dies_at > 1
-
-
-@pytest.mark.behaviour("engine.entity-state-once")
-async def test_an_entity_counts_each_operation_once_wherever_the_engine_dies() -> None:
-    """Signals and calls are messages that one step consumes; a batch that was cut off is run again as a whole."""
-    scenario = next(scenario for scenario in SCENARIOS if scenario.name == "entities")
-    for dies_at in range(1, 12):
-        inner, clock, functions = MemoryStore(), FastClock(), SdkFunctions(build_app())
-        await write_down(scenario, inner, clock)
-        await _run(scenario, functions, ObservedStore(inner, dies_at), clock)
-        await _run(scenario, functions, ObservedStore(inner), clock)
-        states = {entity.id.key: entity.state for entity in await inner.list_entities("@counter@", "", None)}
-        assert states == {"entities": "7", "entities-0": "0", "entities-1": "1", "entities-2": "2"}

@@ -1,0 +1,49 @@
+"""The corpus through the real SDK and a SQLite file, in processes that are killed at every single commit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.devhost.durable.scenarios import SCENARIOS, Scenario
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="processes cannot be forked there"),
+]
+_ROOT = Path(__file__).parents[3]
+
+
+def _killed_runs(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Return what the last process of each run found, and whether the one before it was killed."""
+    command = [sys.executable, "-W", "ignore", "-m", "tests.devhost.durable.killed_scenario", str(folder), name]
+    ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=280, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+@pytest.mark.behaviour("engine.restart-at-every-commit")
+@pytest.mark.parametrize("scenario", [pytest.param(scenario, id=scenario.name) for scenario in SCENARIOS])
+def test_a_scenario_ends_the_same_when_its_process_is_killed_at_any_commit(tmp_path: Path, scenario: Scenario) -> None:
+    """The end, and each request, result and timer once in the history; only the last run was too short to die in."""
+    runs = _killed_runs(tmp_path, scenario.name)
+
+    assert [run["killed"] for run in runs] == [True] * (len(runs) - 1) + [False]
+    assert len(runs) > 1
+    for run in runs:
+        scenario.check(run["status"], run["output"])
+        assert run["twice"] == []
+
+
+@pytest.mark.behaviour("engine.entity-state-once")
+def test_an_entity_counts_each_operation_once_wherever_its_process_is_killed(tmp_path: Path) -> None:
+    """Signals and calls are messages that one step consumes; a batch that was cut off is run again as a whole."""
+    runs = _killed_runs(tmp_path, "entities")
+
+    states = {"entities": "7", "entities-0": "0", "entities-1": "1", "entities-2": "2"}
+    assert [run["entities"] for run in runs] == [states] * len(runs)
