@@ -3,6 +3,10 @@
 `full_disk_program.py FOLDER COUNT` commits COUNT steps, each on a disk that takes some pages of it and no more, and
 makes room only after the store has said that it waits. `full_disk_program.py FOLDER COUNT stop` closes the store while
 the last step waits. Prints a line for each step that was kept.
+
+`full_disk_program.py FOLDER COUNT deletes` deletes one of COUNT large entities while the log has room and the file has
+none, so that the commit succeeds and what comes behind it fails. Prints how the commit ended, then, with room again,
+that the deleted text has left all files.
 """
 
 from __future__ import annotations
@@ -13,12 +17,13 @@ import resource
 import sys
 from pathlib import Path
 
-from devhost.durable.records import Entity, EntityId, Step
+from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Step, entity_target
 from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.clocks import START
 
 _, _NO_LIMIT = resource.getrlimit(resource.RLIMIT_FSIZE)
 _PAGE = 4096
+_FEW_PAGES = 60  # enough for the log of one deletion, and far less than the file has
 
 
 class Stalls(logging.Handler):
@@ -38,6 +43,31 @@ def fill_disk(folder: Path, left_pages: int) -> None:
     """Leave room for so many pages behind the end of the write-ahead log."""
     used = (folder / "durable.db-wal").stat().st_size
     resource.setrlimit(resource.RLIMIT_FSIZE, (used + left_pages * _PAGE + 1, _NO_LIMIT))
+
+
+async def delete_one(folder: Path, count: int) -> None:
+    store = SqliteStore(folder)
+    store.open()
+    for number in range(count):
+        await store.commit(
+            Step(entity=Entity(EntityId("counter", str(number)), True, f"secret {number} " * 2000, START))
+        )
+    await store.close()
+    store = SqliteStore(folder)
+    store.open()
+    await store.commit(Step())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_FEW_PAGES * _PAGE, _NO_LIMIT))
+    last = EntityId("counter", str(count - 1))
+    signal = Outgoing(entity_target(EntityId("counter", "next")), Operation("id", "add", None))
+    outcome = await asyncio.gather(
+        store.commit(Step(forgotten=(entity_target(last),), produced=(signal,))), return_exceptions=True
+    )
+    print(f"{outcome[0]} {len(await store.messages(None, 9))}", flush=True)
+    make_room()
+    while any(f"secret {count - 1} ".encode() in path.read_bytes() for path in folder.iterdir()):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    print("gone", flush=True)
+    await store.close()
 
 
 def make_room() -> None:
@@ -70,4 +100,7 @@ async def main(folder: Path, count: int, stops: bool) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), "stop" in sys.argv))
+    if "deletes" in sys.argv:
+        asyncio.run(delete_one(Path(sys.argv[1]), int(sys.argv[2])))
+    else:
+        asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), stops="stop" in sys.argv))

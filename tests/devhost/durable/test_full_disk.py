@@ -49,6 +49,15 @@ async def test_a_host_that_stops_on_a_full_disk_gives_the_step_up_whole(tmp_path
     assert await _kept(tmp_path) == [(f"{number:03}", 20_000) for number in range(_COUNT - 1)]
 
 
+@pytest.mark.behaviour("engine.deleted-texts")
+def test_a_step_is_kept_once_when_the_log_cannot_be_emptied_behind_it(tmp_path: Path) -> None:
+    """Its success is told, its message is there once, and the deleted text goes as soon as there is room."""
+    ended = _run(tmp_path, "deletes")
+
+    assert ended.stdout.splitlines() == ["None 1", "gone"], ended.stderr
+    assert "Deleted texts are still in the write-ahead log" in ended.stderr
+
+
 def test_a_host_that_starts_on_a_full_disk_says_so_in_a_sentence(tmp_path: Path) -> None:
     """With the path, and no traceback."""
     start = "from pathlib import Path; from devhost.durable.store.sqlite import SqliteStore; import resource, sys"
