@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from devhost.durable.actions import HTTP_ACTIVITY
 from devhost.durable.answers import timeout_text
 from devhost.durable.clock import Clock
@@ -12,7 +10,7 @@ from devhost.durable.crash import crash_points
 from devhost.durable.events import TaskCompleted, TaskFailed
 from devhost.durable.httpactivity import HttpFailedError, call_http
 from devhost.durable.missing import FunctionNames, is_missing
-from devhost.durable.records import ActivityTask, EventMessage, Message, Outgoing, Step, Target, orchestration_target
+from devhost.durable.records import ActivityTask, EventMessage, Inbox, Outgoing, Step, Target, orchestration_target
 from devhost.durable.work import Done, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError
 
@@ -27,11 +25,11 @@ class Activities:
         self._names = names
         self._clock = clock
 
-    async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
-        (task,) = bodies(messages, ActivityTask)
+    async def process(self, target: Target, inbox: Inbox) -> Outcome:
+        (task,) = bodies(inbox.messages, ActivityTask)
         event = await self._run(task)
         reply = Outgoing(orchestration_target(task.caller_id), EventMessage(event, task.caller_execution_id))
-        return Done(Step(seqs(messages), produced=(reply,)))
+        return Done(Step(seqs(inbox.messages), produced=(reply,)))
 
     async def _run(self, task: ActivityTask) -> TaskCompleted | TaskFailed:
         if task.name == HTTP_ACTIVITY:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from devhost.durable import wire
 from devhost.durable.answers import EntityAnswer, UnreadableAnswerError, parse_entity_answer, timeout_text
@@ -11,8 +10,7 @@ from devhost.durable.clock import Clock
 from devhost.durable.crash import crash_points
 from devhost.durable.entities import TimedOut, apply_batch
 from devhost.durable.missing import FunctionNames, is_missing, missing_function
-from devhost.durable.records import EntityId, Message, Operation, Read, Step, Target, entity_target
-from devhost.durable.store.contract import Store
+from devhost.durable.records import Entity, EntityId, Inbox, Operation, Read, Step, Target
 from devhost.durable.work import Abandoned, Done, Held, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError
 
@@ -22,21 +20,18 @@ logger = logging.getLogger(__name__)
 class Entities:
     """Runs one batch of operations of one entity."""
 
-    def __init__(
-        self, functions: DurableFunctions, names: FunctionNames, store: Store, clock: Clock, batch_size: int
-    ) -> None:
+    def __init__(self, functions: DurableFunctions, names: FunctionNames, clock: Clock, batch_size: int) -> None:
         self.most_messages = batch_size
         self._functions = functions
         self._names = names
-        self._store = store
         self._clock = clock
 
-    async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
+    async def process(self, target: Target, inbox: Inbox) -> Outcome:
         entity_id = EntityId.parse(target.id)
         if is_missing(self._names, "entity", entity_id.name):
             return Held(missing_function(self._names, "entity", entity_id.name))
-        operations = bodies(messages, Operation)
-        entity = await self._store.entity(entity_id)
+        operations = bodies(inbox.messages, Operation)
+        entity = inbox.record if isinstance(inbox.record, Entity) else None
         crash_points.reached("before-entity")
         answer: EntityAnswer | TimedOut
         try:
@@ -55,7 +50,5 @@ class Entities:
         batch = apply_batch(entity_id, operations, answer, self._names, self._clock.now())
         for signal in batch.undeliverable:
             logger.error("%s: %s", entity_id, missing_function(self._names, "entity", signal.entity_name))
-        step = Step(
-            seqs(messages), entity=batch.entity, produced=batch.outgoing, read=Read.of(entity_target(entity_id), entity)
-        )
+        step = Step(seqs(inbox.messages), entity=batch.entity, produced=batch.outgoing, read=Read.of(target, entity))
         return Done(step)

@@ -85,9 +85,7 @@ class DurableTask:
             {
                 TargetKind.ORCHESTRATION: Orchestrations(functions, names, ledger, clock, settings.default_version),
                 TargetKind.ACTIVITY: Activities(functions, names, clock),
-                TargetKind.ENTITY: Entities(
-                    functions, names, self._store, clock, settings.max_entity_operation_batch_size
-                ),
+                TargetKind.ENTITY: Entities(functions, names, clock, settings.max_entity_operation_batch_size),
             },
             {
                 TargetKind.ORCHESTRATION: settings.max_concurrent_orchestrators,

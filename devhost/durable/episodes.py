@@ -25,7 +25,9 @@ from devhost.durable.missing import FunctionNames, is_missing, missing_function
 from devhost.durable.records import (
     EventMessage,
     History,
+    Inbox,
     Message,
+    Orchestration,
     Read,
     Rewind,
     Status,
@@ -59,9 +61,9 @@ class Orchestrations:
         self._clock = clock
         self._version = version
 
-    async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
-        taken = _up_to_a_rewind(messages)
-        known = await self._ledger.orchestration(target.id)
+    async def process(self, target: Target, inbox: Inbox) -> Outcome:
+        taken = _up_to_a_rewind(inbox.messages)
+        known = await self._ledger.with_history(inbox.record) if isinstance(inbox.record, Orchestration) else None
         basis = Step(seqs(taken), read=Read.of(target, known.instance if known else None))
         if rewinds := bodies(taken, Rewind):
             return await self._rewind(known, rewinds[0], basis)

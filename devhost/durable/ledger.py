@@ -70,15 +70,12 @@ class Ledger:
         """Return what waits for the target and is due, so many messages at most."""
         return await self.store.inbox(target, self._clock.now(), limit)
 
-    async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
-        """Return the instance with its history, or None."""
-        instance = await self.store.instance(instance_id)
-        if instance is None:
-            return None
-        held = self._histories.get(instance_id)
+    async def with_history(self, instance: Orchestration) -> StoredOrchestration | None:
+        """Return the instance with its history, as it is or as it has become since; None when it is gone."""
+        held = self._histories.get(instance.instance_id)
         if held is not None and held.etag == instance.etag:
             return StoredOrchestration(instance, held.events)
-        return await self.store.orchestration(instance_id)
+        return await self.store.orchestration(instance.instance_id)
 
     async def statuses(self, instance_ids: Iterable[str]) -> dict[str, Status]:
         """Return the status of each of these instances that there is."""

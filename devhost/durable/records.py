@@ -186,12 +186,14 @@ class Message:
 class Inbox:
     """What waits for one target: the first messages whose time has come, in the order of their times.
 
-    `is_all` says that no message is left behind them, `next_due` when the first one comes whose time has not.
+    `is_all` says that no message is left behind them, `next_due` when the first one comes whose time has not. `record`
+    is the target's at the same moment, None when there is none; activities have none.
     """
 
     messages: tuple[Message, ...] = ()
     is_all: bool = True
     next_due: datetime | None = None
+    record: Orchestration | Entity | None = None
 
 
 @dataclass(frozen=True)

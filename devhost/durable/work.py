@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from devhost.durable.events import Event
-from devhost.durable.records import Body, Message, Step, Target
+from devhost.durable.records import Body, Inbox, Message, Step, Target
 
 _Body = TypeVar("_Body", bound=Body)
 
@@ -47,7 +47,7 @@ class Processor(Protocol):
     most_messages: int
     """How many messages one call takes at most."""
 
-    async def process(self, target: Target, messages: Sequence[Message]) -> Outcome:
+    async def process(self, target: Target, inbox: Inbox) -> Outcome:
         """Call the app and return what is to be committed; messages that the step does not consume come again."""
         ...
 

@@ -128,7 +128,7 @@ class Worker:
         self._timers.set(target, inbox.next_due)
         if not inbox.messages:
             return None
-        outcome = await processor.process(target, inbox.messages)
+        outcome = await processor.process(target, inbox)
         if isinstance(outcome, Done):
             await self._ledger.commit(outcome.step, outcome.past)
             log_step(target, inbox.messages, outcome.step)

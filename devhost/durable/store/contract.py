@@ -81,7 +81,7 @@ class Store(Protocol):
         ...
 
     async def inbox(self, target: Target, now: datetime, limit: int) -> Inbox:
-        """Return the first messages that wait for the target and are due, so many at most."""
+        """Return the first messages that wait for the target and are due, so many at most, and its record."""
         ...
 
     async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:

@@ -17,6 +17,7 @@ from devhost.durable.records import (
     Message,
     Orchestration,
     Outgoing,
+    Read,
     Step,
     Superseded,
     Target,
@@ -66,7 +67,7 @@ class MemoryStore:
         later = [message.due for _, message in waiting if message.due is not None and message.due > now]
         at_once = [(sent, message) for sent, message in waiting if message.due is None]
         found = tuple(merge_by_time(at_once, sorted(delayed, key=lambda pair: pair[0])))
-        return Inbox(found[:limit], len(found) <= limit, min(later, default=None))
+        return Inbox(found[:limit], len(found) <= limit, min(later, default=None), self._record(target))
 
     async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
         return [message for message in self._all() if target in (None, message.target)][:limit]
@@ -98,17 +99,16 @@ class MemoryStore:
         return sorted((message for message, _ in self._messages.values()), key=lambda message: message.seq)
 
     def _refuse(self, step: Step) -> str | None:
-        if step.read is not None and self._etag(step.read.target) != step.read.etag:
+        if step.read is not None and Read.of(step.read.target, self._record(step.read.target)) != step.read:
             return f"{step.read.target.id} was changed meanwhile"
         gone = [seq for seq in step.consumed if seq not in self._messages]
         return f"message #{gone[0]} waits no longer" if gone else None
 
-    def _etag(self, target: Target) -> str | None:
+    def _record(self, target: Target) -> Orchestration | Entity | None:
         if target.kind is TargetKind.ENTITY:
-            entity = self._entities.get(target.id)
-            return entity.etag if entity else None
+            return self._entities.get(target.id)
         stored = self._orchestrations.get(target.id)
-        return stored.instance.etag if stored else None
+        return stored.instance if stored and target.kind is TargetKind.ORCHESTRATION else None
 
     def _send(self, outgoing: Outgoing, at: datetime) -> None:
         seq = next(self._seqs)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from itertools import islice
@@ -59,15 +59,13 @@ class SqliteReader:
         return await self._read_all(query, (*values, limit), rows.read_message)
 
     async def instance(self, instance_id: str) -> Orchestration | None:
-        found = await self._read_all(f"{_INSTANCE} WHERE instance_id = ?", (instance_id,), rows.read_orchestration)
-        return found[0] if found else None
+        return await self._read(lambda connection: _read_instance(connection, instance_id))
 
     async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
         return await self._read(lambda connection: _read_orchestration(connection, instance_id))
 
     async def entity(self, entity_id: EntityId) -> Entity | None:
-        found = await self._read_all(f"{_ENTITY} WHERE entity_id = ?", (str(entity_id),), rows.read_entity)
-        return found[0] if found else None
+        return await self._read(lambda connection: _read_entity(connection, str(entity_id)))
 
     async def list_orchestrations(
         self, wanted: InstanceFilter, first_id: str, limit: int | None
@@ -146,26 +144,44 @@ def _read_inbox(connection: sqlite3.Connection, target: Target, now: datetime, l
         sent = connection.execute(_SENT, (*who, limit + 1)).fetchall()
         delayed = connection.execute(_DELAYED, (*who, moment, limit + 1)).fetchall()
         (next_due,) = connection.execute(_NEXT_DUE, (*who, moment)).fetchone()
+        record = _READ_RECORD[target.kind](connection, target.id)
     finally:
         connection.execute("COMMIT")
     found = merge_by_time([(row[0], row[1:]) for row in sent], [(row[0], row[1:]) for row in delayed])
     messages = tuple(rows.read_message(row) for row in islice(found, limit))
-    return Inbox(messages, len(sent) + len(delayed) <= limit, rows.read_due(next_due))
+    return Inbox(messages, len(sent) + len(delayed) <= limit, rows.read_due(next_due), record)
+
+
+def _read_instance(connection: sqlite3.Connection, instance_id: str) -> Orchestration | None:
+    row = connection.execute(f"{_INSTANCE} WHERE instance_id = ?", (instance_id,)).fetchone()
+    return rows.read_orchestration(row) if row else None
+
+
+def _read_entity(connection: sqlite3.Connection, entity_id: str) -> Entity | None:
+    row = connection.execute(f"{_ENTITY} WHERE entity_id = ?", (entity_id,)).fetchone()
+    return rows.read_entity(row) if row else None
+
+
+_READ_RECORD: Mapping[TargetKind, Callable[[sqlite3.Connection, str], Orchestration | Entity | None]] = {
+    TargetKind.ORCHESTRATION: _read_instance,
+    TargetKind.ENTITY: _read_entity,
+    TargetKind.ACTIVITY: lambda connection, target_id: None,
+}
 
 
 def _read_orchestration(connection: sqlite3.Connection, instance_id: str) -> StoredOrchestration | None:
     # One moment: the history must be the one that the record was committed with.
     connection.execute("BEGIN")
     try:
-        row = connection.execute(f"{_INSTANCE} WHERE instance_id = ?", (instance_id,)).fetchone()
+        instance = _read_instance(connection, instance_id)
         texts = connection.execute(
             "SELECT event FROM history WHERE instance_id = ? ORDER BY position", (instance_id,)
         ).fetchall()
     finally:
         connection.execute("COMMIT")
-    if row is None:
+    if instance is None:
         return None
-    return StoredOrchestration(rows.read_orchestration(row), tuple(rows.read_history_event(text) for (text,) in texts))
+    return StoredOrchestration(instance, tuple(rows.read_history_event(text) for (text,) in texts))
 
 
 def _list_query(wanted: InstanceFilter, first_id: str, limit: int | None) -> tuple[str, list[Any]]:

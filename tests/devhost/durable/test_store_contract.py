@@ -140,7 +140,10 @@ async def test_an_inbox_is_what_is_due_in_the_order_of_the_times(opened: Opened)
     assert (_seqs(inbox), inbox.is_all, inbox.next_due) == ([2, 5], True, second)
     inbox = await opened.store.inbox(target, START + timedelta(seconds=3), 10)
     assert (_seqs(inbox), inbox.is_all, inbox.next_due) == ([2, 1, 5], True, later)
+    assert inbox.record is None
+    await opened.store.commit(Step(entity=Entity(COUNTER, True, "1", START), orchestration=_instance("@counter@K1")))
     inbox = await opened.store.inbox(target, START + timedelta(days=1), 2)
+    assert inbox.record == Entity(COUNTER, True, "1", START)
     assert (_seqs(inbox), inbox.is_all, inbox.next_due) == ([2, 1], False, None)
 
 
