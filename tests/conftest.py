@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.contracts.azurite import Azurite
-    from tests.contracts.cosmos_server import CosmosServer
-    from tests.contracts.redis_server import RedisServer
+    from tests.support.azurite import Azurite
+    from tests.support.cosmos_server import CosmosServer
+    from tests.support.redis_server import RedisServer
 
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """A real server, or a skip that says what to install."""
-    from tests.contracts.redis_server import RedisServer, find_server
+    from tests.support.redis_server import RedisServer, find_server
 
     command = find_server()
     if command is None:
@@ -34,8 +34,8 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 @pytest.fixture(scope="session")
 def npm_packages(pytestconfig: pytest.Config) -> Path:
     """The emulators of npm; without its registry, tests that need one are skipped."""
-    from tests.contracts.azurite import LOCK
-    from tests.node_packages import RegistryUnreachableError, install
+    from tests.support.azurite import LOCK
+    from tests.support.node_packages import RegistryUnreachableError, install
 
     try:
         return install(LOCK, Path(pytestconfig.cache.mkdir("azurite")))
@@ -46,7 +46,7 @@ def npm_packages(pytestconfig: pytest.Config) -> Path:
 @pytest.fixture(scope="session")
 def cosmos_server(npm_packages: Path) -> Iterator[CosmosServer]:
     """A server that speaks Cosmos DB for NoSQL."""
-    from tests.contracts.cosmos_server import CosmosServer
+    from tests.support.cosmos_server import CosmosServer
 
     server = CosmosServer(npm_packages)
     yield server
@@ -56,7 +56,7 @@ def cosmos_server(npm_packages: Path) -> Iterator[CosmosServer]:
 @pytest.fixture(scope="session")
 def azurite(npm_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
     """The storage emulator."""
-    from tests.contracts.azurite import Azurite
+    from tests.support.azurite import Azurite
 
     emulator = Azurite(npm_packages, tmp_path_factory.mktemp("azurite"))
     yield emulator

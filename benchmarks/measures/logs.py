@@ -14,9 +14,9 @@ from benchmarks.measures.fresh import PLAIN, fresh_turns
 from benchmarks.samples import median
 from benchmarks.sizes import Sizes
 from benchmarks.warm_up import warm_host
-from tests.contracts.azurite import LOCK, Azurite
-from tests.contracts.redis_server import RedisServer, find_server
-from tests.node_packages import RegistryUnreachableError, install
+from tests.support.azurite import LOCK, Azurite
+from tests.support.node_packages import RegistryUnreachableError, install
+from tests.support.redis_server import RedisServer, find_server
 
 Settings = Mapping[str, str]
 

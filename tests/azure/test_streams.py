@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from tests.hosting.event_stream import Told, frames, words
+from tests.support.event_stream import Told, frames, words
 
 STREAM = {"accept": "text/event-stream"}
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.azure.target import VARIABLES
 from tests.azure.test_figures import storage_calls
-from tests.devhost.running_host import ROOT, RunningHost, host_environment
+from tests.support.running_host import ROOT, RunningHost, host_environment
 
 pytestmark = pytest.mark.slow
 

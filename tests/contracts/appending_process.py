@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hosting.ports import RunLogStore
 from hosting.runlog.sqlite import SqliteStore
-from tests.contracts.sample_events import accepted, signalled
+from tests.support.sample_events import accepted, signalled
 
 
 async def append_until_won(store: RunLogStore, run_id: str, wins: int, mark: float) -> None:

@@ -17,8 +17,8 @@ from hosting.archive.sqlite import SqliteArchive
 from hosting.ports import ArchiveStore
 from hosting.storage.blob_account import storage_account
 from hosting.storage.cosmos_account import cosmos_account
-from tests.contracts.azurite import Azurite
-from tests.contracts.cosmos_server import CosmosServer
+from tests.support.azurite import Azurite
+from tests.support.cosmos_server import CosmosServer
 
 OpenArchive = Callable[[], ArchiveStore]
 EMULATOR = "COSMOS_EMULATOR"

@@ -13,7 +13,7 @@ from hosting.attachments.memory import MemoryAttachments
 from hosting.attachments.sqlite import SqliteAttachments
 from hosting.ports import AttachmentStore
 from hosting.storage.blob_account import storage_account
-from tests.contracts.azurite import Azurite
+from tests.support.azurite import Azurite
 
 OpenAttachments = Callable[[], AttachmentStore]
 STORES = ["memory", "sqlite", pytest.param("blob", marks=pytest.mark.slow)]

@@ -14,8 +14,8 @@ from hosting.runlog.memory import MemoryStore
 from hosting.runlog.redis import RedisStore
 from hosting.runlog.sqlite import SqliteStore
 from hosting.storage.blob_account import storage_account
-from tests.contracts.azurite import Azurite
-from tests.contracts.redis_server import RedisServer
+from tests.support.azurite import Azurite
+from tests.support.redis_server import RedisServer
 
 OpenStore = Callable[[], RunLogStore]
 EXACT_BACKENDS = ["memory", "sqlite", pytest.param("redis", marks=pytest.mark.slow)]

@@ -16,8 +16,8 @@ from hosting.events import Place
 from hosting.ports import AttachmentStore
 from hosting.storage.blob_account import storage_account
 from state.attached import Attachment
-from tests.canary import holds
 from tests.contracts.attachment_stores import FACTORIES, STORES, OpenAttachments
+from tests.support.canary import holds
 
 PLACE = Place("joker", "thread")
 ELSEWHERE = Place("joker", "thread-2")

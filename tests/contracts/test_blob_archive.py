@@ -11,8 +11,8 @@ from hosting.archive.blob import BlobArchive, archive_container
 from hosting.errors import ArchiveUnavailableError
 from hosting.events import Place
 from hosting.ports import Volume
-from tests.contracts.azurite import Azurite
 from tests.contracts.storage_line import StorageLine, busy_server, connect_over, detour, lose_answers, never_answer
+from tests.support.azurite import Azurite
 
 pytestmark = pytest.mark.slow
 PLACE = Place("joker", "thread")

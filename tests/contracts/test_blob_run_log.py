@@ -12,9 +12,9 @@ from hosting.events import Place, RunRequest
 from hosting.identity import place_digest
 from hosting.ports import Deleting, Deletion, Erased, Opened, Opening
 from hosting.runlog.blob import BlobStore, run_log_container
-from tests.contracts.azurite import Azurite
-from tests.contracts.sample_events import accepted, cancel_requested, completed, signalled, started
 from tests.contracts.storage_line import StorageLine, busy_server, connect_over, detour, lose_answers, never_answer
+from tests.support.azurite import Azurite
+from tests.support.sample_events import accepted, cancel_requested, completed, signalled, started
 
 pytestmark = pytest.mark.slow
 PLACE = Place("joker", "thread")

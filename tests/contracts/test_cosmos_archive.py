@@ -12,7 +12,7 @@ from hosting.events import Place
 from hosting.ports import Volume
 from hosting.storage.cosmos_account import cosmos_account
 from tests.contracts.archives import cosmos_archives
-from tests.contracts.cosmos_server import CosmosServer
+from tests.support.cosmos_server import CosmosServer
 
 pytestmark = pytest.mark.slow
 VOLUME = Volume(Place("joker", "thread"), 0)

@@ -27,9 +27,9 @@ from agent_framework import (
 from agents.assistant import create_assistant
 from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
-from tests.contracts.azurite import Azurite
 from tests.contracts.storage_meter import Meter, metered
-from tests.hosting.direct import DirectHost
+from tests.support.azurite import Azurite
+from tests.support.direct import DirectHost
 from tests.template.test_docs_tables import COSTS, rows
 
 pytestmark = pytest.mark.slow

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.contracts.azurite import Azurite
-from tests.contracts.redis_server import RedisServer
-from tests.devhost.running_host import ROOT, RunningHost
+from tests.support.azurite import Azurite
+from tests.support.redis_server import RedisServer
+from tests.support.running_host import ROOT, RunningHost
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from redis.asyncio import Redis
 from hosting.errors import RunLogUnavailableError
 from hosting.events import decode
 from hosting.runlog.redis import RedisStore
-from tests.contracts.redis_server import RedisServer, free_port
-from tests.contracts.sample_events import accepted, completed, started
+from tests.support.redis_server import RedisServer, free_port
+from tests.support.sample_events import accepted, completed, started
 
 pytestmark = pytest.mark.slow
 

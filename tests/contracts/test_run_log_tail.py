@@ -18,7 +18,7 @@ from hosting.ports import Deletion, Opened, RunLogStore
 from hosting.reply.frames import Frames
 from hosting.runlog.choice import choose_store
 from hosting.settings import read_settings
-from tests.contracts.sample_events import accepted, completed, started
+from tests.support.sample_events import accepted, completed, started
 
 ROOT = Path(__file__).resolve().parents[2]
 GUARD_SECONDS = 30

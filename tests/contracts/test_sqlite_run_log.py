@@ -14,7 +14,7 @@ from hosting.events import RunRequest
 from hosting.ports import Deletion, Found
 from hosting.runlog.sqlite import SqliteStore
 from hosting.runlog.sqlite_schema import RUN_LOG
-from tests.contracts.sample_events import accepted, completed, started
+from tests.support.sample_events import accepted, completed, started
 
 ROOT = Path(__file__).resolve().parents[2]
 

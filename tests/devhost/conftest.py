@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.devhost.running_host import APPS, RunningHost
+from tests.support.running_host import APPS, RunningHost
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.devhost.app_folder import make_app
-from tests.devhost.running_host import GUARD_SECONDS, RunningHost, run_command
+from tests.support.app_folder import make_app
+from tests.support.running_host import GUARD_SECONDS, RunningHost, run_command
 
 APP = """
 import logging

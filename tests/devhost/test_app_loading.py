@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.devhost.app_folder import make_app
-from tests.devhost.running_host import run_command
+from tests.support.app_folder import make_app
+from tests.support.running_host import run_command
 
 APP = "import azure.functions as func\napp = func.FunctionApp()\n"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.devhost.running_host import GUARD_SECONDS, RunningHost
+from tests.support.running_host import GUARD_SECONDS, RunningHost
 
 TEXT = "text/plain; charset=utf-8"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.devhost.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
 
 MANAGEMENT = "/runtime/webhooks/durabletask"
 RECORDED_APP = Path(__file__).resolve().parents[3] / "shared" / "recordings" / "streaming_app"

@@ -9,7 +9,7 @@ import pytest
 from devhost.errors import SettingsError
 from devhost.local_settings import apply_to_environment, read_local_settings
 from devhost.settings import McpServerSettings, read_host_settings
-from tests.devhost.app_folder import make_app
+from tests.support.app_folder import make_app
 
 
 @pytest.mark.behaviour("devhost.settings-refused-by-name")

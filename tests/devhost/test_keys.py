@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.devhost.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
 
 KEYS = {
     "master": "m",

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from devhost.cli import command_line
-from tests.devhost.running_host import ROOT
+from tests.support.running_host import ROOT
 
 PAGE = (ROOT / "docs" / "local-host.md").read_text(encoding="utf-8")
 

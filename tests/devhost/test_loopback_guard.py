@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from devhost.http.loopback import is_loopback_name
-from tests.devhost.running_host import GUARD_SECONDS
+from tests.support.running_host import GUARD_SECONDS
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ACCEPT = {"accept": "application/json, text/event-stream"}

@@ -10,8 +10,8 @@ import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.devhost.running_host import RunningHost
-from tests.mcp.exchange import PATH, call, raw_client
+from tests.support.mcp_exchange import PATH, call, raw_client
+from tests.support.running_host import RunningHost
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from devhost.http.asgi import Receive, Scope, Send, answer
 from devhost.http.connection import HostConnection
 from devhost.http.server import WebServer, bind_sockets, port_of
-from tests.devhost.running_host import GUARD_SECONDS
+from tests.support.running_host import GUARD_SECONDS
 
 
 class ShortPatience(HostConnection):

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from tests.devhost.app_folder import make_app
-from tests.devhost.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+from tests.support.app_folder import make_app
+from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to send to a process")
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from tests.devhost.running_host import GUARD_SECONDS, RunningHost
+from tests.support.running_host import GUARD_SECONDS, RunningHost
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from devhost.timers.monitor import Monitor
 from devhost.timers.runner import TimerRunner, find_timers
 from tests.devhost.durable.clocks import START, ManualClock
 from tests.devhost.indexing import index_of
-from tests.devhost.running_host import GUARD_SECONDS
+from tests.support.running_host import GUARD_SECONDS
 
 HOURLY = "0 0 * * * *"
 

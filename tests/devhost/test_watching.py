@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from devhost.watching import snapshot
-from tests.devhost.app_folder import make_app
-from tests.devhost.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost
+from tests.support.app_folder import make_app
+from tests.support.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost
 
 ANSWERS = """
 import azure.functions as func

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.devhost.running_host import APPS, START_GUARD_SECONDS, host_environment
+from tests.support.running_host import APPS, START_GUARD_SECONDS, host_environment
 
 PROGRAM = Path(__file__).with_name("both_workers.py")
 LIBRARY = "azure-functions-runtime==1.3.0"

@@ -16,8 +16,8 @@ from hosting.thread.capacity import Capacity
 from hosting.thread.keeping import Keeping
 from state.codec import read
 from state.conversation import append_turn
-from tests.hosting.bench import ArmedArchive
-from tests.state.documents import answered, asked
+from tests.support.bench import ArmedArchive
+from tests.support.state_documents import answered, asked
 
 PAGE = (Path(__file__).parents[2] / "docs" / "long-threads.md").read_text("utf-8")
 

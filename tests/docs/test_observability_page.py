@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hosting.process import telemetry
-from tests.devhost.running_host import RunningHost
-from tests.hosting.carriers import APP, socket_api
+from tests.support.carriers import APP, socket_api
+from tests.support.running_host import RunningHost
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")

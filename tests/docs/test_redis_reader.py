@@ -14,9 +14,9 @@ import redis
 
 from hosting.events import encode
 from hosting.runlog.redis import RedisStore
-from tests.contracts.redis_server import RedisServer
-from tests.contracts.sample_events import accepted, completed, started
-from tests.hosting.carriers import GUARD_SECONDS
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.redis_server import RedisServer
+from tests.support.sample_events import accepted, completed, started
 
 PAGE = (Path(__file__).parents[2] / "docs" / "streaming.md").read_text(encoding="utf-8")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.devhost.running_host import RunningHost
-from tests.hosting.carriers import APP, Api, socket_api
-from tests.node_packages import RegistryUnreachableError, install
+from tests.support.carriers import APP, Api, socket_api
+from tests.support.node_packages import RegistryUnreachableError, install
+from tests.support.running_host import RunningHost
 
 HERE = Path(__file__).parent
 SCRIPTS = ("read.mjs", "conformance.test.mjs")

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.hosting.carriers import Api
-from tests.hosting.event_stream import parse
-from tests.node_packages import node
+from tests.support.carriers import Api
+from tests.support.event_stream import parse
+from tests.support.node_packages import node
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("streams.npm-client")]
 

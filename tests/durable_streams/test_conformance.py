@@ -16,9 +16,9 @@ import pytest
 import uvicorn
 
 from hosting.runlog.sqlite import SqliteStore
-from tests.devhost.running_host import RunningHost
 from tests.durable_streams.written_streams import Writer
-from tests.node_packages import node
+from tests.support.node_packages import node
+from tests.support.running_host import RunningHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("streams.conformance")]
 

@@ -24,7 +24,7 @@ from hosting.events import Accepted, Completed, Delta, Event, RunRequest, Starte
 from hosting.identity import new_id
 from hosting.ports import RunLogStore
 from hosting.request.stream_query import BEGINNING, offset_of
-from tests.contracts.sample_events import ENTRY
+from tests.support.sample_events import ENTRY
 
 FAR_SECONDS = 3600.0
 EVENTS = "/api/agents/Joker/threads/{thread_id}/runs/{run_id}/events"

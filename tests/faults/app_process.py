@@ -10,8 +10,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.devhost.running_host import RunningHost, run_command
-from tests.hosting.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.running_host import RunningHost, run_command
 
 
 class AppFolder:

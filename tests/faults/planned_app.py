@@ -17,9 +17,9 @@ from hosting.identity import new_id
 from hosting.run_record import RunRecord
 from hosting.runlog.choice import choose_store
 from hosting.settings import read_settings
-from tests.devhost.running_host import RunningHost
-from tests.hosting import planned
-from tests.hosting.carriers import Api, socket_api
+from tests.support import planned
+from tests.support.carriers import Api, socket_api
+from tests.support.running_host import RunningHost
 
 APP = Path(__file__).resolve().parent / "journal_app"
 GUARD_SECONDS = 20.0

@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from hosting.identity import new_id
-from tests.devhost.app_folder import make_app
-from tests.devhost.running_host import RunningHost
 from tests.faults.app_process import until_dead
-from tests.hosting.carriers import APP, GUARD_SECONDS
+from tests.support.app_folder import make_app
+from tests.support.carriers import APP, GUARD_SECONDS
+from tests.support.running_host import RunningHost
 
 pytestmark = [
     pytest.mark.slow,
@@ -30,7 +30,7 @@ import os, signal
 from pathlib import Path
 
 import hosting.app
-from tests.approvals.clerk import clerk
+from tests.support.clerk import clerk
 
 NOTES = Path(os.environ["NOTES"])
 

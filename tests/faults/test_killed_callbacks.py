@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.app_process import AppFolder
-from tests.hosting.carriers import GUARD_SECONDS, Api
+from tests.support.carriers import GUARD_SECONDS, Api
 
 pytestmark = [
     pytest.mark.slow,

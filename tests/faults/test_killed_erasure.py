@@ -14,11 +14,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.canary import gone, holds
-from tests.devhost.app_folder import make_app
-from tests.devhost.running_host import RunningHost
 from tests.faults.app_process import until_dead
-from tests.hosting.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.app_folder import make_app
+from tests.support.canary import gone, holds
+from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.running_host import RunningHost
 
 pytestmark = [
     pytest.mark.slow,
@@ -46,7 +46,7 @@ SOURCE = '''
 import os, signal
 
 import hosting.app
-from tests.hosting.app.scripted import scripted_agent
+from tests.support.app.scripted import scripted_agent
 
 
 class KillingStore:

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tests.faults.app_process import AppFolder, until_dead
-from tests.hosting.carriers import Api
+from tests.support.carriers import Api
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.faults.app_process import AppFolder
-from tests.hosting.carriers import Api
+from tests.support.carriers import Api
 
 pytestmark = pytest.mark.slow
 

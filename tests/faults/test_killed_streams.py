@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from tests.devhost.running_host import RunningHost
 from tests.faults.planned_app import PlannedApp, Run, points
-from tests.hosting.event_stream import parse, words
-from tests.hosting.planned import ALL_SAID
+from tests.support.event_stream import parse, words
+from tests.support.planned import ALL_SAID
+from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.slow
 

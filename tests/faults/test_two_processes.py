@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.devhost.running_host import RunningHost
 from tests.faults.app_process import AppFolder
-from tests.hosting.carriers import GUARD_SECONDS, Api, run_count, socket_api
+from tests.support.carriers import GUARD_SECONDS, Api, run_count, socket_api
+from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.devhost.running_host import RunningHost
-from tests.hosting.carriers import APP, Api, direct_api, load_app, socket_api
-from tests.hosting.direct import DirectHost
+from tests.support.carriers import APP, Api, direct_api, load_app, socket_api
+from tests.support.direct import DirectHost
+from tests.support.running_host import RunningHost
 
 CARRIERS = ["direct", pytest.param("socket", marks=pytest.mark.slow)]
 

@@ -14,8 +14,8 @@ from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
 from hosting.reply.routes import ROUTES, RUN
 from hosting.settings import Settings, read_settings
-from tests.hosting.app.scripted import ScriptedClient, scripted_agent
-from tests.hosting.direct import DirectHost
+from tests.support.app.scripted import ScriptedClient, scripted_agent
+from tests.support.direct import DirectHost
 
 MEMORY = {"AGENT_RUN_LOG": "memory"}
 

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.canary import holds
-from tests.contracts.azurite import Azurite
-from tests.contracts.redis_server import RedisServer
-from tests.devhost.running_host import ROOT, RunningHost
-from tests.hosting.carriers import APP, GUARD_SECONDS, Api, socket_api
 from tests.hosting.stored_names import Container, Redis, SqliteFile, Stored
+from tests.support.azurite import Azurite
+from tests.support.canary import holds
+from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.redis_server import RedisServer
+from tests.support.running_host import ROOT, RunningHost
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ import azure.functions as func
 import httpx
 import pytest
 
-from tests.devhost.running_host import GUARD_SECONDS, RunningHost
-from tests.hosting.app.scripted import scripted_agent
-from tests.hosting.carriers import APP
+from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import APP
+from tests.support.running_host import GUARD_SECONDS, RunningHost
 
 THEIR_IMPORT = "from agent_framework_azurefunctions import AgentFunctionApp"
 OUR_IMPORT = "from hosting.app import AgentFunctionApp"

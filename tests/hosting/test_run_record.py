@@ -7,7 +7,7 @@ from hosting.events import ApprovalAnswered, Decision, Started
 from hosting.reply.run_replies import run_error
 from hosting.run_record import fold
 from hosting.times import iso
-from tests.contracts.sample_events import accepted, completed, failed, signalled, started
+from tests.support.sample_events import accepted, completed, failed, signalled, started
 
 
 def test_a_record_is_the_fold_of_its_events() -> None:

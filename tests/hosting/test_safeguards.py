@@ -12,7 +12,7 @@ from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
 from hosting.surroundings import is_production
-from tests.hosting.app.scripted import scripted_agent
+from tests.support.app.scripted import scripted_agent
 
 NAMED = "AZURE_FUNCTIONS_ENVIRONMENT"
 STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.devhost.running_host import GUARD_SECONDS, RunningHost
-from tests.hosting.carriers import APP
+from tests.support.carriers import APP
+from tests.support.running_host import GUARD_SECONDS, RunningHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("hosting.classic-routes")]
 

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from agents.models import SETTINGS
-from tests.devhost.running_host import ROOT, RunningHost
-from tests.mcp.exchange import PATH, raw_client
 from tests.mcp.node_packages import LOCK, NodePackages
-from tests.node_packages import RegistryUnreachableError, install
+from tests.support.mcp_exchange import PATH, raw_client
+from tests.support.node_packages import RegistryUnreachableError, install
+from tests.support.running_host import ROOT, RunningHost
 
 HERE = Path(__file__).parent
 WITH_SCENARIOS = "\nfrom scenarios import scenarios\n\napp.register_functions(scenarios)\n"

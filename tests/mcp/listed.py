@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.devhost.running_host import ROOT
+from tests.support.running_host import ROOT
 
 PAGE = ROOT / "docs" / "mcp.md"
 _ROW = re.compile(r"^\| (?P<names>`.*`) \| (?P<why>.+) \|$", re.MULTILINE)

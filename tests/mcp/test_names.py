@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.devhost.app_folder import make_app
-from tests.devhost.running_host import run_command
+from tests.support.app_folder import make_app
+from tests.support.running_host import run_command
 
 TOOL_BESIDE_AGENT = """
 from hosting.app import AgentFunctionApp
-from tests.hosting.app.scripted import scripted_agent
+from tests.support.app.scripted import scripted_agent
 app = AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True)
 
 @app.mcp_tool_trigger(arg_name="context", tool_name="joker")

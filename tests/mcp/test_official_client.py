@@ -8,8 +8,8 @@ import pytest
 from mcp import ClientSession, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.devhost.running_host import RunningHost
-from tests.mcp.exchange import PATH
+from tests.support.mcp_exchange import PATH
+from tests.support.running_host import RunningHost
 
 
 @pytest.mark.behaviour("mcp.resources")

@@ -9,9 +9,9 @@ import re
 import pytest
 
 from hosting.app import AgentFunctionApp
-from tests.hosting.app.scripted import scripted_agent
-from tests.hosting.direct import DirectHost
 from tests.mcp.listed import PAGE
+from tests.support.app.scripted import scripted_agent
+from tests.support.direct import DirectHost
 
 TEXT = PAGE.read_text(encoding="utf-8")
 pytestmark = pytest.mark.behaviour("mcp.page")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tests.mcp.exchange import call
+from tests.support.mcp_exchange import call
 
 GREET = {
     "name": "greet",

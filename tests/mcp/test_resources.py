@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.devhost.app_folder import make_app
-from tests.devhost.running_host import run_command
-from tests.mcp.exchange import call
+from tests.support.app_folder import make_app
+from tests.support.mcp_exchange import call
+from tests.support.running_host import run_command
 
 HOURS = {
     "name": "opening hours",

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.template.app_process import copy_tree, running
+from tests.support.template_process import copy_tree, running
 
 HOST = [sys.executable, "-m", "devhost", "start", "--port", "0"]
 

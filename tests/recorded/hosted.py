@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.devhost.running_host import ROOT, RunningHost, host_environment
+from tests.support.running_host import ROOT, RunningHost, host_environment
 
 RECORDINGS = ROOT.parent / "shared" / "recordings"
 _DRIVER_GUARD_SECONDS = 400

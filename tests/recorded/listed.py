@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.devhost.running_host import ROOT
+from tests.support.running_host import ROOT
 
 PAGE = ROOT / "docs" / "local-host.md"
 HEADING = "## Recorded exchanges that come out differently"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.samples.folders import APPS, SAMPLES
-from tests.template.deployed_tree import copy_deployed, indexed_alone
+from tests.support.deployed_tree import copy_deployed, indexed_alone
 
 
 @pytest.mark.slow

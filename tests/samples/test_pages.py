@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from agents.models import SETTINGS
-from tests.devhost.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost, host_environment
 from tests.samples.folders import APPS, ROOT, SAMPLES, copy_app, page_of
-from tests.template.console import Step, is_shown, steps_in, typed
+from tests.support.console_blocks import Step, is_shown, steps_in, typed
+from tests.support.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost, host_environment
 
 ONLY_LOOKS = re.compile(r"^(?!.* -d )|Call report_status")
 OFFLINE = dict.fromkeys(SETTINGS, "")

@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.devhost.running_host import GUARD_SECONDS, RunningHost
 from tests.samples.folders import copy_app
+from tests.support.running_host import GUARD_SECONDS, RunningHost
 
 HOURS_72 = 72 * 3600.0
 

@@ -11,7 +11,7 @@ from state.archived import NOTHING, Archived, archived, with_older, without_olde
 from state.codec import read, write
 from state.conversation import append_turn, forget, message_count
 from state.models import Conversation
-from tests.state.documents import OWN_SCHEMA, PUBLIC_SCHEMA, answered, asked
+from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA, answered, asked
 
 
 def talk(turns: int) -> Conversation:

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from state.attached import Attachment, Exchange, attached, detachable_bytes, detached, references
 from state.codec import entry_value, read_entry
-from tests.state.documents import NOON, OWN_SCHEMA, PUBLIC_SCHEMA
+from tests.support.state_documents import NOON, OWN_SCHEMA, PUBLIC_SCHEMA
 
 BODY = bytes(range(256)) * 8
 HASH = hashlib.sha256(BODY).hexdigest()

@@ -11,7 +11,7 @@ import pytest
 from state import errors
 from state.codec import entry_value, read, read_entry, write
 from state.conversation import append_turn
-from tests.state.documents import answered, asked, conversation_of
+from tests.support.state_documents import answered, asked, conversation_of
 
 NEW = '{"schemaVersion":"1.1.0","data":{"conversationHistory":[]}}'
 

@@ -23,7 +23,7 @@ from state.conversation import (
 )
 from state.convert import response_entry
 from state.models import Conversation
-from tests.state.documents import NOON, OWN_SCHEMA, answered, asked, conversation_of
+from tests.support.state_documents import NOON, OWN_SCHEMA, answered, asked, conversation_of
 
 
 def stored(extension: str = "{}", version: str = "1.1.0") -> Conversation:

@@ -20,7 +20,7 @@ from state.codec import entry_value, read, write
 from state.conversation import append_turn
 from state.convert import agent_response, content_value, failure_entry, history_messages, request_entry, response_entry
 from state.python_values import to_json_value
-from tests.state.documents import NOON, OWN_SCHEMA, PUBLIC_SCHEMA, answered, asked, conversation_of
+from tests.support.state_documents import NOON, OWN_SCHEMA, PUBLIC_SCHEMA, answered, asked, conversation_of
 
 CALL = Content.from_function_call("c1", "get_weather", arguments='{"city":"Paris"}')
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()

@@ -17,7 +17,7 @@ from state.errors import UnreadableStateError
 from state.json_text import dump
 from state.models import Conversation, ResponseEntry
 from state.python_values import from_json_value, to_json_value
-from tests.state.documents import answered, asked, conversation_of
+from tests.support.state_documents import answered, asked, conversation_of
 
 FUZZED = settings(max_examples=150, deadline=None)
 TEXT = st.text(max_size=8)

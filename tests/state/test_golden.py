@@ -9,7 +9,7 @@ import pytest
 from state.codec import read, write
 from state.convert import history_messages
 from state.errors import UnreadableStateError
-from tests.state.documents import GOLDEN
+from tests.support.state_documents import GOLDEN
 
 READS_AS: dict[str, list[str]] = {
     "1.0.0-empty": [],

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from state.codec import read, write
 from state.conversation import append_turn, message_count, response_of, response_text
 from state.convert import agent_response, failure_entry, history_messages
-from tests.state.documents import NOON, PUBLIC_SCHEMA, answered, asked, conversation_of
+from tests.support.state_documents import NOON, PUBLIC_SCHEMA, answered, asked, conversation_of
 
 theirs: Any = pytest.importorskip(
     "agent_framework_durabletask._durable_agent_state", reason="agent-framework-durabletask is not installed here"

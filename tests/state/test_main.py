@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from state.__main__ import main
-from tests.state.documents import GOLDEN
+from tests.support.state_documents import GOLDEN
 
 TOLD = """\
 readable

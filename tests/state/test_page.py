@@ -16,7 +16,7 @@ from state.codec import read, write
 from state.errors import UnreadableStateError
 from state.json_text import MAX_DEPTH
 from state.python_values import KINDS
-from tests.state.documents import OWN_SCHEMA, PUBLIC_SCHEMA
+from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA
 
 PAGE = (Path(__file__).parents[2] / "docs" / "state.md").read_text("utf-8")
 

@@ -16,7 +16,7 @@ from state.conversation import message_count, response_of, response_text
 from state.convert import history_messages
 from state.models import Conversation, ResponseEntry
 from state.plain import plain_entry
-from tests.state.documents import answered, asked, conversation_of
+from tests.support.state_documents import answered, asked, conversation_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.just('},{"$type":"request","x":"\\u0000"}')
 OPTIONAL_COUNTS = st.dictionaries(

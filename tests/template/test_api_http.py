@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.template.app_process import ROOT, copy_tree, running
+from tests.support.template_process import ROOT, copy_tree, running
 
 HOST = [sys.executable, "-m", "devhost", "start", "--port", "0"]
 

@@ -4,7 +4,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.template.deployed_tree import copy_deployed, deployed, indexed_alone, tracked_files
+from tests.support.deployed_tree import copy_deployed, deployed, indexed_alone, tracked_files
 
 
 @pytest.mark.behaviour("template.deploys-without-devhost")

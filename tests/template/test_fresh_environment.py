@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.template.deployed_tree import INDEX, copy_deployed
+from tests.support.deployed_tree import INDEX, copy_deployed
 from tests.template.interpreters import interpreter
 
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"

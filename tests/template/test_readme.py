@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.template.app_process import ROOT, copy_tree, running
-from tests.template.console import is_shown, steps_in, typed
+from tests.support.console_blocks import is_shown, steps_in, typed
+from tests.support.template_process import ROOT, copy_tree, running
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 START = "python dev.py run"

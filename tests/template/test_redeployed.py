@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.devhost.running_host import ROOT, RunningHost
-from tests.orchestrations.instances import Instances
+from tests.support.instances import Instances
+from tests.support.running_host import ROOT, RunningHost
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.deployed_tree import copy_deployed
 from tests.template.bicep import FILES
 from tests.template.checks import ROOT, run
-from tests.template.deployed_tree import copy_deployed
 
 pytestmark = [
     pytest.mark.slow,

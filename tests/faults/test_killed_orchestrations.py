@@ -1,0 +1,112 @@
+"""An orchestration whose host is killed by SIGKILL: the same outcome, and no recorded answer asked for again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.faults.app_process import until_dead
+from tests.support.instances import GUARD_SECONDS, Instances
+from tests.support.orchestrations_app import make_page_app
+from tests.support.running_host import RunningHost
+
+pytestmark = pytest.mark.slow
+
+# The engine commits the start, each episode of the orchestration and each batch of the entity.
+POINTS = [
+    *((f"{place}-orchestrator", nth) for place in ("before", "after") for nth in (2, 3)),
+    *((f"{place}-entity", nth) for place in ("before", "after") for nth in (1, 2)),
+    *((f"{place}-commit", nth) for place in ("before", "inside", "after") for nth in (3, 5)),
+]
+
+
+class KilledApp:
+    """The page's app, on hosts that are killed, and what its models were asked in all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._script_log = folder / "asked.txt"
+        self._script_log.touch()
+        self._app = folder / "app"
+        self._app.mkdir()
+        make_page_app(self._app)
+
+    def host(self, **environ: str) -> RunningHost:
+        """Return a host, which is killed at the end of its block."""
+        return RunningHost(self._app, environ={"SCRIPT_LOG": str(self._script_log), **environ})
+
+    def asked(self) -> list[str]:
+        """Return what the models were asked, in order."""
+        return [line.partition(" ")[2] for line in self._script_log.read_text(encoding="utf-8").splitlines()]
+
+    async def until_asked(self) -> None:
+        """Return once a model was asked."""
+        while not self.asked():  # noqa: ASYNC110 - another process writes the file
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.behaviour("orchestrations.once")
+@pytest.mark.parametrize(("point", "nth"), POINTS)
+async def test_a_kill_at_a_point_of_the_engine_asks_each_agent_once(tmp_path: Path, point: str, nth: int) -> None:
+    """Killed at the n-th passing and started again: two runs, each asked for once."""
+    app = KilledApp(tmp_path)
+    with app.host(DEVHOST_CRASH_AT=f"{point}:{nth}") as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            with contextlib.suppress(httpx.TransportError):
+                await Instances(http).start("draft_and_shorten", "one", "killed")
+            assert await until_dead(host) != 0
+
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            status, output = await Instances(http).ended("killed")
+
+    assert (status, output["text"]) == ("Completed", "echo: Shorten this: echo: one")
+    assert app.asked() == ["one", "Shorten this: echo: one"]
+
+
+@pytest.mark.behaviour("orchestrations.once")
+async def test_an_agent_cut_off_in_the_middle_ends_as_the_same_run(tmp_path: Path) -> None:
+    """Its model is asked again, for nothing was recorded; the conversation has each run once."""
+    app = KilledApp(tmp_path)
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            await Instances(http).start("draft_and_shorten", "sleep 0.4", "cut")
+            await asyncio.wait_for(app.until_asked(), GUARD_SECONDS)
+
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            status, output = await Instances(http).ended("cut")
+            thread = await http.get(f"/api/agents/writer/threads/{output['session_id']}/messages")
+
+    assert (status, output["text"]) == ("Completed", "echo: Shorten this: echo: sleep 0.4")
+    assert app.asked() == ["sleep 0.4", "sleep 0.4", "Shorten this: echo: sleep 0.4"]
+    assert [entry["type"] for entry in thread.json()["entries"]] == ["request", "response"] * 2
+
+
+@pytest.mark.behaviour("retry.survives-crashes")
+async def test_a_host_killed_in_the_pause_before_a_retry_has_one_attempt_left(tmp_path: Path) -> None:
+    """Of two: the failure is in the run's log, and the pause is not waited out again."""
+    app = KilledApp(tmp_path)
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            await Instances(http).start("fail_twice", "t", "retried")
+            await asyncio.wait_for(until_claimed_again(http), GUARD_SECONDS)
+
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            status, output = await Instances(http).ended("retried")
+
+    assert (status, output) == ("Completed", "run_failed")
+    assert app.asked() == ["fail", "fail"]
+
+
+async def until_claimed_again(http: httpx.AsyncClient) -> None:
+    """Return once the run's second attempt is in its log: its first has failed, and it pauses."""
+    while True:
+        kept = await http.get("/api/agents/writer/threads/t/export")
+        if kept.status_code == 200 and kept.json()["runs"][0]["attempts"] == 2:
+            return
+        await asyncio.sleep(0.01)

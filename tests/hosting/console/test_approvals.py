@@ -1,0 +1,32 @@
+"""Tool calls that a person approves, asked of agents on a worker of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from durabletask.client import TaskHubGrpcClient
+from durabletask.worker import TaskHubGrpcWorker
+
+from hosting.console.client import AgentClient
+from hosting.console.worker import AgentWorker
+from tests.hosting.console.task_hub import task_hub
+from tests.support.clerk import clerk
+
+
+@pytest.mark.behaviour("approvals.orchestrations")
+def test_a_client_gets_the_requests_and_brings_the_answers(tmp_path: Path) -> None:
+    """As an orchestration does."""
+    notes: list[str] = []
+    with task_hub() as address:
+        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), environ={}, folder=tmp_path)
+        worker.add_agent(clerk(notes.append))
+        hub = TaskHubGrpcClient(host_address=address)
+        with worker, AgentClient(hub, environ={}, folder=tmp_path) as client:
+            agent = client.get_agent("Clerk")
+            session = agent.create_session()
+            asked = agent.run("call refund 5", session=session)
+            answers = [request.to_function_approval_response(True) for request in asked.user_input_requests]
+            told = agent.run(answers, session=session)
+
+    assert (asked.text, told.text, len(notes)) == ("One moment.", "told: refunded 5", 1)

@@ -1,0 +1,183 @@
+"""Agents called from a program of one's own: sync and async, one conversation per session, one error for all ends."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from durabletask.client import AsyncTaskHubGrpcClient, TaskHubGrpcClient
+from durabletask.entities import EntityInstanceId
+from durabletask.worker import TaskHubGrpcWorker
+from pydantic import BaseModel
+
+from hosting.calling.called_answer import AgentRunError
+from hosting.console.client import AgentClient, AsyncAgentClient
+from hosting.console.engine import TaskHubEntityClient
+from hosting.console.worker import AgentWorker
+from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
+from state.codec import read
+from tests.hosting.console.conftest import GUARD_SECONDS, Console
+from tests.hosting.console.task_hub import task_hub
+from tests.support.app.scripted import scripted_agent
+
+
+class City(BaseModel):
+    """A format."""
+
+    name: str
+
+
+@pytest.mark.behaviour("console.client")
+def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
+    """And a run without one is alone."""
+    with console.client() as client:
+        writer = client.get_agent("writer")
+        session = writer.create_session()
+        first = writer.run("my name is Ada", session=session)
+        within, apart = writer.run("recall", session=session), writer.run("recall")
+
+    assert (first.text, within.text, apart.text) == ("echo: my name is Ada", "my name is Ada | recall", "recall")
+    assert within.additional_properties["thread_id"] == session.session_id
+
+
+@pytest.mark.behaviour("console.client")
+async def test_an_event_loop_awaits_the_response(console: Console) -> None:
+    """With its value, as the model that was asked for."""
+    async with (
+        AsyncTaskHubGrpcClient(host_address=console.address) as hub,
+        AsyncAgentClient(hub, environ={}, folder=console.folder) as client,
+    ):
+        response = await client.get_agent("critic").run('say {"name": "Oslo"}', response_format=City)
+
+    assert response.value == City(name="Oslo")
+
+
+@pytest.mark.behaviour("console.client")
+def test_the_thread_is_stored_in_the_public_form_under_the_entity_of_every_host(console: Console) -> None:
+    """As an object, which dashboards and other packages read."""
+    with console.client() as client:
+        client.get_agent("writer").run("hello", session=client.get_agent("writer").get_session("stored"))
+        found = console.task_hub().get_entity(EntityInstanceId("dafx-writer", "stored"))
+
+    assert found is not None
+    stored = json.loads(found.get_state())
+    kinds = [entry["$type"] for entry in stored["data"]["conversationHistory"]]
+    assert (stored["schemaVersion"], kinds) == ("1.1.0", ["request", "response"])
+    assert read(found.get_state()).data.conversation_history[0].correlation_id
+
+
+@pytest.mark.behaviour("console.client")
+def test_what_the_sdk_takes_for_an_object_of_its_own_stays_a_text_and_a_schema(console: Console) -> None:
+    """Its mark may stand in what a caller sends; nothing is made of it, and the thread goes on."""
+    marked = {"type": "object", "properties": {"__durabletask_autoobject__": {"const": True}}}
+    said = '{"__durabletask_autoobject__": true}'
+    with console.client() as client:
+        writer = client.get_agent("writer")
+        session = writer.create_session()
+        first = writer.run(f"say {said}", session=session, response_format=marked)
+        again = writer.run("count", session=session)
+
+    assert (first.value, again.text) == (json.loads(said), "3")
+
+
+@pytest.mark.behaviour("console.client")
+@pytest.mark.parametrize(
+    ("environ", "message", "code"),
+    [({}, "fail", "run_failed"), ({"AGENT_WAIT_SECONDS": "0"}, "sleep 0.2", "run_pending")],
+)
+def test_a_run_that_gives_no_answer_in_time_raises_an_error_that_names_agent_and_run(
+    console: Console, environ: dict[str, str], message: str, code: str
+) -> None:
+    """With the run's code; what the model raised is not told."""
+    with console.client(**environ) as client, pytest.raises(AgentRunError) as failed:
+        client.get_agent("writer").run(message)
+
+    assert (failed.value.agent, failed.value.code) == ("writer", code)
+    assert failed.value.run_id in str(failed.value)
+    assert "secret" not in str(failed.value)
+
+
+@pytest.mark.behaviour("console.client")
+def test_a_wrong_call_is_refused_and_nothing_is_sent(console: Console) -> None:
+    """As in an orchestration, and what settings forbid too."""
+    with console.client() as client:
+        writer = client.get_agent("writer")
+        with pytest.raises(HostingError, match="The message is blank"):
+            writer.run(" ")
+        with pytest.raises(HostingError, match="cannot be a function's name"):
+            client.get_agent("no such name")
+
+
+@pytest.mark.behaviour("console.client")
+async def test_an_engine_that_cannot_be_reached_is_named() -> None:
+    """Not by the text of the transport."""
+    nowhere = TaskHubEntityClient(TaskHubGrpcClient(host_address="127.0.0.1:1"))
+
+    with pytest.raises(EngineUnavailableError, match="The durable engine cannot be reached"):
+        await nowhere.read("dafx-writer", "t")
+
+
+@pytest.mark.behaviour("console.client")
+async def test_threads_are_listed_by_pages_in_the_order_of_their_ids(console: Console) -> None:
+    """Each with the time of its last change."""
+    with console.client() as client:
+        critic = client.get_agent("critic")
+        for thread_id in ("b", "a", "c"):
+            critic.run("hi", session=critic.get_session(thread_id))
+    engine = TaskHubEntityClient(console.task_hub())
+
+    first = await engine.list("dafx-critic", 2, None)
+    second = await engine.list("dafx-critic", 100, first.cursor)
+
+    keys = [key for page in (first, second) for key, _ in page.keys if len(key) == 1]
+    assert (len(first.keys), second.cursor, keys) == (2, None, ["a", "b", "c"])
+
+
+@pytest.mark.behaviour("console.client")
+async def test_an_orchestration_that_has_ended_is_purged_by_its_id(console: Console) -> None:
+    """As the deletion of a thread asks for: not one that is not there, nor an entity, which goes by itself."""
+    hub = console.task_hub()
+    ended = hub.schedule_new_orchestration("left_alone", input="hi")
+    hub.wait_for_orchestration_completion(ended, timeout=GUARD_SECONDS)
+    open_one = hub.schedule_new_orchestration("left_alone", input="sleep 0.3")
+    hub.wait_for_orchestration_start(open_one, timeout=GUARD_SECONDS)
+    engine = TaskHubEntityClient(hub)
+
+    outcomes = [await engine.purge(name) for name in (ended, ended, open_one, "@dafx-writer@t")]
+
+    assert outcomes == ["deleted", "missing", "running", "missing"]
+
+
+@pytest.mark.behaviour("console.worker")
+def test_a_sweep_ends_the_threads_whose_time_is_up(tmp_path: Path) -> None:
+    """A conversation begins anew under the same id; a thread of an agent without a time to live stays."""
+    with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
+        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), environ={}, folder=tmp_path)
+        worker.add_agent(scripted_agent("brief"), ttl_seconds=0.001)
+        worker.add_agent(scripted_agent("lasting"))
+        with worker, AgentClient(hub, environ={}, folder=tmp_path) as client:
+            agents = [client.get_agent(name) for name in ("brief", "lasting")]
+            for agent in agents:
+                agent.run("hello", session=agent.get_session("t"))
+            swept = worker.sweep(hub)
+            until_gone(hub, EntityInstanceId("dafx-brief", "t"))
+            counts = [agent.run("count", session=agent.get_session("t")).text for agent in agents]
+
+    assert (swept.asked, counts) == (1, ["1", "3"])
+
+
+@pytest.mark.behaviour("console.client")
+def test_a_run_log_that_no_worker_shares_is_refused(console: Console) -> None:
+    """Its runs would never end."""
+    with pytest.raises(ConfigurationError, match="which no worker shares with a client"):
+        AgentClient(console.task_hub(), environ={"AGENT_RUN_LOG": "memory"}, folder=console.folder)
+
+
+def until_gone(hub: TaskHubGrpcClient, place: EntityInstanceId) -> None:
+    """Return once the entity has no state, under the guard."""
+    end = time.monotonic() + GUARD_SECONDS
+    while (found := hub.get_entity(place)) is not None and found.get_state():
+        assert time.monotonic() < end
+        time.sleep(0.01)  # the engine tells nobody

@@ -1,0 +1,83 @@
+"""Workers that are killed by SIGKILL: the engine hands their work to another, which goes on from the run log."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from durabletask.client import TaskHubGrpcClient
+
+from hosting.console.client import AgentClient
+from tests.hosting.console.task_hub import task_hub
+from tests.support.running_host import START_GUARD_SECONDS, host_environment
+
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("console.killed")]
+
+
+@contextmanager
+def worker_process(address: str, folder: Path) -> Iterator[None]:
+    """Run a worker within the block, at whose end it is killed."""
+    command = [sys.executable, "-m", "tests.hosting.console.worker_process", address]
+    environ = host_environment({"SCRIPT_LOG": str(folder / "asked.txt")})
+    with subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield
+        finally:
+            process.kill()
+
+
+def asked(folder: Path) -> list[str]:
+    """Return what the models were asked, in order."""
+    path = folder / "asked.txt"
+    return [line.partition(" ")[2] for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def until_asked(folder: Path, text: str) -> None:
+    """Return once a model was asked this, under the guard."""
+    end = time.monotonic() + START_GUARD_SECONDS
+    while text not in asked(folder):
+        assert time.monotonic() < end, asked(folder)
+        time.sleep(0.01)  # another process writes the file
+
+
+def test_an_orchestration_goes_on_in_another_worker_and_asks_for_no_recorded_answer_again(tmp_path: Path) -> None:
+    """Killed while the second run's model works: the first is not asked again, the second is, as the same run."""
+    with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
+        with worker_process(address, tmp_path):
+            started = hub.schedule_new_orchestration("nap_after_a_draft", input="a poem")
+            until_asked(tmp_path, "sleep 0.5")
+        with worker_process(address, tmp_path):
+            state = hub.wait_for_orchestration_completion(started, timeout=START_GUARD_SECONDS)
+
+    assert state is not None
+    assert state.serialized_output == '["echo: a poem", "echo: sleep 0.5"]'
+    assert asked(tmp_path) == ["a poem", "sleep 0.5", "sleep 0.5"]
+
+
+def test_a_client_waits_through_the_death_of_the_worker(tmp_path: Path) -> None:
+    """Its run ends in another one, and has one place in the conversation."""
+    with (
+        task_hub() as address,
+        TaskHubGrpcClient(host_address=address) as hub,
+        AgentClient(hub, environ={}, folder=tmp_path) as client,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        writer = client.get_agent("writer")
+        session = writer.create_session()
+        with worker_process(address, tmp_path):
+            waiting = threads.submit(writer.run, "sleep 0.5", session=session)
+            until_asked(tmp_path, "sleep 0.5")
+        with worker_process(address, tmp_path):
+            response = waiting.result(START_GUARD_SECONDS)
+            counted = writer.run("count", session=session)
+
+    assert (response.text, counted.text) == ("echo: sleep 0.5", "3")
+    assert asked(tmp_path) == ["sleep 0.5", "sleep 0.5", "count"]

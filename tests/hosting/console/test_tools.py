@@ -1,0 +1,81 @@
+"""Tools of agents on a console host that start work of days."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_framework import Agent
+from durabletask.client import TaskHubGrpcClient
+from durabletask.task import OrchestrationContext
+from durabletask.worker import TaskHubGrpcWorker
+
+from hosting.console.client import AgentClient
+from hosting.console.worker import AgentWorker
+from hosting.tools import current
+from tests.hosting.console.conftest import GUARD_SECONDS
+from tests.hosting.console.task_hub import task_hub
+from tests.support.clerk import ClerksClient
+
+
+async def start_report(topic: str) -> str:
+    """Begin a report."""
+    return await current().orchestrations.start("write_report", {"topic": topic})
+
+
+def report_status(report_id: str) -> str:
+    """Tell how a report stands."""
+    report = current().orchestrations.blocking.status(report_id)
+    return f"{report.status} {report.output or report.custom_status}"
+
+
+async def approve_report(report_id: str) -> str:
+    """Pass an approval on."""
+    await current().orchestrations.send_event(report_id, "Approved", {"by": "Ada"})
+    return report_id
+
+
+def write_report(context: OrchestrationContext, given: dict[str, str]) -> Generator[Any, Any, str]:
+    """Wait for an approval."""
+    context.set_custom_status("waits")
+    approval = yield context.wait_for_external_event("Approved")
+    return f"{given['topic']}, approved by {approval['by']}"
+
+
+@dataclass(frozen=True)
+class Office:
+    """A reporter on a worker, and who reaches it."""
+
+    hub: TaskHubGrpcClient
+    client: AgentClient
+
+    def told(self, message: str) -> str:
+        """Ask the reporter, and return what the last tool told."""
+        return str(self.client.get_agent("Reporter").run(message).text).rpartition("told: ")[2]
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    """The office, on an engine of this test's own."""
+    with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
+        sdk_worker = TaskHubGrpcWorker(host_address=address)
+        sdk_worker.add_orchestrator(write_report)
+        worker = AgentWorker(sdk_worker, client=hub, environ={}, folder=tmp_path)
+        worker.add_agent(Agent(ClerksClient(), name="Reporter", tools=[start_report, report_status, approve_report]))
+        with worker, AgentClient(hub, environ={}, folder=tmp_path) as client:
+            yield Office(hub, client)
+
+
+@pytest.mark.behaviour("console.tools")
+def test_a_tool_starts_an_orchestration_and_others_ask_and_tell_it(office: Office) -> None:
+    """By the id that the model was told."""
+    report = office.told("call start_report topic=cats")
+    office.hub.wait_for_orchestration_start(report, timeout=GUARD_SECONDS)
+    assert office.told(f"call approve_report report_id={report}") == report
+    office.hub.wait_for_orchestration_completion(report, timeout=GUARD_SECONDS)
+
+    assert office.told(f"call report_status report_id={report}") == "Completed cats, approved by Ada"
+    assert office.told("call report_status report_id=nowhere").startswith("Error")

@@ -1,0 +1,347 @@
+"""The agent as an MCP tool: the function called directly, and the official client on the local host (http-api.md 7)."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from mcp import ClientSession, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult
+
+from hosting.app import AgentFunctionApp
+from hosting.errors import ConfigurationError
+from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.direct import DirectHost
+from tests.support.running_host import RunningHost
+
+IN_MEMORY = {"AGENT_RUN_LOG": "memory"}
+
+
+@pytest.mark.behaviour("mcp.answers")
+async def test_a_tool_call_answers_in_text_and_in_structure(direct_host: DirectHost) -> None:
+    """The structure holds the ids with which the caller goes on."""
+    result = await direct_host.call_tool("Joker", {"query": "hello"})
+
+    structure = result["structuredContent"]
+    assert result == {
+        "content": [{"type": "text", "text": "echo: hello"}],
+        "structuredContent": {
+            "response": "echo: hello",
+            "thread_id": structure["thread_id"],
+            "run_id": structure["run_id"],
+        },
+        "isError": False,
+    }
+
+
+@pytest.mark.behaviour("mcp.continues")
+@pytest.mark.parametrize("name", ["threadId", "sessionId"])
+async def test_a_tool_call_goes_on_with_the_thread_it_names(direct_host: DirectHost, name: str) -> None:
+    """Under either name."""
+    first = await direct_host.call_tool("Joker", {"query": "my name is Ada"})
+    thread = first["structuredContent"]["thread_id"]
+
+    second = await direct_host.call_tool("Joker", {"query": "recall", name: thread})
+
+    assert second["structuredContent"]["response"] == "my name is Ada | recall"
+    assert second["structuredContent"]["thread_id"] == thread
+
+
+@pytest.mark.behaviour("mcp.continues")
+async def test_a_conversation_begun_over_http_goes_on_over_mcp(direct: Api, direct_host: DirectHost) -> None:
+    """A thread belongs to the agent, not to a door."""
+    thread = (await direct.ask("over http")).json()["thread_id"]
+
+    result = await direct_host.call_tool("Joker", {"query": "recall", "threadId": thread})
+
+    assert result["structuredContent"]["response"] == "over http | recall"
+
+
+@pytest.mark.behaviour("mcp.failed-run")
+async def test_a_failed_run_is_a_tool_error_in_our_words(direct_host: DirectHost) -> None:
+    """With the ids, and without the foreign text."""
+    result = await direct_host.call_tool("Joker", {"query": "fail"})
+
+    run_id = result["structuredContent"]["run_id"]
+    assert result["isError"] is True
+    assert result["content"] == [
+        {"type": "text", "text": f"Agent 'Joker' failed; its log has the cause at run {run_id}."}
+    ]
+    assert result["structuredContent"]["code"] == "run_failed"
+    assert "secret" not in str(result)
+
+
+@pytest.mark.behaviour("mcp.failed-run")
+async def test_a_run_past_its_time_is_a_tool_error() -> None:
+    """In the words and with the code of the HTTP answer."""
+    environ = {**IN_MEMORY, "AGENT_RUN_TIMEOUT_SECONDS": "0.05"}
+    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
+
+    result = await host.call_tool("Joker", {"query": "sleep 30"})
+
+    assert (result["isError"], result["structuredContent"]["code"]) == (True, "run_timed_out")
+    assert result["structuredContent"].keys() == {"code", "thread_id", "run_id"}
+
+
+@pytest.mark.behaviour("mcp.failed-run")
+async def test_a_run_that_is_cancelled_over_http_ends_the_tools_wait(direct: Api, direct_host: DirectHost) -> None:
+    """MCP's own cancellation reaches nobody; the route does."""
+    waiting = asyncio.create_task(direct_host.call_tool("Joker", {"query": "sleep 60", "threadId": "cancelled-tool"}))
+    runs = "/api/agents/Joker/threads/cancelled-tool/runs"
+
+    run_id = await asyncio.wait_for(first_run(direct, runs), GUARD_SECONDS)
+    await direct.http.post(f"{runs}/{run_id}/cancel")
+    result = await asyncio.wait_for(waiting, GUARD_SECONDS)
+
+    assert (result["isError"], result["structuredContent"]) == (
+        True,
+        {"code": "run_cancelled", "thread_id": "cancelled-tool", "run_id": run_id},
+    )
+
+
+async def first_run(api: Api, runs: str) -> str:
+    """Return the id of a thread's first run, once there is one."""
+    found: list[dict[str, Any]] = []
+    while not found:
+        found = (await api.http.get(runs)).json().get("runs", [])
+    return str(found[0]["run_id"])
+
+
+@pytest.mark.behaviour("mcp.failed-run")
+async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_on() -> None:
+    """MCP has no 202: the ids lead to the answer, which comes all the same."""
+    environ = {**IN_MEMORY, "AGENT_WAIT_SECONDS": "0.05"}
+    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
+
+    result = await host.call_tool("Joker", {"query": "sleep 0.2"})
+
+    place = result["structuredContent"]
+    assert (result["isError"], place["code"]) == (True, "run_pending")
+    assert result["content"][0]["text"] == (
+        f"The agent has not answered within 0.05 s. Its run {place['run_id']} goes on; "
+        f"ask again on thread {place['thread_id']}."
+    )
+
+
+@pytest.mark.behaviour("mcp.bad-arguments")
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ({"query": 5}, "invalid_field", "'query'"),
+        ({"query": ["a"]}, "invalid_field", "'query'"),
+        ({"query": "hi", "threadId": 5}, "invalid_field", "'threadId'"),
+        ({"query": "hi", "sessionId": {}}, "invalid_field", "'sessionId'"),
+        ({"query": "  "}, "missing_message", "'query'"),
+        ({}, "missing_message", "'query'"),
+        ({"query": None}, "missing_message", "'query'"),
+        ({"query": "\ud800"}, "invalid_encoding", "surrogate"),
+        *(
+            ({"query": "hi", name: bad}, "invalid_thread_id", repr(bad))
+            for name in ("threadId", "sessionId")
+            for bad in ("a/b", "..", "a.", "a b", "ä", "a@b", "%2e", "0" * 65)
+        ),
+        ({"query": "hi", "threadId": "a", "sessionId": "b"}, "conflicting_thread_ids", "'a' and 'b'"),
+    ],
+)
+async def test_an_ill_typed_argument_is_a_tool_error_that_names_it(
+    direct: Api, direct_host: DirectHost, arguments: dict[str, Any], code: str, says: str
+) -> None:
+    """And nothing is stored."""
+    before = await direct.stored()
+
+    result = await direct_host.call_tool("Joker", arguments)
+
+    assert (result["isError"], result["structuredContent"]) == (True, {"code": code})
+    assert says in result["content"][0]["text"]
+    assert await direct.stored() == before
+
+
+async def test_a_blank_thread_id_is_a_new_thread(direct_host: DirectHost) -> None:
+    """As over HTTP."""
+    result = await direct_host.call_tool("Joker", {"query": "recall", "threadId": " "})
+
+    assert result["structuredContent"]["response"] == "recall"
+
+
+def tools_of(app: AgentFunctionApp) -> dict[str, tuple[str, str]]:
+    """Return name and description of each function's MCP tool."""
+    return {
+        name: (binding["toolName"], binding["description"])
+        for name, bindings in DirectHost(app).bindings.items()
+        for binding in bindings
+        if binding["type"] == "mcpToolTrigger"
+    }
+
+
+@pytest.mark.behaviour("mcp.options")
+def test_an_agent_is_a_tool_by_its_own_switch_name_and_description() -> None:
+    """What is not given is as the agent says; the function keeps the agent's name."""
+    app = AgentFunctionApp(environ=IN_MEMORY)
+    app.add_agent(scripted_agent("plain"), enable_mcp_tool_trigger=True)
+    app.add_agent(scripted_agent("silent"))
+    app.add_agent(
+        scripted_agent("Joker"),
+        enable_mcp_tool_trigger=True,
+        mcp_tool_name="tell_joke",
+        mcp_tool_description="Tells a joke.",
+    )
+
+    assert tools_of(app) == {
+        "mcptool-plain": ("plain", "The scripted plain."),
+        "mcptool-Joker": ("tell_joke", "Tells a joke."),
+    }
+
+
+@pytest.mark.behaviour("mcp.options")
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            {"mcp_tool_name": "FIRST"},
+            "The agents 'first' and 'second' would both be the MCP tool 'FIRST'; names are compared without case. "
+            "Give one of them another mcp_tool_name.",
+        ),
+        (
+            {"mcp_tool_name": "tell joke"},
+            "mcp_tool_name 'tell joke' of agent 'second' cannot be a tool's name. "
+            "Begin with a letter and use 1 to 64 letters, digits, '_' and '-'.",
+        ),
+        ({"mcp_tool_name": ""}, "mcp_tool_name '' of agent 'second' cannot be a tool's name. "),
+        ({"mcp_tool_name": "a" * 65}, "cannot be a tool's name. "),
+        (
+            {"mcp_tool_description": " "},
+            "mcp_tool_description of agent 'second' is blank. Say what the tool is for, or leave it out.",
+        ),
+        (
+            {"mcp_tool_name": "other", "enable_mcp_tool_trigger": False},
+            "mcp_tool_name is given for agent 'second', which is no MCP tool. Add enable_mcp_tool_trigger=True.",
+        ),
+        (
+            {"mcp_tool_description": "Other.", "enable_mcp_tool_trigger": False},
+            "mcp_tool_description is given for agent 'second', which is no MCP tool. Add enable_mcp_tool_trigger=True.",
+        ),
+    ],
+)
+def test_a_tool_that_cannot_be_is_refused_at_start(options: dict[str, Any], says: str) -> None:
+    """By a sentence that names the agents; and the app does not get half of the agent."""
+    app = AgentFunctionApp(agents=[scripted_agent("first")], enable_mcp_tool_trigger=True, environ=IN_MEMORY)
+
+    with pytest.raises(ConfigurationError, match=re.escape(says)):
+        app.add_agent(scripted_agent("second"), **options)
+
+    assert list(app.agents) == ["first"]
+
+
+@asynccontextmanager
+async def official_client(host: RunningHost) -> AsyncIterator[ClientSession]:
+    """Connect the official client to the local host; not a fixture, because its scopes belong to the test's task."""
+    url = f"{host.origin}/runtime/webhooks/mcp"
+    async with streamable_http_client(url) as streams, ClientSession(*streams[:2]) as session:
+        await session.initialize()
+        yield session
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.answers")
+async def test_the_official_client_lists_the_agent_as_a_tool(socket_host: RunningHost) -> None:
+    """Its name, what it says of itself, and its arguments."""
+    async with official_client(socket_host) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    assert set(tools) == {"Joker", "quiet"}
+    assert tools["Joker"].description == "The scripted Joker."
+    assert set(tools["Joker"].input_schema["properties"]) == {"query", "threadId", "sessionId"}
+    assert tools["Joker"].input_schema["required"] == ["query"]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.continues")
+async def test_the_official_client_goes_on_with_a_conversation(socket_host: RunningHost) -> None:
+    """Two calls, the second with the thread that the first one's structure named."""
+    async with official_client(socket_host) as client:
+        first = await called(client, query="my name is Ada")
+        second = await called(client, query="recall", threadId=structure(first)["thread_id"])
+
+    assert (first.is_error, structure(first)["response"]) == (False, "echo: my name is Ada")
+    assert structure(second)["response"] == "my name is Ada | recall"
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.failed-run")
+async def test_the_official_client_sees_a_failed_run_as_a_tool_error(socket_host: RunningHost) -> None:
+    """Our sentence and code reach it whole."""
+    async with official_client(socket_host) as client:
+        result = await called(client, query="fail")
+
+    assert (result.is_error, structure(result)["code"]) == (True, "run_failed")
+    assert "secret" not in str(result)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.bad-arguments")
+async def test_the_official_client_is_told_which_argument_is_wrong(socket_host: RunningHost) -> None:
+    """An ill-typed thread id passes the extension and is refused by the tool."""
+    async with official_client(socket_host) as client:
+        result = await called(client, query="hi", threadId=7)
+
+    assert (result.is_error, structure(result)) == (True, {"code": "invalid_field"})
+    assert "'threadId'" in str(result.content)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.bad-arguments")
+@pytest.mark.parametrize("arguments", [{}, {"query": None}])
+async def test_a_missing_query_is_refused_by_the_extension(
+    socket_host: RunningHost, arguments: dict[str, None]
+) -> None:
+    """With JSON-RPC's code for wrong parameters, before the app is asked."""
+    async with official_client(socket_host) as client:
+        with pytest.raises(MCPError, match="Please provide: query") as refused:
+            await client.call_tool("Joker", arguments)
+
+    assert refused.value.error.code == -32602
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.no-way-back")
+async def test_a_client_that_asks_for_progress_gets_the_result_alone(socket_host: RunningHost) -> None:
+    """The extension hands a function no way to send any."""
+    seen: list[float] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(progress)
+
+    async with official_client(socket_host) as client:
+        result = await client.call_tool("Joker", {"query": "hello"}, progress_callback=note)
+
+    assert isinstance(result, CallToolResult)
+    assert (structure(result)["response"], seen) == ("echo: hello", [])
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("mcp.no-way-back")
+async def test_a_client_that_hangs_up_stops_its_wait_and_not_the_run(socket_host: RunningHost) -> None:
+    """What it asked is in the thread, and a notice of cancellation changes nothing."""
+    async with official_client(socket_host) as client:
+        with pytest.raises(MCPError, match=r"(?i)timed out"):
+            await client.call_tool("Joker", {"query": "sleep 0.5", "threadId": "left-alone"}, read_timeout_seconds=0.1)
+        result = await called(client, query="recall", threadId="left-alone")
+
+    assert structure(result)["response"] == "sleep 0.5 | recall"
+
+
+async def called(client: ClientSession, **arguments: object) -> CallToolResult:
+    """Call the tool Joker."""
+    result = await client.call_tool("Joker", arguments)
+    assert isinstance(result, CallToolResult)
+    return result
+
+
+def structure(result: CallToolResult) -> dict[str, Any]:
+    """Return the structured content, which every result of ours has."""
+    assert result.structured_content is not None
+    return dict(result.structured_content)

@@ -1,0 +1,313 @@
+"""`POST agents/<name>/run` and the run's status route, as http-api.md sections 1 to 3 and 8 promise them."""
+
+import uuid
+
+import httpx
+import pytest
+
+from tests.support.carriers import Api
+
+RUN = "/api/agents/Joker/run"
+
+
+def new_thread() -> str:
+    """Return a thread id that no other test uses."""
+    return f"t-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.mark.behaviour("http.answers-200")
+async def test_a_json_request_is_answered_with_the_whole_json_answer(api: Api) -> None:
+    """Every field of the 200 body, and the ids again in the headers."""
+    thread = new_thread()
+
+    answer = await api.ask("hello", thread_id=thread)
+
+    run_id = answer.headers["x-ms-run-id"]
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == {
+        "status": "success",
+        "response": "echo: hello",
+        "message": "hello",
+        "thread_id": thread,
+        "session_id": thread,
+        "run_id": run_id,
+        "correlation_id": run_id,
+        "message_count": 2,
+        "usage": {"input_token_count": 3, "output_token_count": 4, "total_token_count": 7},
+    }
+    assert (answer.headers["x-ms-thread-id"], answer.headers["x-ms-session-id"]) == (thread, thread)
+
+
+@pytest.mark.behaviour("http.remembers-the-thread")
+async def test_the_next_request_on_a_thread_goes_on_with_its_conversation(api: Api) -> None:
+    """The model sees what was said before, and another thread does not."""
+    thread = (await api.ask("my name is Ada")).json()["thread_id"]
+
+    again = await api.ask("recall", thread_id=thread)
+    apart = await api.ask("recall")
+
+    assert again.json()["response"] == "my name is Ada | recall"
+    assert again.json()["message_count"] == 4
+    assert apart.json()["response"] == "recall"
+
+
+@pytest.mark.behaviour("http.peer-requests")
+async def test_a_peers_text_request_is_answered_in_text_with_its_thread_in_a_header(api: Api) -> None:
+    """The whole body is the message; the header leads to the second request."""
+    first = await api.http.post(RUN, content="Tell me a joke", headers={"content-type": "text/plain"})
+    thread = first.headers["x-ms-thread-id"]
+    second = await api.http.post(
+        RUN, params={"thread_id": thread}, content="recall", headers={"content-type": "text/plain"}
+    )
+
+    assert (first.status_code, first.text) == (200, "echo: Tell me a joke")
+    assert first.headers["content-type"].startswith("text/plain")
+    assert second.text == "Tell me a joke | recall"
+    assert second.headers["x-ms-thread-id"] == thread
+
+
+@pytest.mark.behaviour("http.peer-requests")
+async def test_a_peers_session_id_is_the_thread_id_in_json_answers(api: Api) -> None:
+    """Both names come back, whichever was sent."""
+    thread = new_thread()
+
+    answer = (await api.http.post(RUN, json={"message": "hi", "session_id": thread})).json()
+
+    assert (answer["session_id"], answer["thread_id"]) == (thread, thread)
+
+
+@pytest.mark.behaviour("http.peer-requests")
+@pytest.mark.parametrize("spelling", ["header", "waitForResponse"])
+async def test_a_peer_that_does_not_wait_gets_202_and_the_runs_location(api: Api, spelling: str) -> None:
+    """The location answers the run once it has ended."""
+    thread = new_thread()
+    if spelling == "header":
+        headers = {"x-ms-wait-for-response": "false", "content-type": "application/json"}
+        answer = await api.http.post(RUN, json={"message": "hi", "thread_id": thread}, headers=headers)
+    else:
+        answer = await api.http.post(RUN, json={"message": "hi", "waitForResponse": False, "sessionId": thread})
+
+    assert_accepted(answer, thread)
+    ended = await api.ended(answer.headers["location"])
+    assert (ended["status"], ended["response"]) == ("success", "echo: hi")
+
+
+@pytest.mark.behaviour("http.peer-requests")
+async def test_health_answers_without_a_name(api: Api) -> None:
+    """Anonymous, constant."""
+    answer = await api.http.get("/api/health")
+
+    assert (answer.status_code, answer.json()) == (200, {"status": "healthy"})
+
+
+@pytest.mark.behaviour("http.answers-202")
+async def test_a_run_that_outlives_its_preferred_wait_answers_202_and_says_what_was_applied(api: Api) -> None:
+    """`Prefer: wait=` ends the wait, not the run."""
+    prefer = {"prefer": "wait=1"}
+
+    answer = await api.http.post(RUN, json={"message": "sleep 1.3"}, headers=prefer)
+
+    assert answer.status_code == 202
+    assert answer.headers["preference-applied"] == "wait=1"
+    assert answer.json()["status"] == "running"
+    assert (await api.ended(answer.headers["location"]))["response"] == "echo: sleep 1.3"
+
+
+@pytest.mark.behaviour("http.answers-202")
+@pytest.mark.parametrize("prefer", ["respond-async", "wait=0", "wait=0, respond-async", "respond-async, wait=0"])
+async def test_a_caller_that_prefers_not_to_wait_is_answered_at_once(api: Api, prefer: str) -> None:
+    """No wait is a wait of nothing, in whatever order the preferences stand (RFC 7240, 4.3)."""
+    answer = await api.http.post(RUN, json={"message": "sleep 0.2"}, headers={"prefer": prefer})
+
+    assert answer.status_code == 202
+    assert set(answer.headers["preference-applied"].split(", ")) == set(prefer.split(", "))
+    assert (await api.ended(answer.headers["location"]))["status"] == "success"
+
+
+@pytest.mark.behaviour("http.answers-202")
+async def test_a_preferred_wait_beside_respond_async_is_waited(api: Api) -> None:
+    """Both together mean: asynchronously, but not before that long (RFC 7240, 4.3)."""
+    answer = await api.http.post(RUN, json={"message": "hi"}, headers={"prefer": "respond-async, wait=5"})
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "success")
+
+
+@pytest.mark.behaviour("http.answers-202")
+async def test_the_status_of_a_run_under_way_answers_202_with_where_and_when_to_look_again(api: Api) -> None:
+    """The same link as the first 202's, and the ids."""
+    accepted = await api.ask("sleep 0.3", wait_for_response=False)
+
+    status = await api.http.get(accepted.headers["location"])
+
+    assert (status.status_code, status.headers["retry-after"]) == (202, "1")
+    assert status.headers["location"] == accepted.headers["location"]
+    assert {**status.json(), "status": ""} == {**accepted.json(), "status": ""}
+    await api.ended(accepted.headers["location"])
+
+
+async def test_a_text_caller_that_does_not_wait_gets_the_ids_in_headers(api: Api) -> None:
+    """A text answer has no place for ids but its headers."""
+    headers = {"content-type": "text/plain", "x-ms-wait-for-response": "no"}
+
+    answer = await api.http.post(RUN, content="hi", headers=headers)
+
+    assert (answer.status_code, answer.text) == (202, "Agent request accepted")
+    assert answer.headers["location"].endswith(answer.headers["x-ms-run-id"])
+    assert (await api.ended(answer.headers["location"]))["response"] == "echo: hi"
+
+
+@pytest.mark.behaviour("http.failed-run")
+async def test_a_failed_run_answers_a_problem_in_our_own_words(api: Api) -> None:
+    """The foreign text goes to the log; the caller gets the code, the sentence and the ids."""
+    answer = await api.ask("fail")
+
+    problem = answer.json()
+    run_id = answer.headers["x-ms-run-id"]
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "application/problem+json")
+    assert problem == {
+        "type": "about:blank",
+        "title": "Internal Server Error",
+        "status": 500,
+        "detail": f"Agent 'Joker' failed; its log has the cause at run {run_id}.",
+        "code": "run_failed",
+        "error": problem["detail"],
+        "thread_id": answer.headers["x-ms-thread-id"],
+        "session_id": answer.headers["x-ms-thread-id"],
+        "run_id": run_id,
+        "correlation_id": run_id,
+    }
+    assert "secret" not in answer.text
+
+
+@pytest.mark.behaviour("http.failed-run")
+async def test_a_failed_run_is_shown_by_its_status_and_left_out_of_what_the_model_sees(api: Api) -> None:
+    """The status route answers 200 with the problem inside; the thread goes on without the failed turn."""
+    failed = await api.ask("fail", thread_id=new_thread())
+    ids = failed.json()
+
+    status = await api.http.get(f"/api/agents/Joker/threads/{ids['thread_id']}/runs/{ids['run_id']}")
+    after = await api.ask("recall", thread_id=ids["thread_id"])
+
+    assert (status.status_code, status.json()["status"], status.json()["error"]) == (200, "failed", ids)
+    assert after.json()["response"] == "recall"
+    assert len(await api.entries(ids["thread_id"], turns=2)) == 4
+
+
+@pytest.mark.behaviour("http.failed-run")
+async def test_a_text_client_gets_a_failed_runs_sentence(api: Api) -> None:
+    """The detail alone, with the ids in headers."""
+    answer = await api.http.post(RUN, content="fail", headers={"content-type": "text/plain"})
+
+    assert answer.status_code == 500
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.text == f"Agent 'Joker' failed; its log has the cause at run {answer.headers['x-ms-run-id']}."
+
+
+@pytest.mark.parametrize(
+    ("content_type", "accept", "form"),
+    [
+        ("application/json", "*/*", "application/json"),
+        ("application/vnd.chat+json; charset=utf-8", "*/*", "application/json"),
+        ("application/json", "text/plain", "text/plain"),
+        ("application/json", "application/json;q=0.4, text/plain;q=0.5", "text/plain"),
+        ("application/json", "text/*;q=0.5, application/*", "application/json"),
+        ("text/plain", "*/*", "text/plain"),
+        ("text/plain", "application/json", "application/json"),
+        ("text/plain", "application/problem+json", "application/json"),
+    ],
+)
+@pytest.mark.behaviour("http.negotiates")
+async def test_the_answers_form_is_what_accept_prefers(api: Api, content_type: str, accept: str, form: str) -> None:
+    """Without a preference it is as the request was."""
+    body = '{"message": "hi"}' if "json" in content_type else "hi"
+
+    answer = await api.http.post(RUN, content=body, headers={"content-type": content_type, "accept": accept})
+
+    assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, form)
+
+
+@pytest.mark.behaviour("http.thread-id-spellings")
+@pytest.mark.parametrize("where", ["thread_id", "session_id", "sessionId", "x-ms-thread-id", "x-ms-session-id"])
+async def test_the_thread_is_named_in_any_of_its_spellings(api: Api, where: str) -> None:
+    """Body and query for the fields, headers for the rest; the headers' letter case does not count."""
+    thread = new_thread()
+    if where.startswith("x-ms"):
+        answers = [await api.http.post(RUN, json={"message": "hi"}, headers={where.upper(): thread})]
+    else:
+        answers = [
+            await api.http.post(RUN, json={"message": "hi", where: thread}),
+            await api.http.post(RUN, json={"message": "hi"}, params={where: thread}),
+        ]
+
+    assert {answer.json()["thread_id"] for answer in answers} == {thread}
+
+
+@pytest.mark.behaviour("http.thread-id-spellings")
+async def test_a_blank_thread_id_counts_as_absent(api: Api) -> None:
+    """A client that always sends the field gets a thread of its own."""
+    answer = await api.http.post(RUN, json={"message": "hi", "thread_id": " "}, headers={"x-ms-thread-id": ""})
+
+    assert answer.status_code == 200
+    assert answer.json()["thread_id"].strip()
+
+
+async def test_the_agents_name_is_found_in_any_letter_case(api: Api) -> None:
+    """Routes are compared without case, as the real host compares them; the answer is the agent's."""
+    run = (await api.ask("hi")).json()
+
+    status = await api.http.get(f"/api/agents/jOKER/threads/{run['thread_id']}/runs/{run['run_id']}")
+
+    assert status.json() == run
+
+
+async def test_a_request_may_forbid_tools(api: Api) -> None:
+    """With `enable_tool_calls` false no tool is run, even where the model calls one all the same."""
+    with_tools = await api.ask("tool thread_name")
+    without = await api.ask("tool thread_name", enable_tool_calls=False)
+    insisted = await api.ask("insist thread_name", enable_tool_calls=False)
+
+    assert with_tools.json()["response"].startswith("tool said agent-tool")
+    assert "tool said" not in without.json()["response"]
+    assert insisted.json()["response"] == "tool said Tools are switched off for this request. Answer without them."
+
+
+@pytest.mark.behaviour("http.location-is-the-callers")
+@pytest.mark.parametrize(
+    ("host", "proto", "base"),
+    [
+        ("agents.example:8443", "https", "https://agents.example:8443/api"),
+        ("[::1]:7071", "http", "http://[::1]:7071/api"),
+        ("agents.example/x", "https", "/api"),
+        ("agents.example", "javascript", "/api"),
+    ],
+)
+async def test_the_location_is_built_from_what_the_caller_sees(direct: Api, host: str, proto: str, base: str) -> None:
+    """The host forwards the caller's name and scheme; what cannot be one leads to a relative link."""
+    headers = {"x-ms-wait-for-response": "0", "x-forwarded-host": host, "x-forwarded-proto": proto}
+
+    answer = await direct.http.post(RUN, json={"message": "hi"}, headers=headers)
+
+    place = answer.json()
+    path = f"/agents/Joker/threads/{place['thread_id']}/runs/{place['run_id']}"
+    assert answer.headers["location"] == base + path
+    assert (await direct.ended(f"/api{path}"))["response"] == "echo: hi"
+
+
+def assert_accepted(answer: httpx.Response, thread: str) -> None:
+    """The whole 202: body, ids, and where and when to look."""
+    run_id = answer.headers["x-ms-run-id"]
+    assert answer.status_code == 202
+    assert answer.json()["status"] in ("accepted", "running")
+    assert {**answer.json(), "status": "accepted"} == {
+        "status": "accepted",
+        "response": "Agent request accepted",
+        "message": "hi",
+        "thread_id": thread,
+        "session_id": thread,
+        "run_id": run_id,
+        "correlation_id": run_id,
+    }
+    assert answer.headers["retry-after"] == "1"
+    assert answer.headers["location"].startswith("http://")
+    assert answer.headers["location"].endswith(f"/api/agents/Joker/threads/{thread}/runs/{run_id}")

@@ -1,0 +1,344 @@
+"""Threads over HTTP, on both carriers: read, paged, exported, reset, deleted, and their runs cancelled."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hosting.errors import InvalidFieldError, UnknownRunError, UnknownThreadError
+from tests.support.canary import gone, holds
+from tests.support.carriers import GUARD_SECONDS, Api
+
+THREADS = "/api/agents/Joker/threads"
+
+
+async def started(api: Api, message: str, **fields: object) -> httpx.Response:
+    """Start a run and do not wait for it."""
+    answer = await api.ask(message, wait_for_response=False, **fields)
+    assert answer.status_code == 202, answer.text
+    return answer
+
+
+async def cancelled(api: Api, run: httpx.Response) -> httpx.Response:
+    """Ask for the end of a run."""
+    return await api.http.post(f"{run.headers['location']}/cancel")
+
+
+@pytest.mark.behaviour("http.reads-threads")
+async def test_a_thread_tells_its_times_its_size_and_its_use(api: Api) -> None:
+    """Counted over all turns."""
+    thread_id = (await api.ask("one")).json()["thread_id"]
+    await api.ask("two", thread_id=thread_id)
+    text = (await api.entries(thread_id, turns=2)) and (await api.states())[thread_id]
+
+    thread = (await api.http.get(f"{THREADS}/{thread_id}")).json()
+
+    assert thread["agent"] == "Joker"
+    assert thread["thread_id"] == thread["session_id"] == thread_id
+    assert thread["message_count"] == 4
+    assert thread["usage"] == {"input_token_count": 6, "output_token_count": 8, "total_token_count": 14}
+    assert thread["created_at"] < thread["updated_at"]
+    assert thread["size_bytes"] == pytest.approx(len(text), rel=0.2)
+    assert thread["expires_at"] is None
+
+
+@pytest.mark.behaviour("http.pages-messages")
+async def test_a_conversation_is_read_page_by_page_from_either_end(api: Api) -> None:
+    """Each entry once, with its position; what is in between can be asked for."""
+    thread_id = (await api.ask("m1")).json()["thread_id"]
+    for number in (2, 3):
+        await api.ask(f"m{number}", thread_id=thread_id)
+    place = f"{THREADS}/{thread_id}/messages"
+
+    first = (await api.http.get(place, params={"limit": 4})).json()
+    second = (await api.http.get(place, params={"limit": 4, "after": first["entries"][-1]["position"]})).json()
+    newest = (await api.http.get(place, params={"limit": 1, "order": "desc"})).json()
+    between = (await api.http.get(place, params={"after": 1, "before": 4})).json()
+
+    texts = [entry["messages"][0]["contents"][0]["text"] for entry in first["entries"] + second["entries"]]
+    assert texts == ["m1", "echo: m1", "m2", "echo: m2", "m3", "echo: m3"]
+    assert (first["has_more"], second["has_more"], newest["has_more"]) == (True, False, True)
+    assert [entry["position"] for entry in newest["entries"]] == [6]
+    assert [(entry["position"], entry["type"]) for entry in between["entries"]] == [(2, "response"), (3, "request")]
+
+
+@pytest.mark.behaviour("http.reads-what-ended")
+async def test_an_answer_is_read_from_the_moment_that_its_run_has_ended(direct: Api) -> None:
+    """Also when the entity's state is not committed yet, or was lost with its process."""
+    run = (await direct.ask("hi")).json()
+    await direct.entries(run["thread_id"])
+    direct.forget_state(run["thread_id"])
+
+    messages = (await direct.http.get(f"{THREADS}/{run['thread_id']}/messages")).json()
+
+    assert [entry["run_id"] for entry in messages["entries"]] == [run["run_id"]] * 2
+    assert messages["entries"][1]["messages"][0]["contents"][0]["text"] == "echo: hi"
+
+
+@pytest.mark.behaviour("http.exports-threads")
+async def test_an_export_holds_the_stored_document_and_the_runs(api: Api) -> None:
+    """Everything that was said is in it."""
+    run = (await api.ask("canary of the export")).json()
+    await api.entries(run["thread_id"])
+
+    export = (await api.http.get(f"{THREADS}/{run['thread_id']}/export")).json()
+
+    assert export["conversation"] == json.loads((await api.states())[run["thread_id"]])
+    assert [kept["accepted"]["run_id"] for kept in export["runs"]] == [run["run_id"]]
+    assert export["runs"][0]["outcome"]["kind"] == "completed"
+    assert (export["agent"], export["thread_id"]) == ("Joker", run["thread_id"])
+
+
+@pytest.mark.behaviour("http.lists-runs")
+async def test_the_runs_of_a_thread_are_listed_the_newest_first(api: Api) -> None:
+    """With their status; a failed one is among them."""
+    first = (await api.ask("one")).json()
+    failed = (await api.ask("fail", thread_id=first["thread_id"])).json()
+
+    runs = (await api.http.get(f"{THREADS}/{first['thread_id']}/runs")).json()["runs"]
+    newest = (await api.http.get(f"{THREADS}/{first['thread_id']}/runs", params={"limit": 1})).json()["runs"]
+
+    assert [(run["run_id"], run["status"]) for run in runs] == [
+        (failed["run_id"], "failed"),
+        (first["run_id"], "success"),
+    ]
+    assert newest == runs[:1]
+    assert runs[0]["created_at"] <= runs[0]["ended_at"]
+
+
+@pytest.mark.behaviour("http.cancels-runs")
+async def test_a_cancelled_run_stops_and_its_thread_goes_on(api: Api) -> None:
+    """Its waiter hears 409, its status says so, the next run does not see it."""
+    waiting = asyncio.create_task(api.ask("sleep 60", thread_id="cancel-running"))
+    run_id = await open_run(api, "cancel-running")
+
+    answer = await api.http.post(f"{THREADS}/cancel-running/runs/{run_id}/cancel")
+    waited = await asyncio.wait_for(waiting, GUARD_SECONDS)
+
+    assert (answer.status_code, answer.json()["run_id"]) == (202, run_id)
+    assert (waited.status_code, waited.json()["code"]) == (409, "run_cancelled")
+    status = (await api.http.get(f"{THREADS}/cancel-running/runs/{run_id}")).json()
+    assert (status["status"], status["error"]["code"]) == ("cancelled", "run_cancelled")
+    assert (await api.ask("recall", thread_id="cancel-running")).json()["response"] == "recall"
+
+
+async def open_run(api: Api, thread_id: str) -> str:
+    """Return the id of the run that a thread executes, once it does."""
+    for _ in range(500):
+        runs = (await api.http.get(f"{THREADS}/{thread_id}/runs")).json().get("runs", [])
+        if runs and runs[0]["status"] == "running":
+            return str(runs[0]["run_id"])
+        await asyncio.sleep(0.01)
+    raise AssertionError("the run did not start")
+
+
+@pytest.mark.behaviour("http.cancels-runs")
+async def test_a_queued_run_that_is_cancelled_never_starts_and_its_neighbours_do(api: Api) -> None:
+    """Cancelling twice, or after the end, is answered as the first time and changes nothing."""
+    first = await started(api, "sleep 0.3", thread_id="cancel-queued")
+    queued = await started(api, "never", thread_id="cancel-queued")
+    last = await started(api, "recall", thread_id="cancel-queued")
+
+    answers = [await cancelled(api, queued) for _ in range(2)]
+
+    assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(202, "cancelled")] * 2
+    assert (await api.ended(queued.headers["location"]))["status"] == "cancelled"
+    assert (await api.ended(first.headers["location"]))["response"] == "echo: sleep 0.3"
+    assert (await api.ended(last.headers["location"]))["response"] == "sleep 0.3 | recall"
+    assert (await cancelled(api, last)).json()["status"] == "success"
+
+
+@pytest.mark.behaviour("turn.queue-limit")
+async def test_a_thread_takes_so_many_runs_and_no_more(api: Api) -> None:
+    """The next is refused with the time to wait, and other threads are free."""
+    first = await started(api, "sleep 60", thread_id="queue-full")
+    for number in range(31):
+        await started(api, f"waits {number}", thread_id="queue-full")
+
+    refused = await api.ask("one too many", thread_id="queue-full")
+    elsewhere = await api.ask("hi", thread_id="queue-free")
+
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_runs")
+    assert refused.headers["retry-after"] == "1"
+    assert elsewhere.status_code == 200
+    await cancelled(api, first)
+    await api.http.delete(f"{THREADS}/queue-full")
+
+
+@pytest.mark.behaviour("http.resets-threads")
+async def test_a_reset_forgets_the_conversation_and_keeps_the_thread(api: Api) -> None:
+    """The model sees nothing of before; what was answered under a key is answered again."""
+    key = {"Idempotency-Key": f"reset-{id(api)}"}
+    body = {"message": "my name is Ada", "thread_id": f"reset-{id(api)}"}
+    told = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
+    thread_id = told.json()["thread_id"]
+
+    answer = await api.http.post(f"{THREADS}/{thread_id}/reset")
+
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert (await api.http.get(f"{THREADS}/{thread_id}")).json()["message_count"] == 0
+    assert (await api.http.get(f"{THREADS}/{thread_id}/messages")).json()["entries"] == []
+    assert (await api.ask("recall", thread_id=thread_id)).json()["response"] == "recall"
+    again = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
+    assert (again.json(), again.headers["idempotency-replayed"]) == (told.json(), "true")
+
+
+@pytest.mark.behaviour("http.resets-threads")
+async def test_a_reset_waits_behind_the_runs_before_it(api: Api) -> None:
+    """They finish and are forgotten."""
+    run = await started(api, "sleep 0.3", thread_id="reset-queued")
+
+    answer = await api.http.post(f"{THREADS}/reset-queued/reset")
+
+    assert answer.status_code == 204
+    assert (await api.ended(run.headers["location"]))["status"] == "success"
+    assert (await api.http.get(f"{THREADS}/reset-queued/messages")).json()["entries"] == []
+
+
+@pytest.mark.behaviour("http.deletes-threads")
+async def test_a_deleted_thread_is_gone_with_its_runs(api: Api) -> None:
+    """The second time is as good; the thread's name is free for a new conversation."""
+    key = {"Idempotency-Key": f"delete-{id(api)}"}
+    body = {"message": "my name is Ada", "thread_id": f"delete-{id(api)}"}
+    run = (await api.http.post("/api/agents/Joker/run", json=body, headers=key)).json()
+    place = f"{THREADS}/{run['thread_id']}"
+
+    answers = [(await api.http.delete(place)).status_code for _ in range(2)]
+
+    assert answers == [204, 204]
+    assert run["thread_id"] not in await api.states()
+    assert [(await api.http.get(f"{place}{route}")).status_code for route in ("", "/messages", "/runs")] == [404] * 3
+    gone = await api.http.get(f"{place}/runs/{run['run_id']}")
+    assert (gone.status_code, gone.json()["code"]) == (410, "thread_deleted")
+    again = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
+    assert (again.status_code, again.json()["code"]) == (410, "thread_deleted")
+    assert (await api.ask("recall", thread_id=run["thread_id"])).json()["response"] == "recall"
+
+
+@pytest.mark.behaviour("http.deletes-threads")
+async def test_deleting_cancels_what_runs_and_what_waits(api: Api) -> None:
+    """Whoever waits for such a run hears that it was cancelled or that it is gone."""
+    waiting = asyncio.create_task(api.ask("sleep 60", thread_id="delete-running"))
+    await open_run(api, "delete-running")
+    queued = await started(api, "never", thread_id="delete-running")
+
+    deleted = await asyncio.wait_for(api.http.delete(f"{THREADS}/delete-running"), 2 * GUARD_SECONDS)
+
+    assert deleted.status_code == 204
+    assert (await asyncio.wait_for(waiting, GUARD_SECONDS)).status_code in (409, 410)
+    assert (await api.http.get(queued.headers["location"])).status_code == 410
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("http.deletes-threads")
+async def test_a_deleted_thread_is_in_no_file_of_the_local_host(socket: Api, socket_folder: Path) -> None:
+    """Freed pages and write-ahead logs included."""
+    run = (await socket.ask("canary-of-the-deleted", thread_id="delete-canary")).json()
+    await socket.entries("delete-canary")
+    assert holds(socket_folder, b"canary-of-the-deleted")
+
+    assert (await socket.http.delete(f"{THREADS}/delete-canary")).status_code == 204
+
+    await asyncio.wait_for(gone(socket_folder, b"canary-of-the-deleted"), GUARD_SECONDS)
+    assert holds(socket_folder, run["run_id"].encode())
+
+
+@pytest.mark.behaviour("erasure.receipt")
+async def test_a_deleted_thread_has_a_receipt_without_a_word_of_it(api: Api) -> None:
+    """Counts and the hash of the stored text; deleting again leaves it as it is."""
+    await api.ask("a secret", thread_id="receipted")
+    await api.ask("another secret", thread_id="receipted")
+    await api.entries("receipted", turns=2)
+    place = f"{THREADS}/receipted"
+
+    await api.http.delete(place)
+    answer = await api.http.get(f"{place}/erasure")
+    receipt = answer.json()
+    await api.http.delete(place)
+
+    assert answer.status_code == 200
+    assert "secret" not in answer.text
+    assert (receipt["agent"], receipt["thread_id"], receipt["reason"]) == ("Joker", "receipted", "asked")
+    assert (receipt["runs"], receipt["archived_entries"]) == (2, 0)
+    assert receipt["document"]["size_bytes"] > 500
+    assert receipt["instances"] == [{"id": "@dafx-joker@receipted", "outcome": "deleted"}]
+    assert (await api.http.get(f"{place}/erasure")).json() == receipt
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("http.lists-threads")
+async def test_threads_are_listed_page_by_page(socket: Api) -> None:
+    """By the engine's documented API, each once, deleted ones left out."""
+    for number in range(5):
+        await socket.ask("hi", thread_id=f"list-{number}")
+        await socket.entries(f"list-{number}")
+    await socket.http.delete(f"{THREADS}/list-3")
+    found: dict[str, str] = {}
+    page = {"next_cursor": ""}
+    while page["next_cursor"] is not None:
+        page = (await socket.http.get(THREADS, params={"limit": 2, "cursor": page["next_cursor"]})).json()
+        assert len(page["threads"]) <= 2
+        found |= {thread["thread_id"]: thread["updated_at"] for thread in page["threads"]}
+
+    assert [name for name in found if name.startswith("list-")] == ["list-0", "list-1", "list-2", "list-4"]
+    assert found["list-0"] < found["list-4"]
+
+
+@pytest.mark.behaviour("http.lists-agents")
+async def test_the_agents_are_listed_with_their_doors(api: Api) -> None:
+    """Those without an HTTP endpoint too."""
+    agents = {agent["name"]: agent for agent in (await api.http.get("/api/agents")).json()["agents"]}
+
+    assert agents["Joker"]["run_url"] == str(api.http.base_url.join("/api/agents/Joker/run"))
+    assert agents["Joker"]["mcp_tool"] == "Joker"
+    assert (agents["quiet"]["run_url"], agents["quiet"]["threads_url"]) == (None, None)
+    assert agents["quiet"]["description"] == "The scripted quiet."
+
+
+@pytest.mark.behaviour("http.readiness")
+async def test_readiness_reaches_the_stores(api: Api) -> None:
+    """And says no more than that."""
+    assert (await api.http.get("/api/health/ready")).json() == {"status": "ready"}
+
+
+@pytest.mark.behaviour("http.unknown-places")
+@pytest.mark.parametrize(
+    ("method", "path", "error"),
+    [
+        ("GET", "nobody", UnknownThreadError),
+        ("GET", "nobody/messages", UnknownThreadError),
+        ("GET", "nobody/runs", UnknownThreadError),
+        ("GET", "nobody/export", UnknownThreadError),
+        ("GET", "nobody/erasure", UnknownThreadError),
+        ("POST", "nobody/reset", UnknownThreadError),
+        ("GET", "n%20o/messages", UnknownThreadError),
+        ("POST", "nobody/runs/nothing/cancel", UnknownRunError),
+        ("POST", "nobody/runs/n%20o/cancel", UnknownRunError),
+        ("GET", "t/messages?limit=0", InvalidFieldError),
+        ("GET", "t/messages?limit=201", InvalidFieldError),
+        ("GET", "t/messages?limit=-1", InvalidFieldError),
+        ("GET", "t/messages?order=up", InvalidFieldError),
+        ("GET", "t/messages?after=1.5", InvalidFieldError),
+        ("GET", "t/messages?before=x", InvalidFieldError),
+        ("GET", "t/runs?limit=many", InvalidFieldError),
+        ("GET", "?cursor=%C3%BC", InvalidFieldError),
+    ],
+)
+async def test_what_is_not_there_or_not_askable_is_refused(api: Api, method: str, path: str, error: type) -> None:
+    """By a problem that names it."""
+    url = f"{THREADS}/{path}" if not path.startswith("?") else f"{THREADS}{path}"
+
+    answer = await api.http.request(method, url)
+
+    assert (answer.status_code, answer.json()["code"]) == (error.status, error.code)
+
+
+@pytest.mark.behaviour("http.unknown-places")
+@pytest.mark.parametrize("path", ["threads", "threads/t", "threads/t/messages", "threads/t/runs", "threads/t/export"])
+async def test_an_agent_without_an_http_endpoint_shows_no_threads(api: Api, path: str) -> None:
+    """Its conversations are its MCP tool's and its orchestrations'."""
+    answer = await api.http.get(f"/api/agents/quiet/{path}")
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "unknown_agent")

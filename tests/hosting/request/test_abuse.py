@@ -1,0 +1,241 @@
+"""Callers who mean no good: large, strange and slow requests, on both carriers; and no address of theirs is called."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+import pytest
+
+from tests.hosting.request.test_strict_json import LARGEST
+from tests.support.carriers import GUARD_SECONDS, Api
+
+RUN = "/api/agents/Joker/run"
+JSON = {"content-type": "application/json"}
+ADDRESS = "http://192.0.2.1:9/x"
+MANY = 1_000
+AT_ONCE = 100
+
+
+@pytest.mark.behaviour("http.no-header-injection")
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\u2028", "\u0085"])
+async def test_no_value_of_a_request_becomes_a_header_of_its_answer(direct: Api, end: str) -> None:
+    """Neither an id, nor a preference, nor a host; refused or left out."""
+    evil = f"a{end}set-cookie: evil=1"
+    raw = evil.encode()
+
+    answers = [
+        await direct.http.post(RUN, json={"message": "hi", "thread_id": evil}),
+        await direct.http.post(RUN, params={"thread_id": evil}, json={"message": "hi"}),
+        await direct.http.post(RUN, json={"message": "hi", "wait_for_response": False}, headers={"prefer": raw}),
+        await direct.http.post(RUN, json={"message": "hi"}, headers={"prefer": b"wait=1; a=" + raw}),
+        await direct.http.post(
+            RUN, json={"message": "hi", "wait_for_response": False}, headers={"x-forwarded-host": raw, "host": raw}
+        ),
+        await direct.http.get(f"/api/agents/{quote(evil)}/threads"),
+    ]
+
+    assert all("set-cookie" not in answer.headers for answer in answers)
+    assert all("\n" not in value and "\r" not in value for answer in answers for value in answer.headers.values())
+
+
+@pytest.mark.behaviour("http.no-header-injection")
+async def test_a_forwarded_host_that_is_none_is_in_no_link(direct: Api) -> None:
+    """The link is then relative to the origin that the caller knows."""
+    hostile = {"x-forwarded-host": "evil.example/path?", "x-forwarded-proto": "javascript"}
+
+    answer = await direct.http.post(RUN, json={"message": "hi", "wait_for_response": False}, headers=hostile)
+
+    assert answer.headers["location"].startswith("/api/agents/Joker/threads/")
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+@pytest.mark.parametrize("opening", [b"[", b'{"message":', b'{"message":"hi","contents":['])
+async def test_ten_megabytes_of_nested_json_are_refused_by_their_size(api: Api, opening: bytes) -> None:
+    """Before they are looked at; the app goes on."""
+    body = opening * (10 * LARGEST // len(opening))
+
+    answer = await api.http.post(RUN, content=body, headers=JSON)
+
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+    assert (await api.http.get("/api/health")).status_code == 200
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+async def test_ten_thousand_unknown_fields_are_one_short_refusal(api: Api) -> None:
+    """It names one of them, and repeats nothing at length."""
+    fields = {f"field-{number}": "x" * 50 for number in range(10_000)}
+
+    answer = await api.http.post(RUN, json={"message": "hi", **fields})
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "unknown_field")
+    assert len(answer.content) < 1_000
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"message": "hi", "x" * 500_000: 1},
+        {"message": "hi", "thread_id": "x" * 500_000},
+        {"message": "hi", "role": "x" * 500_000},
+        {"message": "hi", "wait_for_response": "x" * 500_000},
+        {"message": "hi", "contents": [{"$type": "x" * 500_000}]},
+        {"message": "hi", "contents": [{"$type": "text", "x" * 500_000: 1}]},
+        {"message": "hi", "response_format": {"$ref": "x" * 30_000}},
+        {"message": "hi", "response_format": {"type": "x" * 30_000}},
+    ],
+    ids=["field", "thread", "role", "wait", "kind", "property", "reference", "type"],
+)
+async def test_a_refusal_does_not_repeat_what_is_long(direct: Api, body: dict[str, Any]) -> None:
+    """The sentence shows the beginning."""
+    answer = await direct.http.post(RUN, json=body)
+
+    assert (answer.status_code, len(answer.content) < 2_000) == (400, True)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("http.slow-bodies")
+async def test_bodies_that_do_not_come_hold_up_nobody(socket: Api) -> None:
+    """Fifty callers send the half of what they promised; others are answered, and nothing of theirs is stored."""
+    origin = urlsplit(str(socket.http.base_url))
+    head = (
+        f"POST {RUN} HTTP/1.1\r\nhost: {origin.netloc}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n"
+    )
+    before = (await socket.stored())[0]
+    callers = [await asyncio.open_connection(origin.hostname, origin.port) for _ in range(50)]
+    for _, writer in callers:
+        writer.write(head.encode() + b'{"message": "half of it')
+        await writer.drain()
+
+    answer = await asyncio.wait_for(socket.ask("hi"), GUARD_SECONDS)
+    for _, writer in callers:
+        writer.close()
+    later = await asyncio.wait_for(socket.ask("hi"), GUARD_SECONDS)
+
+    assert (answer.status_code, later.status_code) == (200, 200)
+    assert (await socket.stored())[0] == before + 2
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("http.many-threads")
+async def test_a_thousand_threads_created_at_once_are_a_thousand_threads(socket: Api) -> None:
+    """A hundred requests at a time, each with its answer; all of them are listed."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def create(number: int) -> tuple[str, str]:
+        async with gate:
+            answer = (await socket.ask(f"word-{number}")).json()
+        return answer["response"], answer["thread_id"]
+
+    created = await asyncio.gather(*(create(number) for number in range(MANY)))
+
+    assert [response for response, _ in created] == [f"echo: word-{number}" for number in range(MANY)]
+    assert len({thread_id for _, thread_id in created}) == MANY
+    await asyncio.wait_for(listed(socket, {thread_id for _, thread_id in created}), GUARD_SECONDS)
+
+
+async def listed(api: Api, wanted: set[str]) -> None:
+    """Return once all of these threads are listed: a thread is written after its answer is known."""
+    found: set[str] = set()
+    while not wanted <= found:
+        cursor: str | None = ""
+        while cursor is not None:
+            page = (await api.http.get("/api/agents/Joker/threads", params={"limit": 200, "cursor": cursor})).json()
+            found |= {thread["thread_id"] for thread in page["threads"]}
+            cursor = page["next_cursor"]
+
+
+class Watch:
+    """What this process reached for while it was watched; an audit hook stays for the process's life."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.reached: list[tuple[str, str]] = []
+        sys.addaudithook(self._note)
+
+    @contextmanager
+    def on(self) -> Iterator[list[tuple[str, str]]]:
+        """Note each connection and each look-up of a name until the end of the block."""
+        self.reached, self.is_on = [], True
+        try:
+            yield self.reached
+        finally:
+            self.is_on = False
+
+    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.is_on and event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"):
+            self.reached.append((event, str(arguments)))
+
+
+WATCH = Watch()
+
+
+def picture() -> dict[str, Any]:
+    """Return a picture by its address."""
+    return {"$type": "uri", "uri": ADDRESS, "mediaType": "image/png"}
+
+
+ADDRESSED: dict[str, Callable[[], dict[str, Any]]] = {
+    "a picture": lambda: {"json": {"message": "see", "contents": [picture()]}},
+    "the message": lambda: {"content": ADDRESS, "headers": {"content-type": "text/plain"}},
+    "a schema's name": lambda: {"json": {"message": 'say "x"', "response_format": {"$id": ADDRESS}}},
+    "a schema's dialect": lambda: {"json": {"message": "hi", "response_format": {"$schema": ADDRESS}}},
+    "a reference": lambda: {"json": {"message": "hi", "response_format": {"$ref": f"{ADDRESS}#/a"}}},
+    "a reference inside": lambda: {"json": {"message": "hi", "response_format": {"items": {"$ref": ADDRESS}}}},
+    "a field that is none": lambda: {"json": {"message": "hi", "callback_url": ADDRESS}},
+    "the forwarded host": lambda: {
+        "json": {"message": "hi", "wait_for_response": False},
+        "headers": {"x-forwarded-host": "192.0.2.1:9", "host": "192.0.2.1:9", "forwarded": "host=192.0.2.1"},
+    },
+    "the referer": lambda: {"json": {"message": "hi"}, "headers": {"referer": ADDRESS, "origin": ADDRESS}},
+    "a thread": lambda: {"json": {"message": "hi", "thread_id": "192.0.2.1"}},
+    "the key": lambda: {"json": {"message": "hi"}, "headers": {"idempotency-key": f"{ADDRESS}/{id(object())}"}},
+}
+
+
+@pytest.mark.behaviour("http.references-are-not-fetched")
+@pytest.mark.parametrize("request_of", ADDRESSED.values(), ids=list(ADDRESSED))
+async def test_this_process_reaches_for_no_address_of_a_caller(
+    direct: Api, request_of: Callable[[], dict[str, Any]]
+) -> None:
+    """No connection is tried and no name looked up: the interpreter itself reports both."""
+    with WATCH.on() as reached:
+        answer = await direct.http.post(RUN, **request_of())
+        if answer.status_code == 202:
+            await direct.ended(httpx.URL(answer.headers["location"]).path)
+
+    assert answer.status_code in (200, 202, 400)
+    assert reached == []
+
+
+async def test_the_watch_sees_a_connection() -> None:
+    """What the test above relies on."""
+    with WATCH.on() as reached:
+        async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.close()
+
+    assert "socket.connect" in {event for event, _ in reached}
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+async def test_a_duplicate_key_is_refused_wherever_it_is(direct: Api) -> None:
+    """At the top, in a content, in a schema, and written with an escape."""
+    bodies = [
+        '{"message": "a", "\\u006dessage": "b"}',
+        '{"message": "a", "contents": [{"$type": "text", "text": "a", "text": "b"}]}',
+        '{"message": "a", "response_format": {"properties": {"a": {}, "a": {}}}}',
+        '{"message": "a", "thread_id": "a", "thread_id": "a"}',
+    ]
+
+    codes = [(await direct.http.post(RUN, content=body, headers=JSON)).json()["code"] for body in bodies]
+
+    assert codes == ["invalid_json"] * 4
+    assert all(json.loads(body)["message"] for body in bodies)

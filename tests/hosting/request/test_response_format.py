@@ -1,0 +1,128 @@
+"""An answer in a wanted format: `response_format` over HTTP gives `value`, or a failed run (http-api.md section 2)."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.carriers import Api
+
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "degrees": {"type": "array", "items": {"minimum": -90}}},
+    "required": ["city"],
+}
+ANY = {"type": "object", "title": "An answer"}
+NAMED = {"type": "json_schema", "json_schema": {"name": "x", "description": "An x.", "strict": False, "schema": ANY}}
+WRAPPED = {"type": "json_schema", "json_schema": {"name": "city", "schema": CITY, "strict": True}}
+
+
+@pytest.mark.behaviour("http.value")
+@pytest.mark.parametrize("wanted", [CITY, WRAPPED, {"type": "json_object"}], ids=["bare", "OpenAI's", "any object"])
+@pytest.mark.parametrize("name", ["response_format", "responseFormat"])
+async def test_an_answer_in_the_wanted_format_comes_with_its_value(api: Api, name: str, wanted: dict[str, Any]) -> None:
+    """Parsed, beside the text as the model said it; the status route tells the same."""
+    answer = await api.ask('say {"city": "Paris",  "degrees": [21.5, 1e2]}', **{name: wanted})
+
+    body = answer.json()
+    assert (answer.status_code, body["value"]) == (200, {"city": "Paris", "degrees": [21.5, 100.0]})
+    assert body["response"] == '{"city": "Paris",  "degrees": [21.5, 1e2]}'
+    status = await api.http.get(f"/api/agents/Joker/threads/{body['thread_id']}/runs/{body['run_id']}")
+    assert status.json() == body
+
+
+@pytest.mark.behaviour("http.value")
+@pytest.mark.parametrize("value", [None, False, 0, "", [], {"$python": "bytes", "value": "aGk="}, {"a": None}])
+async def test_every_json_value_is_answered_as_it_is(api: Api, value: Any) -> None:
+    """Also one that says nothing, and one that looks like a mark of the stored conversation."""
+    answer = (await api.ask(f"say {json.dumps(value)}", response_format={})).json()
+
+    assert (value, type(answer["value"])) == (answer["value"], type(value))
+
+
+@pytest.mark.behaviour("http.value")
+@pytest.mark.parametrize("fields", [{}, {"response_format": {"type": "text"}}, {"response_format": None}])
+async def test_without_a_format_there_is_no_value(api: Api, fields: dict[str, Any]) -> None:
+    """Text is a format that needs none."""
+    assert "value" not in (await api.ask('say {"city": "Paris"}', **fields)).json()
+
+
+@pytest.mark.behaviour("http.format-reaches-the-model")
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (ANY, {"type": "json_schema", "json_schema": {"name": "response", "schema": ANY}}),
+        (NAMED, NAMED),
+        ({"type": "json_object"}, {"type": "json_object"}),
+    ],
+    ids=["bare", "OpenAI's", "any object"],
+)
+async def test_the_model_is_told_the_format_in_one_form(api: Api, wanted: dict[str, Any], told: dict[str, Any]) -> None:
+    """OpenAI's, whichever the caller used; `strict` is the caller's to ask for."""
+    answer = await api.ask("formatted", response_format=wanted)
+
+    assert answer.json()["value"] == {"format": told}
+
+
+@pytest.mark.behaviour("http.format-is-recorded")
+async def test_a_format_is_kept_with_the_request_and_its_value_with_the_answer(api: Api) -> None:
+    """As the document's schema says, so that other readers of the conversation see it."""
+    thread = (await api.ask('say {"city": "Paris"}', response_format=WRAPPED)).json()["thread_id"]
+
+    asked, answered = await api.entries(thread)
+
+    assert (asked["responseType"], asked["responseSchema"]) == ("json", CITY)
+    assert answered["agentFramework"]["value"] == {"city": "Paris"}
+
+
+@pytest.mark.behaviour("http.format-is-recorded")
+async def test_a_replayed_run_gives_its_value_again_and_another_format_is_another_request(api: Api) -> None:
+    """The format is part of what makes two requests the same."""
+    key = {"idempotency-key": "a-format"}
+    body = {"message": 'say {"city": "Paris"}', "response_format": CITY}
+
+    first = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
+    again = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
+    other = await api.http.post("/api/agents/Joker/run", json={**body, "response_format": WRAPPED}, headers=key)
+
+    assert again.json() == first.json()
+    assert (again.headers["idempotency-replayed"], again.json()["value"]) == ("true", {"city": "Paris"})
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+
+
+@pytest.mark.behaviour("http.invalid-output")
+@pytest.mark.parametrize(
+    ("said", "wanted", "why"),
+    [
+        ("Paris, a secret", CITY, "The answer is not one strict JSON value, as response_format wants it."),
+        ('{"city": NaN}', CITY, "The answer is not one strict JSON value, as response_format wants it."),
+        ('{"a": 1, "a": 2}', CITY, "The answer is not one strict JSON value, as response_format wants it."),
+        ("", CITY, "The answer is not one strict JSON value, as response_format wants it."),
+        ('{"secret": 1}', CITY, "at $ the rule 'required' is broken."),
+        ('{"city": "Paris", "degrees": [1, -91]}', CITY, "at $.degrees[1] the rule 'minimum' is broken."),
+        ('{"secret": 1}', {"additionalProperties": {"type": "string"}}, "at $.* the rule 'type' is broken."),
+        ('["secret"]', {"type": "json_object"}, "it is a JSON array and not an object."),
+        ("1" * 401, {"multipleOf": 0.1}, "it has a number out of the range of its rule."),
+    ],
+)
+async def test_an_answer_that_does_not_fit_is_a_failed_run_that_names_place_and_rule(
+    api: Api, said: str, wanted: dict[str, Any], why: str
+) -> None:
+    """A problem of our words without a word of the answer, recorded as failed and not sent to the model again."""
+    answer = await api.ask(f"say {said}", response_format=wanted)
+
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == (500, "invalid_output")
+    assert problem["detail"].endswith(why)
+    assert "secret" not in answer.text
+    place = f"/api/agents/Joker/threads/{problem['thread_id']}/runs/{problem['run_id']}"
+    assert (await api.http.get(place)).json()["status"] == "failed"
+    assert (await api.ask("recall", thread_id=problem["thread_id"])).json()["response"] == "recall"
+
+
+@pytest.mark.behaviour("http.patterns-take-linear-time")
+async def test_a_pattern_that_would_take_for_ever_takes_no_time(api: Api) -> None:
+    """Python's own expressions would hold the process for years."""
+    answer = await api.ask(f'say "{"a" * 5000}!"', response_format={"pattern": "^(a+)+$"})
+
+    assert answer.json()["detail"] == "The answer does not fit response_format: at $ the rule 'pattern' is broken."

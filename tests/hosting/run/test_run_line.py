@@ -1,0 +1,105 @@
+"""What the library's log says of runs: one line for each at its end, and never a word of what anybody said."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+from agent_framework import AgentResponse
+
+from hosting.run.endings import cancelled
+from hosting.run.runs import Runs
+from tests.hosting.run.test_runs import Signals
+from tests.support.bench import Bench, answer
+from tests.support.carriers import Api
+
+CANARY = "canary-7f3a"
+OURS = ("hosting", "state", "agents")
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    """One thread of an agent that raises when told so."""
+    bench = Bench()
+    bench.agent.work = answer_or_raise
+    yield bench
+    bench.loop.close()
+
+
+async def answer_or_raise(text: str) -> AgentResponse[object]:
+    """Answer, or fail without saying what was asked."""
+    if text.startswith("fail"):
+        raise RuntimeError("the model is away")
+    return await answer(text)
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what was said of runs that ended."""
+    return [record.getMessage() for record in caplog.records if record.name == "hosting.process.run_line"]
+
+
+@pytest.mark.behaviour("hosting.one-line-per-run")
+async def test_a_run_that_ends_has_its_one_line(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Who, where, how it ended, how often it was tried, how long it waited and ran; delivered again, nothing more."""
+    caplog.set_level(logging.INFO)
+    run_id = await bench.open("hi")
+    bench.clock.now += 1.5
+
+    await bench.signal(run_id, commit=False)
+    await bench.signal(run_id)
+
+    assert lines(caplog) == [
+        f"Run {run_id} of agent Joker on thread t: completed; "
+        "attempts 1, waited 1.500 s, ran 0.000 s, tokens in -, out -."
+    ]
+
+
+@pytest.mark.behaviour("hosting.one-line-per-run")
+async def test_a_run_that_failed_says_by_which_code(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """The code that the caller gets."""
+    caplog.set_level(logging.INFO)
+
+    await bench.run("fail")
+
+    assert [": run_failed; attempts 1" in line for line in lines(caplog)] == [True]
+
+
+@pytest.mark.behaviour("hosting.one-line-per-run")
+async def test_of_two_that_end_a_run_one_writes_the_line(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """The one whose record stands."""
+    caplog.set_level(logging.INFO)
+    record = await bench.record(await bench.open("hi"))
+
+    await Runs(bench.log, bench.settings, bench.clock).cancel("Joker", "t", record.run_id, Signals())
+    late = await bench.log.append(record, cancelled(record.run_id, bench.clock.now))
+
+    assert late is None
+    assert len(lines(caplog)) == 1
+
+
+@pytest.mark.behaviour("hosting.no-text-in-logs")
+async def test_no_logger_of_ours_says_what_was_asked_or_answered(direct: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """At DEBUG, over answers, tools, structured values, refusals, failures, replays and every way to read a thread."""
+    for name in OURS:
+        caplog.set_level(logging.DEBUG, logger=name)
+    thread = f"t-{uuid.uuid4().hex[:12]}"
+    key = {"idempotency-key": uuid.uuid4().hex}
+    path = f"/api/agents/Joker/threads/{thread}"
+
+    await asyncio.gather(*(direct.ask(f"{CANARY} {n}", thread_id=thread) for n in range(3)))
+    await direct.ask("tool thread_name", thread_id=thread)
+    await direct.ask(f"fail {CANARY}", thread_id=thread)
+    await direct.ask(f"say {CANARY}", thread_id=thread, response_format={"type": "json_object"})
+    await direct.ask(f'say {{"a": "{CANARY}"}}', thread_id=thread, response_format={"type": "json_object"})
+    await direct.ask("hi", thread_id=thread, unknown=CANARY)
+    for _ in range(2):
+        await direct.http.post("/api/agents/Joker/run", json={"message": CANARY, "thread_id": thread}, headers=key)
+    for read in (path, f"{path}/messages", f"{path}/export", f"{path}/runs"):
+        await direct.http.get(read)
+    await direct.http.post(f"{path}/reset")
+    await direct.http.delete(path)
+
+    said = [record for record in caplog.records if record.name.partition(".")[0] in OURS]
+    assert len(lines(caplog)) == 8
+    assert [record.name for record in said if CANARY in logging.Formatter().format(record)] == []

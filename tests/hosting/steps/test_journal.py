@@ -1,0 +1,220 @@
+"""The step journal: a later attempt goes on where an earlier one was, and pays for nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+from agent_framework import AgentResponse
+
+from hosting.events import Event, Failed, ToolStarted
+from tests.support.bench import ArmedStore, Bench
+from tests.support.planned import PLAN, planned_agent
+
+GUARD_SECONDS = 5.0
+
+# The events of the planned run behind `accepted`; parallel tools may end in any order. A model's answer is written with
+# the begin of the calls that it asks for.
+EVENTS = 1 + 3 + 2 * 5 + 1
+APPENDS = EVENTS - 5
+
+
+class HaltingStore(ArmedStore):
+    """A store in which a process stops for ever at its n-th append, before or after it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.halts_at: tuple[int, str] | None = None
+        self.halted = asyncio.Event()
+        self._appends = 0
+
+    async def append(self, run_id: str, *events: Event, after: int) -> bool:
+        self._appends += 1
+        if self.halts_at is None or self._appends != self.halts_at[0]:
+            return await super().append(run_id, *events, after=after)
+        if self.halts_at[1] == "after":
+            await super().append(run_id, *events, after=after)
+        self.halted.set()
+        await asyncio.Event().wait()
+        raise AssertionError("nothing goes on in a process that was killed")
+
+
+class World:
+    """What the outside counted, and the bench of the run."""
+
+    def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
+        self.counted: Counter[str] = Counter()
+        self.bench = Bench(planned_agent(self._note, **options), environ)
+        self.store = HaltingStore()
+        self.bench.store = self.store
+        self.bench.restart()
+
+    def _note(self, what: str) -> None:
+        self.counted[what] += 1
+
+    async def killed_at(self, number: int, when: str, *, streamed: bool = False) -> str:
+        """Run until the n-th append, where the process is killed; return the run's id."""
+        self.store.halts_at = (number, when)
+        run_id = await self.bench.open("go", streamed=streamed)
+        delivery = asyncio.create_task(self.bench.signal(run_id))
+        await asyncio.wait_for(self.store.halted.wait(), GUARD_SECONDS)
+        delivery.cancel()
+        await asyncio.gather(delivery, return_exceptions=True)
+        self.bench.restart()
+        return run_id
+
+    async def finished(self, run_id: str) -> None:
+        """Deliver the run again and see it ended."""
+        self.store.halts_at = None
+        await asyncio.wait_for(self.bench.signal(run_id), GUARD_SECONDS)
+        self.bench.loop.close()
+
+
+def unfinished_tools(store: ArmedStore, run_id: str) -> set[str]:
+    """Return the keys of the tool calls that began and have no result."""
+    events = store._events[run_id]
+    started = {event.key for event in events if isinstance(event, ToolStarted)}
+    return started - {event.key for event in events if event.kind == "tool_result"}
+
+
+@pytest.mark.behaviour("journal.records-steps")
+async def test_each_step_is_recorded_as_it_ends_and_a_tool_call_before_it_begins() -> None:
+    """The answer without tool calls is the run's own record."""
+    world = World()
+    run_id = await world.bench.run("go")
+    world.bench.loop.close()
+
+    kinds = world.store.kinds(run_id)
+    assert len(kinds) == 1 + EVENTS
+    assert Counter(kinds) == Counter(accepted=1, started=1, model_result=3, tool_started=5, tool_result=5, completed=1)
+    assert kinds.index("tool_started") > kinds.index("model_result")
+    assert (await world.bench.terminal(run_id)).kind == "completed"
+    assert [count for what, count in world.counted.items()] == [1] * (len(PLAN) + 5)
+
+
+@pytest.mark.behaviour("journal.nothing-twice")
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("number", range(1, APPENDS + 1))
+async def test_killed_at_any_record_nothing_recorded_is_done_again(number: int, when: str) -> None:
+    """Every tool is called at most once; only the one model call that had no record yet is asked again.
+
+    The run completes, unless a tool was cut short: then it says so.
+    """
+    world = World()
+    run_id = await world.killed_at(number, when)
+    cut_short = unfinished_tools(world.store, run_id)
+
+    await world.finished(run_id)
+
+    tools = {what: count for what, count in world.counted.items() if not what.startswith("model")}
+    again = [what for what, count in world.counted.items() if count > 1]
+    assert set(tools.values()) <= {1}
+    assert len(again) <= (1 if when == "before" else 0)
+    terminal = await world.bench.terminal(run_id)
+    if cut_short:
+        assert isinstance(terminal, Failed)
+        assert terminal.code == "run_interrupted"
+    else:
+        assert terminal.kind == "completed"
+        assert len(tools) == 5
+        assert world.bench.entries()[1]["messages"][-1]["contents"][0]["text"] == "all done"
+
+
+@pytest.mark.behaviour("journal.idempotent-tools")
+@pytest.mark.parametrize("number", range(1, APPENDS + 1))
+async def test_tools_that_do_no_harm_are_called_again_under_the_same_key(number: int) -> None:
+    """So the run always completes; a call that has its result is not made again."""
+    world = World(harmless=True)
+    run_id = await world.killed_at(number, "after")
+    cut_short = unfinished_tools(world.store, run_id)
+
+    await world.finished(run_id)
+
+    again = {what.partition("-")[2] for what, count in world.counted.items() if count > 1}
+    assert (await world.bench.terminal(run_id)).kind == "completed"
+    assert again <= cut_short
+    assert len([what for what in world.counted if not what.startswith("model")]) == 5
+
+
+@pytest.mark.behaviour("journal.unknown-outcome-told")
+async def test_the_model_may_be_told_that_an_outcome_is_unknown() -> None:
+    """By a setting; the run goes on and the tool is not called again."""
+    world = World({"AGENT_INTERRUPTED_TOOLS": "tell"}, plan=(("add",), "all done"))
+    run_id = await world.killed_at(2, "after")
+
+    await world.finished(run_id)
+
+    assert (await world.bench.terminal(run_id)).kind == "completed"
+    told = [message for message in world.bench.entries()[1]["messages"] if message["role"] == "tool"]
+    assert "is unknown" in str(told)
+
+
+@pytest.mark.behaviour("journal.diverged")
+@pytest.mark.parametrize(("kind", "step"), [("tool_started", "call 1.call-0-0"), ("model_result", "model call 1")])
+async def test_an_attempt_that_does_something_else_ends_the_run(kind: str, step: str) -> None:
+    """As where the code changed, or says something else each time; the sentence names the step."""
+    world = World(plan=(("add",), ("look",), "all done"))
+    run_id = await world.killed_at(4, "after")
+    world.store._events[run_id] = [
+        event.model_copy(update={"digest": "another"}) if event.kind == kind else event  # type: ignore[call-overload]
+        for event in world.store._events[run_id]
+    ]
+    world.bench.restart()
+
+    await world.finished(run_id)
+
+    terminal = await world.bench.terminal(run_id)
+    assert isinstance(terminal, Failed)
+    assert terminal.code == "run_diverged"
+    assert step in terminal.detail
+    assert set(world.counted.values()) == {1}
+
+
+@pytest.mark.behaviour("journal.zombies")
+async def test_a_zombie_that_lost_its_claim_calls_no_tool() -> None:
+    """Two processes believe that they own the run: the one whose claim is newer does its steps."""
+    world = World()
+    zombie_holds, go_on = asyncio.Event(), asyncio.Event()
+    plain = world.store.append
+
+    async def held(run_id: str, *events: Event, after: int) -> bool:
+        if events[0].kind == "model_result" and not go_on.is_set():
+            zombie_holds.set()
+            await go_on.wait()
+        return await plain(run_id, *events, after=after)
+
+    world.store.append = held  # type: ignore[method-assign]
+    run_id = await world.bench.open("go")
+    zombie = asyncio.create_task(world.bench.signal(run_id, commit=False))
+    await asyncio.wait_for(zombie_holds.wait(), GUARD_SECONDS)
+    world.store.append = plain  # type: ignore[method-assign]
+    world.bench.restart()
+    await asyncio.wait_for(world.bench.signal(run_id), GUARD_SECONDS)
+    go_on.set()
+    outcome = (await asyncio.gather(zombie, return_exceptions=True))[0]
+    world.bench.loop.close()
+
+    assert type(outcome).__name__ == "StaleAttemptError"
+    assert {count for what, count in world.counted.items() if not what.startswith("model")} == {1}
+    assert world.counted["model 1"] == 2
+    assert (await world.bench.terminal(run_id)).kind == "completed"
+
+
+async def test_an_agent_of_no_framework_class_runs_as_before() -> None:
+    """It has no steps that could be recorded."""
+    bench = Bench()
+    run_id = await bench.run("hi")
+    bench.loop.close()
+
+    assert bench.store.kinds(run_id) == ["accepted", "started", "completed"]
+    assert isinstance(await bench.agent.work("x"), AgentResponse)
+
+
+async def test_the_current_call_is_known_to_tools_alone() -> None:
+    """Elsewhere it says so."""
+    from hosting.tools import current
+
+    with pytest.raises(LookupError, match="is for tools"):
+        current()

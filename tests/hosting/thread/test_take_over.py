@@ -1,0 +1,86 @@
+"""A thread that changes hands: begun under the other package's app, gone on with under ours, and back."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.carriers import APP
+from tests.support.running_host import GUARD_SECONDS, RunningHost
+
+OTHER_APP = Path(__file__).resolve().parent / "other_app"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("agent_framework_azurefunctions") is None,
+        reason="agent-framework-azurefunctions is not installed: it asks for azure-functions below 2, "
+        "which Python 3.13 does not take",
+    ),
+]
+
+
+class TaskHub:
+    """One folder, so one task hub, under one app after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = shutil.copytree(APP, folder / "app")
+
+    @contextlib.contextmanager
+    def under(self, app: Path) -> Iterator[httpx.Client]:
+        """Yield a client of the hub's host, which runs this app until the end of the block."""
+        shutil.copy(app / "function_app.py", self._folder)
+        with RunningHost(self._folder) as host, httpx.Client(base_url=host.origin, timeout=4 * GUARD_SECONDS) as client:
+            yield client
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> TaskHub:
+    """A task hub with nothing in it."""
+    return TaskHub(tmp_path)
+
+
+def ask(client: httpx.Client, message: str) -> str:
+    """Return Joker's answer on the one thread."""
+    answer = client.post("/api/agents/Joker/run", json={"message": message, "thread_id": "t"})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["response"])
+
+
+def stored(client: httpx.Client, entries: int) -> dict[str, Any]:
+    """Return the document of the one thread once it has so many entries: ours is written after the answer is known."""
+    guard = time.monotonic() + GUARD_SECONDS
+    while time.monotonic() < guard:
+        document = client.get("/runtime/webhooks/durabletask/entities/dafx-joker/t").json()
+        document = json.loads(document) if isinstance(document, str) else document
+        if len(document["data"]["conversationHistory"]) == entries:
+            return dict(document)
+    raise AssertionError(f"not {entries} entries: {document}")
+
+
+@pytest.mark.behaviour("state.take-over")
+def test_a_thread_goes_on_under_our_app_and_back_under_theirs(hub: TaskHub) -> None:
+    """Each app's agent sees what was said under the other, and what it did not write stays as it was."""
+    with hub.under(OTHER_APP) as client:
+        answers = [ask(client, "my name is Ada")]
+        theirs = stored(client, 2)
+    with hub.under(APP) as client:
+        answers += [ask(client, "recall"), ask(client, "tool thread_name")]
+        ours = stored(client, 6)
+    with hub.under(OTHER_APP) as client:
+        answers += [ask(client, "recall")]
+        back = stored(client, 8)
+
+    assert answers[:2] == ["echo: my name is Ada", "my name is Ada | recall"]
+    assert answers[3] == "my name is Ada | recall | tool thread_name | recall"
+    assert ours["data"]["conversationHistory"][:2] == theirs["data"]["conversationHistory"]
+    assert back["data"]["extensionData"] == ours["data"]["extensionData"]

@@ -1,0 +1,117 @@
+"""The two ways to the app under test, and what can be asked of either: requests, run logs, conversations."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import sqlite3
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from hosting.app import AgentFunctionApp
+from tests.support.direct import DirectHost
+
+APP = Path(__file__).resolve().parent / "app"
+GUARD_SECONDS = 5.0
+ENTITY = "dafx-joker"
+CURSOR = "x-ms-continuation-token"
+
+
+@dataclass(frozen=True)
+class Api:
+    """The app behind one carrier. `states` returns the stored text of every conversation of Joker by thread id."""
+
+    http: httpx.AsyncClient
+    run_log: Path
+    states: Callable[[], Awaitable[dict[str, str]]]
+    forget_state: Callable[[str], object] = str
+
+    async def ask(self, message: str, **fields: Any) -> httpx.Response:
+        """Send one message to Joker as JSON."""
+        return await self.http.post("/api/agents/Joker/run", json={"message": message, **fields})
+
+    async def ended(self, location: str) -> dict[str, Any]:
+        """Return the status of a run once it has ended, under the guard."""
+        return await asyncio.wait_for(self._ended(location), GUARD_SECONDS)
+
+    async def _ended(self, location: str) -> dict[str, Any]:
+        answer = await self.http.get(location)
+        while answer.status_code == 202:
+            answer = await self.http.get(location)
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    async def entries(self, thread_id: str, turns: int = 1) -> list[dict[str, Any]]:
+        """Return the entries of a conversation once it has so many turns: it is written after the answer is known."""
+        return await asyncio.wait_for(self._entries(thread_id, turns), GUARD_SECONDS)
+
+    async def _entries(self, thread_id: str, turns: int) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = []
+        while len(entries) < 2 * turns:
+            await asyncio.sleep(0)
+            text = (await self.states()).get(thread_id)
+            entries = json.loads(text)["data"]["conversationHistory"] if text else []
+        return entries
+
+    async def stored(self) -> tuple[int, list[str]]:
+        """Return how many runs there are, and every thread that has a conversation."""
+        return run_count(self.run_log), sorted(await self.states())
+
+
+def run_count(run_log: Path) -> int:
+    """Return how many runs the log at this path holds."""
+    if not run_log.exists():
+        return 0
+    connection = sqlite3.connect(run_log)
+    try:
+        return int(connection.execute("SELECT count(DISTINCT run_id) FROM event").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def load_app() -> AgentFunctionApp:
+    """Import the app under test anew, by its path: its module's name is that of the product's own app."""
+    if str(APP) not in sys.path:
+        sys.path.append(str(APP))
+    spec = importlib.util.spec_from_file_location("hosting_app_under_test", APP / "function_app.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    app = module.app
+    assert isinstance(app, AgentFunctionApp)
+    return app
+
+
+def direct_api(host: DirectHost, run_log: Path) -> Api:
+    """Return the app called without a host."""
+    transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
+    http = httpx.AsyncClient(transport=transport, base_url="http://app.example", timeout=GUARD_SECONDS)
+
+    async def states() -> dict[str, str]:
+        prefix = f"@{ENTITY}@"
+        return {place.removeprefix(prefix): text for place, text in host.entities.states.items() if prefix in place}
+
+    return Api(http, run_log, states, lambda thread_id: host.entities.states.pop(f"@{ENTITY}@{thread_id}"))
+
+
+def socket_api(origin: str, run_log: Path) -> Api:
+    """Return the app on the local host at `origin`."""
+    http = httpx.AsyncClient(base_url=origin, timeout=4 * GUARD_SECONDS)
+
+    async def states() -> dict[str, str]:
+        url = f"/runtime/webhooks/durabletask/entities/{ENTITY}?fetchState=true"
+        token: str | None = ""
+        found: list[dict[str, Any]] = []
+        while token is not None:
+            page = await http.get(url, headers={CURSOR: token})
+            token, found = page.headers.get(CURSOR), [*found, *page.json()]
+        return {item["entityId"]["key"]: json.dumps(item["state"]) for item in found if item["state"] is not None}
+
+    return Api(http, run_log, states)

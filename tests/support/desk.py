@@ -1,0 +1,58 @@
+"""The clerk's app called without a host, and what can be asked of it: messages, approvals, answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+
+from hosting.app import AgentFunctionApp
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.clerk import clerk
+from tests.support.direct import DirectHost
+
+THREADS = "/api/agents/Clerk/threads"
+
+
+class Desk:
+    """One process of the app; `notes` is what its tools did."""
+
+    def __init__(self, **environ: str) -> None:
+        self.notes: list[str] = []
+        self.app = AgentFunctionApp(
+            agents=[clerk(self.notes.append)],
+            enable_mcp_tool_trigger=True,
+            environ={"AGENT_RUN_LOG": "memory", **environ},
+        )
+        self.host = DirectHost(self.app)
+        transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://app.example", timeout=GUARD_SECONDS)
+
+    async def say(self, message: str, thread_id: str = "t", **fields: Any) -> httpx.Response:
+        """Send one message."""
+        told = {"message": message, "thread_id": thread_id, **fields}
+        return await self.http.post("/api/agents/Clerk/run", json=told)
+
+    async def asked(self, message: str, thread_id: str = "t") -> list[str]:
+        """Send a message that ends in approvals, and return their ids."""
+        answer = await self.say(message, thread_id)
+        assert answer.status_code == 200, answer.text
+        return [approval["id"] for approval in answer.json()["pending_approvals"]]
+
+    async def waiting(self, thread_id: str = "t") -> list[str]:
+        """Return the ids of what the thread waits for."""
+        answer = await self.http.get(f"{THREADS}/{thread_id}/approvals")
+        assert answer.status_code == 200, answer.text
+        return [approval["id"] for approval in answer.json()["approvals"]]
+
+    async def answer(
+        self, approval_id: str, approved: object = True, thread_id: str = "t", **more: Any
+    ) -> httpx.Response:
+        """Answer one approval."""
+        place = f"{THREADS}/{thread_id}/approvals/{approval_id}"
+        return await self.http.post(place, json={"approved": approved, **more})
+
+    def stored(self, thread_id: str = "t") -> dict[str, Any]:
+        """Return the stored conversation."""
+        return dict(json.loads(self.host.entities.states[f"@dafx-clerk@{thread_id}"]))

@@ -1,0 +1,94 @@
+"""A local host as its users run it: a process started in an app's folder, watched through what it prints."""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+APPS = ROOT / "tests" / "devhost" / "apps"
+START_GUARD_SECONDS = 20.0
+GUARD_SECONDS = 5.0
+_ADDRESS = re.compile(r"development only: (http://\S+)")
+
+
+def host_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment for a host process: this one's, with the project importable from any folder."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **(extra or {})}
+
+
+def run_command(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess:
+    """Run `python -m devhost` with the arguments in the folder to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "devhost", *arguments],
+        cwd=folder,
+        env=host_environment(environ),
+        capture_output=True,
+        text=True,
+        timeout=START_GUARD_SECONDS,
+        check=False,
+    )
+
+
+class RunningHost:
+    """One started host; `origin` is the address that it printed. Use as a context manager: it is killed at the end.
+
+    `module` is what Python runs, with the arguments behind it.
+    """
+
+    def __init__(
+        self, folder: Path, *arguments: str, environ: Mapping[str, str] | None = None, module: str = "devhost"
+    ) -> None:
+        given = arguments if module != "devhost" else ("start", *(arguments or ("--port", "0")))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, *given],
+            cwd=folder,
+            env=host_environment(environ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.printed: list[str] = []
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        found = _ADDRESS.search(self.wait_for("development only", START_GUARD_SECONDS))
+        assert found is not None
+        self.origin = found[1].replace("localhost", "127.0.0.1")
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line.rstrip())
+        self._lines.put("")
+
+    def wait_for(self, text: str, guard_seconds: float = GUARD_SECONDS) -> str:
+        """Return the next printed line that holds the text; fail when the guard ends first."""
+        while True:
+            try:
+                line = self._lines.get(timeout=guard_seconds)
+            except queue.Empty:
+                raise AssertionError(f"{text!r} was not printed after: {self.printed}") from None
+            self.printed.append(line)
+            if text in line:
+                return line
+            if self.process.poll() is not None and self._lines.empty():
+                raise AssertionError(f"the host ended ({self.process.returncode}): {self.printed}")
+
+    def stop(self) -> None:
+        """Ask the host to stop and wait until it has drained; the children of `--watch` end with it."""
+        self.process.terminate()
+        self.process.wait(START_GUARD_SECONDS)
+
+    def __enter__(self) -> RunningHost:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait(GUARD_SECONDS)
