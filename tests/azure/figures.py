@@ -1,6 +1,7 @@
 """What was measured at a running host, beside what the product promises there."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks.bars import AtLeast, AtMost, Bar
 
@@ -37,3 +38,7 @@ def table(figures: list[Figure]) -> list[str]:
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def storage_calls(log: str) -> int:
+    return Path(log).read_text(encoding="utf-8", errors="replace").count(' HTTP/1.1" ')

@@ -9,13 +9,12 @@ import time
 import uuid
 from collections.abc import Awaitable
 from itertools import chain
-from pathlib import Path
 
 import httpx
 import pytest
 
 from benchmarks.samples import median
-from tests.azure.figures import Figure, figure
+from tests.azure.figures import Figure, figure, storage_calls
 from tests.azure.target import Target
 
 WARM_UP_TURNS = 5
@@ -86,10 +85,6 @@ async def test_storage_calls(target: Target, client: httpx.AsyncClient, warm: st
     await turns(client, warm, FRESH_TURNS)
 
     figures.append(figure("storage calls of a turn", (storage_calls(target.storage_log) - before) / FRESH_TURNS))
-
-
-def storage_calls(log: str) -> int:
-    return Path(log).read_text(encoding="utf-8", errors="replace").count(' HTTP/1.1" ')
 
 
 async def test_many_slow_runs(client: httpx.AsyncClient, timed: str, figures: list[Figure]) -> None:

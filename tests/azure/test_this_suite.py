@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.azure.figures import storage_calls
 from tests.azure.target import VARIABLES
-from tests.azure.test_figures import storage_calls
 from tests.support.running_host import ROOT, RunningHost, host_environment
 
 pytestmark = pytest.mark.slow

@@ -12,6 +12,7 @@ from hosting.events import Place, RunRequest
 from hosting.identity import place_digest
 from hosting.ports import Deleting, Deletion, Erased, Opened, Opening
 from hosting.runlog.blob import BlobStore, run_log_container
+from tests.contracts.blob_process import Process, everything
 from tests.contracts.storage_line import StorageLine, busy_server, connect_over, detour, lose_answers, never_answer
 from tests.support.azurite import Azurite
 from tests.support.sample_events import accepted, cancel_requested, completed, signalled, started
@@ -20,20 +21,6 @@ pytestmark = pytest.mark.slow
 PLACE = Place("joker", "thread")
 OWN_ID = f"{place_digest(PLACE)}-1"
 """A run id that leads from the thread to the run by itself."""
-
-
-class Process:
-    """One process's store and its line to the account."""
-
-    def __init__(self, azurite: Azurite, container: str, most_blocks: int = 49_000) -> None:
-        self.line = StorageLine()
-        connect = connect_over(self.line, azurite.connection_string)
-        self.store = BlobStore(run_log_container(connect, container, patience_seconds=5), most_blocks)
-
-    async def warm(self) -> None:
-        """Make the container, so that only what follows is counted."""
-        await self.store.read("warm")
-        self.line.calls.clear()
 
 
 @pytest.fixture
@@ -256,12 +243,3 @@ def run_id_of(opening: Opening) -> str:
     assert hasattr(opening, "record")
     run_id: str = opening.record.run_id
     return run_id
-
-
-async def everything(azurite: Azurite, container: str) -> dict[str, tuple[bytes, dict[str, str]]]:
-    """Return the content and the metadata of every blob of the container."""
-    async with connect_over(StorageLine(), azurite.connection_string)() as service:
-        client = service.get_container_client(container)
-        names = [str(blob.name) async for blob in client.list_blobs()]
-        streams = {name: await client.download_blob(name) for name in names}
-        return {name: (await stream.readall(), stream.properties.metadata) for name, stream in streams.items()}

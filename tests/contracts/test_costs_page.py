@@ -30,10 +30,12 @@ from hosting.app import AgentFunctionApp
 from tests.contracts.storage_meter import Meter, metered
 from tests.support.azurite import Azurite
 from tests.support.direct import DirectHost
-from tests.template.test_docs_tables import COSTS, rows
+from tests.support.page_tables import rows
+from tests.support.running_host import ROOT
 
 pytestmark = pytest.mark.slow
 
+COSTS = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 WORDS, WORD_SECONDS = 40, 0.05
 GUARD_SECONDS = 5.0
 RUN = "/api/agents/steady/run"

@@ -10,7 +10,7 @@ from hosting.events import Delta, Event, Place, RunRequest
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, QueueFull
 from hosting.run_record import RunRecord, fold
 from tests.contracts.appending_process import append_until_won
-from tests.contracts.conftest import EXACT_BACKENDS, OpenStore
+from tests.contracts.run_log_stores import EXACT_BACKENDS, OpenStore
 from tests.support.sample_events import accepted, answered, cancel_requested, completed, failed, signalled, started
 
 PLACE = Place("joker", "thread")

@@ -14,7 +14,7 @@ from hosting.events import Place
 from hosting.identity import new_run_id
 from hosting.ports import Deletion, RunLogStore
 from hosting.runlog.sqlite import SqliteStore
-from tests.contracts.test_blob_run_log import Process, everything
+from tests.contracts.blob_process import Process, everything
 from tests.support.azurite import Azurite
 from tests.support.bench import Bench
 from tests.support.canary import gone, holds

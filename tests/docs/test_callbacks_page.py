@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.hosting.callback.test_callbacks import ask, served
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
+from tests.support.made_app import ask, served
 
 PAGE = (Path(__file__).parents[2] / "docs" / "callbacks.md").read_text(encoding="utf-8")
 MEMORY = "AgentFunctionApp(environ={'AGENT_RUN_LOG': 'memory'}, "

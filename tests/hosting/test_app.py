@@ -1,7 +1,6 @@
 """`AgentFunctionApp`: what it registers, and what it refuses at start-up by a sentence that says how to mend it."""
 
 import inspect
-import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,31 +9,14 @@ import httpx
 import pytest
 from agent_framework import Agent
 
-from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
 from hosting.reply.routes import ROUTES, RUN
 from hosting.settings import Settings, read_settings
 from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.direct import DirectHost
-
-MEMORY = {"AGENT_RUN_LOG": "memory"}
+from tests.support.made_app import MEMORY, app_of, triggers
 
 SHARED = [route.function for route in ROUTES if route is not RUN]
-
-
-def app_of(*agents: Any, **options: Any) -> AgentFunctionApp:
-    """Return an app of these agents with nothing read from the machine."""
-    return AgentFunctionApp(agents=agents, environ=options.pop("environ", MEMORY), **options)
-
-
-def triggers(app: AgentFunctionApp) -> dict[str, dict[str, Any]]:
-    """Return the trigger binding of each of the app's functions."""
-    return {
-        function.get_function_name(): binding
-        for function in app.get_functions()
-        for binding in map(json.loads, function.get_raw_bindings())
-        if binding["type"].endswith("Trigger")
-    }
 
 
 @pytest.mark.behaviour("hosting.registers")

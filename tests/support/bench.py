@@ -254,3 +254,17 @@ class Bench:
     def places(self) -> list[str]:
         """Return the runs that have a response in the conversation, in order."""
         return [entry["correlationId"] for entry in self.entries() if entry["$type"] == "response"]
+
+
+class Signals:
+    """A durable client that keeps what it was asked to send, or loses it."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str, str, object]] = []
+        self.is_lossy = False
+
+    async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
+        """Keep the signal; a lossy client raises as a lost connection does."""
+        if self.is_lossy:
+            raise ConnectionError("a secret of the carrier")
+        self.sent.append((entity, key, operation, value))

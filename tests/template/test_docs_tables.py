@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.page_tables import rows
 from tests.template.bicep import INFRA, ROOT, parsed
 
 DEPLOYING = (ROOT / "docs" / "deploying.md").read_text(encoding="utf-8")
@@ -22,12 +23,6 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from leaves(part, f"{path}{key}.")
         else:
             yield f"{path}{key}", str(part).lower() if isinstance(part, bool) else str(part)
-
-
-def rows(page: str, first: str) -> list[list[str]]:
-    """The cells of each row of the one table whose heading begins with `first`."""
-    table = page[page.index(f"\n\n| {first} |") + 2 :].partition("\n\n")[0].splitlines()[2:]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
 
 
 def numbers(first: str, column: int = 1) -> dict[str, float]:

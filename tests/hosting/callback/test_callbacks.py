@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 
-from hosting.app import AgentFunctionApp
 from hosting.callback.notices import ENTITY, KEYS, notice
 from hosting.errors import ConfigurationError
-from tests.hosting.test_app import app_of
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
+from tests.support.made_app import app_of, ask, served
 
 BRIEF = {"AGENT_RUN_LOG": "memory", "AGENT_CALLBACK_SECONDS": "0.2"}
 Heard = tuple[str, Any, str]
@@ -56,20 +53,6 @@ class OnlyEnds(Listening):
     """A callback that does not listen to what is said meanwhile."""
 
     on_streaming_response_update = None  # type: ignore[assignment]
-
-
-@asynccontextmanager
-async def served(app: AgentFunctionApp) -> AsyncIterator[tuple[DirectHost, httpx.AsyncClient]]:
-    """The app behind the direct carrier."""
-    host = DirectHost(app)
-    transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as http:
-        yield host, http
-
-
-async def ask(http: httpx.AsyncClient, message: str, **fields: Any) -> httpx.Response:
-    """Ask Joker."""
-    return await http.post("/api/agents/Joker/run", json={"message": message, **fields})
 
 
 @pytest.mark.behaviour("callbacks.response")

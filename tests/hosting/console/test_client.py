@@ -18,7 +18,7 @@ from hosting.console.engine import TaskHubEntityClient
 from hosting.console.worker import AgentWorker
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
 from state.codec import read
-from tests.hosting.console.conftest import GUARD_SECONDS, Console
+from tests.hosting.console.console import GUARD_SECONDS, Console
 from tests.hosting.console.task_hub import task_hub
 from tests.support.app.scripted import scripted_agent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from agent_framework_durabletask import DurableAIAgentClient
 
-from tests.hosting.console.conftest import Console
+from tests.hosting.console.console import Console
 
 
 @pytest.mark.behaviour("console.moving-over")

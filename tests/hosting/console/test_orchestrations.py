@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.hosting.console.conftest import Console
+from tests.hosting.console.console import Console
 
 
 @pytest.mark.behaviour("console.orchestrations")

@@ -16,7 +16,7 @@ from durabletask.worker import TaskHubGrpcWorker
 from hosting.console.client import AgentClient
 from hosting.console.worker import AgentWorker
 from hosting.tools import current
-from tests.hosting.console.conftest import GUARD_SECONDS
+from tests.hosting.console.console import GUARD_SECONDS
 from tests.hosting.console.task_hub import task_hub
 from tests.support.clerk import ClerksClient
 

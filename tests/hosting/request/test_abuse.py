@@ -13,13 +13,13 @@ from urllib.parse import quote, urlsplit
 import httpx
 import pytest
 
-from tests.hosting.request.test_strict_json import LARGEST
 from tests.support.carriers import GUARD_SECONDS, Api
 
 RUN = "/api/agents/Joker/run"
 JSON = {"content-type": "application/json"}
 ADDRESS = "http://192.0.2.1:9/x"
 MANY = 1_000
+LARGEST = 1_048_576
 AT_ONCE = 100
 
 

@@ -8,8 +8,7 @@ from agent_framework import AgentResponse
 
 from hosting.events import CancelRequested
 from hosting.run.runs import Runs
-from tests.hosting.run.test_runs import Signals
-from tests.support.bench import Bench, answer
+from tests.support.bench import Bench, Signals, answer
 
 GUARD_SECONDS = 5.0
 

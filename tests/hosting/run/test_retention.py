@@ -9,9 +9,9 @@ import pytest
 from hosting.app import AgentFunctionApp
 from hosting.run.retention import Retention
 from hosting.runlog.log import RunLog
-from tests.hosting.thread.test_sweep import timers
 from tests.support.bench import NOW, Bench, MovingClock
 from tests.support.desk import Desk
+from tests.support.made_app import timers
 
 DAY_SECONDS = 86_400.0
 

@@ -10,8 +10,7 @@ from agent_framework import AgentResponse
 
 from hosting.run.endings import cancelled
 from hosting.run.runs import Runs
-from tests.hosting.run.test_runs import Signals
-from tests.support.bench import Bench, answer
+from tests.support.bench import Bench, Signals, answer
 from tests.support.carriers import Api
 
 CANARY = "canary-7f3a"

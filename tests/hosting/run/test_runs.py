@@ -15,24 +15,10 @@ from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.sqlite import SqliteStore
 from hosting.settings import read_settings
-from tests.support.bench import ArmedStore, MovingClock
+from tests.support.bench import ArmedStore, MovingClock, Signals
 from tests.support.sample_events import completed
 
 GUARD_SECONDS = 5.0
-
-
-class Signals:
-    """A durable client that keeps what it was asked to send, or loses it."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, str, str, object]] = []
-        self.is_lossy = False
-
-    async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Keep the signal; a lossy client raises as a lost connection does."""
-        if self.is_lossy:
-            raise ConnectionError("a secret of the carrier")
-        self.sent.append((entity, key, operation, value))
 
 
 class Process:

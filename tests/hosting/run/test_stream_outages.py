@@ -13,10 +13,10 @@ from hosting.ports import EntityPage
 from hosting.run.following import Following
 from hosting.run.runs import Runs
 from hosting.run.streams import Streams
-from tests.hosting.steps.test_journal import GUARD_SECONDS, World
-from tests.hosting.steps.test_speech import Speaker, spoken, told
 from tests.support.bench import Bench
 from tests.support.event_stream import Told, parse, words
+from tests.support.halted_runs import GUARD_SECONDS, World
+from tests.support.speaker import Speaker, spoken, told
 
 
 class NoEngine:

@@ -4,72 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import Any
 
 import pytest
 from agent_framework import AgentResponse
 
 from hosting.events import Event, Failed, ToolStarted
 from tests.support.bench import ArmedStore, Bench
-from tests.support.planned import PLAN, planned_agent
-
-GUARD_SECONDS = 5.0
+from tests.support.halted_runs import GUARD_SECONDS, World
+from tests.support.planned import PLAN
 
 # The events of the planned run behind `accepted`; parallel tools may end in any order. A model's answer is written with
 # the begin of the calls that it asks for.
 EVENTS = 1 + 3 + 2 * 5 + 1
 APPENDS = EVENTS - 5
-
-
-class HaltingStore(ArmedStore):
-    """A store in which a process stops for ever at its n-th append, before or after it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.halts_at: tuple[int, str] | None = None
-        self.halted = asyncio.Event()
-        self._appends = 0
-
-    async def append(self, run_id: str, *events: Event, after: int) -> bool:
-        self._appends += 1
-        if self.halts_at is None or self._appends != self.halts_at[0]:
-            return await super().append(run_id, *events, after=after)
-        if self.halts_at[1] == "after":
-            await super().append(run_id, *events, after=after)
-        self.halted.set()
-        await asyncio.Event().wait()
-        raise AssertionError("nothing goes on in a process that was killed")
-
-
-class World:
-    """What the outside counted, and the bench of the run."""
-
-    def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
-        self.counted: Counter[str] = Counter()
-        self.bench = Bench(planned_agent(self._note, **options), environ)
-        self.store = HaltingStore()
-        self.bench.store = self.store
-        self.bench.restart()
-
-    def _note(self, what: str) -> None:
-        self.counted[what] += 1
-
-    async def killed_at(self, number: int, when: str, *, streamed: bool = False) -> str:
-        """Run until the n-th append, where the process is killed; return the run's id."""
-        self.store.halts_at = (number, when)
-        run_id = await self.bench.open("go", streamed=streamed)
-        delivery = asyncio.create_task(self.bench.signal(run_id))
-        await asyncio.wait_for(self.store.halted.wait(), GUARD_SECONDS)
-        delivery.cancel()
-        await asyncio.gather(delivery, return_exceptions=True)
-        self.bench.restart()
-        return run_id
-
-    async def finished(self, run_id: str) -> None:
-        """Deliver the run again and see it ended."""
-        self.store.halts_at = None
-        await asyncio.wait_for(self.bench.signal(run_id), GUARD_SECONDS)
-        self.bench.loop.close()
 
 
 def unfinished_tools(store: ArmedStore, run_id: str) -> set[str]:

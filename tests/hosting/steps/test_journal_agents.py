@@ -11,9 +11,8 @@ from agent_framework import Agent
 
 from hosting.events import ModelResult, ToolStarted
 from hosting.reply.frames import Frames
-from tests.hosting.steps.test_journal import GUARD_SECONDS
-from tests.hosting.steps.test_journal_surroundings import counting, killed_and_finished
 from tests.support.bench import Bench
+from tests.support.halted_runs import GUARD_SECONDS, counting, killed_and_finished
 from tests.support.planned import Note, Plan, planned_agent, planned_client
 
 pytestmark = pytest.mark.behaviour("journal.agents-as-tools")

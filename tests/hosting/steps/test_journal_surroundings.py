@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from agent_framework import Agent, AgentSession, ContextProvider, MCPStreamableHTTPTool, Message
 
-from hosting.events import Accepted, Event, ResponseFormat, RunRequest
+from hosting.events import ResponseFormat, RunRequest
 from hosting.tools import idempotent
-from tests.hosting.steps.test_journal import GUARD_SECONDS, HaltingStore
-from tests.support.bench import NOW, Bench
+from tests.support.halted_runs import AFTER_A_BEGIN, counting, killed_and_finished
 from tests.support.planned import Note, planned_agent, planned_client
 from tests.support.tool_server import ToolServer
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-GO = RunRequest(message="go")
-# Appends: the claim; a model's answer with the begin of the call that it asks for; the call's end; and so on.
-AFTER_A_BEGIN, AFTER_A_TOOL, AFTER_TWO_TOOLS = 2, 3, 5
 LAST_MODEL_CALL = Counter({"model 3": 1})
 
 
@@ -49,50 +42,6 @@ class Restless(ContextProvider):
     async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
         self._runs += 1
         context.extend_messages(self.source_id, [Message("user", [f"This is run {self._runs}."])])
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a run ended that was killed, and what the outside counted after the kill."""
-
-    terminal: dict[str, Any]
-    done_after: Counter[str]
-
-
-async def killed_and_finished(
-    agent: Agent[Any],
-    counted: Counter[str],
-    *,
-    request: RunRequest = GO,
-    appends: int = AFTER_TWO_TOOLS,
-    environ: dict[str, str] | None = None,
-    changed: Callable[[Event], Event] = lambda event: event,
-) -> Ended:
-    """Kill the run once it has appended so often, and let another attempt end it, on events `changed` meanwhile."""
-    bench = Bench(agent, environ)
-    bench.store = store = HaltingStore()
-    bench.restart()
-    store.halts_at = (appends, "after")
-    await bench.log.open(
-        Accepted(at=NOW, run_id="r-1", agent="Joker", thread_id="t", fingerprint="print", request=request)
-    )
-    delivery = asyncio.create_task(bench.signal("r-1"))
-    await asyncio.wait_for(store.halted.wait(), GUARD_SECONDS)
-    delivery.cancel()
-    await asyncio.gather(delivery, return_exceptions=True)
-    before = Counter(counted)
-    store._events["r-1"] = [changed(event) for event in store._events["r-1"]]
-    bench.restart()
-    store.halts_at = None
-    await asyncio.wait_for(bench.signal("r-1"), GUARD_SECONDS)
-    await asyncio.to_thread(bench.loop.close)
-    return Ended((await bench.terminal("r-1")).model_dump(mode="json"), counted - before)
-
-
-def counting() -> tuple[Counter[str], Callable[[str], None]]:
-    """Return what is counted and how it is told."""
-    counted: Counter[str] = Counter()
-    return counted, lambda what: counted.update([what.partition(" r-")[0]])
 
 
 @pytest.mark.behaviour("journal.nothing-twice")

@@ -15,6 +15,7 @@ from hosting.thread.sweep import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Sweep, S
 from hosting.times import iso
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import Bench, MovingClock
+from tests.support.made_app import timers
 
 TTL = 3600.0
 
@@ -141,16 +142,6 @@ async def test_a_thread_that_is_asked_early_is_asked_again_a_time_to_live_later(
     await sweep.run(threads)
 
     assert threads.states == {}
-
-
-def timers(app: AgentFunctionApp) -> dict[str, str]:
-    """Return the timer functions of an app with their schedules."""
-    return {
-        function.get_function_name(): binding["schedule"]
-        for function in app.get_functions()
-        for binding in map(json.loads, function.get_raw_bindings())
-        if binding["type"] == "timerTrigger"
-    }
 
 
 @pytest.mark.behaviour("erasure.sweep")

@@ -1,0 +1,47 @@
+"""Where tests stand, and where they have from what they share."""
+
+from functools import cache
+from pathlib import Path
+
+from tests.architecture.imports import ROOT, imports_of
+
+TESTS = ROOT / "tests"
+SHARED = ("tests.support", "tests.behaviours")
+"""What every room may import: the shared pieces, and the rules that the product promises."""
+
+
+def room(path: Path) -> str:
+    """Return the folder whose modules a file may import: the room's, below tests/hosting the package's."""
+    folders = path.relative_to(ROOT).parts[:-1]
+    return ".".join(folders[: 3 if folders[:2] == ("tests", "hosting") else 2])
+
+
+@cache
+def imports_between_tests() -> list[tuple[Path, str]]:
+    """Return each file of tests/ and benchmarks/ with each module of tests/ that it imports."""
+    files = [path for top in ("tests", "benchmarks") for path in sorted((ROOT / top).rglob("*.py"))]
+    return [(path, name) for path in files for name in imports_of(path) if name.split(".")[0] == "tests"]
+
+
+def test_the_tests_of_hosting_stand_by_its_packages() -> None:
+    """A folder for each package, and none besides."""
+    packages = {path.parent.name for path in (ROOT / "hosting").glob("*/__init__.py")}
+    folders = {path.parent.name for path in (TESTS / "hosting").glob("*/test_*.py")}
+
+    assert folders == packages
+
+
+def test_nothing_is_imported_from_a_test_module_or_from_a_conftest() -> None:
+    """What two of them need stands in a module of its own: pytest imports its own files under names of its own."""
+    last = [(str(path), name.rpartition(".")[2]) for path, name in imports_between_tests()]
+
+    assert [found for found in last if found[1].startswith("test_") or found[1] == "conftest"] == []
+
+
+def test_what_several_rooms_share_stands_in_support() -> None:
+    """A module imports from its own room and from there."""
+    foreign = [
+        (str(path), name) for path, name in imports_between_tests() if not name.startswith((f"{room(path)}.", *SHARED))
+    ]
+
+    assert foreign == []

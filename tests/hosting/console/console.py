@@ -1,0 +1,38 @@
+"""An engine with a worker for tests that kill none, and how they ask it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from durabletask.client import TaskHubGrpcClient
+
+from hosting.console.client import AgentClient
+
+GUARD_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Console:
+    """An engine with a worker, and where the worker's stores are."""
+
+    address: str
+    folder: Path
+
+    def client(self, **environ: str) -> AgentClient:
+        """Return a client beside the worker."""
+        return AgentClient(self.task_hub(), environ=environ, folder=self.folder)
+
+    def task_hub(self) -> TaskHubGrpcClient:
+        """Return a client of the SDK."""
+        return TaskHubGrpcClient(host_address=self.address)
+
+    def result(self, orchestrator: str, given: Any) -> tuple[str, str | None]:
+        """Start an orchestration; its status and what it gave, or why it failed, once it has ended."""
+        with self.task_hub() as client:
+            instance_id = client.schedule_new_orchestration(orchestrator, input=given)
+            state = client.wait_for_orchestration_completion(instance_id, timeout=GUARD_SECONDS)
+        assert state is not None
+        failure = state.failure_details
+        return state.runtime_status.name, state.serialized_output if failure is None else failure.message
