@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tests.support.redis_server import RedisServer
 
 
+pytest_plugins = ["tests.support.shown_rules", "tests.support.seeds"]
+
+
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """A real server, or a skip that says what to install."""

@@ -7,16 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.shown_rules import promised_rules
+
 TESTS = Path(__file__).resolve().parents[1]
-AREAS = sorted(path for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("test_"))
-
-
-def promised(area: Path) -> dict[str, str]:
-    """Return the rules of one area: the literal that its file assigns to BEHAVIOURS."""
-    for node in ast.parse(area.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "BEHAVIOURS":
-            return dict(ast.literal_eval(node.value))
-    raise AssertionError(f"{area.name} assigns no BEHAVIOURS")
+PROMISED = promised_rules()
+areas = pytest.mark.parametrize("area", PROMISED, ids=lambda area: area.stem)
 
 
 def marks() -> Iterator[tuple[str, str]]:
@@ -27,29 +22,29 @@ def marks() -> Iterator[tuple[str, str]]:
                 yield ast.literal_eval(node.args[0]), str(path.relative_to(TESTS))
 
 
-@pytest.mark.parametrize("area", AREAS, ids=lambda area: area.stem)
+@areas
 def test_every_promised_rule_is_shown_by_a_test(area: Path) -> None:
     """An id that no test is marked with is a promise that nobody checks."""
     shown = {rule for rule, _ in marks()}
 
-    assert sorted(promised(area).keys() - shown) == []
+    assert sorted(PROMISED[area].keys() - shown) == []
 
 
 def test_every_marked_rule_is_promised() -> None:
     """A mark that the manifest lacks is a misspelling, or a rule that no reader of the manifest sees."""
-    known = {rule for area in AREAS for rule in promised(area)}
+    known = {rule for area in PROMISED for rule in PROMISED[area]}
 
     assert sorted({mark for mark in marks() if mark[0] not in known}) == []
 
 
 def test_no_rule_is_promised_twice() -> None:
     """Ids are unique over all areas, so that a mark means one rule."""
-    counted = Counter(rule for area in AREAS for rule in promised(area))
+    counted = Counter(rule for area in PROMISED for rule in PROMISED[area])
 
     assert [rule for rule, times in counted.items() if times > 1] == []
 
 
-@pytest.mark.parametrize("area", AREAS, ids=lambda area: area.stem)
+@areas
 def test_a_rule_is_a_sentence(area: Path) -> None:
     """A rule can be read alone: it begins with its area's subject and ends with a full stop."""
-    assert [rule for rule, sentence in promised(area).items() if not sentence.endswith(".")] == []
+    assert [rule for rule, sentence in PROMISED[area].items() if not sentence.endswith(".")] == []

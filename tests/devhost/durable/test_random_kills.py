@@ -30,9 +30,11 @@ _LONGEST_LIFE_SECONDS = 0.25
 @pytest.mark.behaviour("engine.random-kills")
 @pytest.mark.slow
 @pytest.mark.timeout(30 * _KILLS)
-async def test_a_process_killed_at_random_loses_nothing_doubles_nothing_and_goes_on_at_once(tmp_path: Path) -> None:
+async def test_a_process_killed_at_random_loses_nothing_doubles_nothing_and_goes_on_at_once(
+    tmp_path: Path, seed: int
+) -> None:
     """As many orchestrations as it takes: each is killed on until it ends, within 2 s of work after each start."""
-    kills, number, chance = 0, 0, random.Random()
+    kills, number, chance = 0, 0, random.Random(seed)
     while kills < _KILLS:
         folder = tmp_path / str(number)
         folder.mkdir()

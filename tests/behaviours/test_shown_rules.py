@@ -1,0 +1,97 @@
+"""The run that is held to its rules: pytest as a process, over a few small tests and the real table of skips."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.running_host import ROOT
+
+INI = "[pytest]\ntestpaths = tests\nmarkers =\n    behaviour(id): shows a rule\n    slow: slow\n"
+BEGIN = "import pytest\n\n"
+SHOWN = BEGIN + "@pytest.mark.behaviour('turn.log-down')\ndef test_shown(): pass\n"
+UNLISTED = BEGIN + "@pytest.mark.behaviour('turn.log-down')\ndef test_left_out(): pytest.skip('not today')\n"
+ALLOWED = BEGIN + (
+    "@pytest.mark.behaviour('journal.zombies')\n"
+    "@pytest.mark.skip(reason='needs the small real model: so it says')\n"
+    "def test_allowed(): pass\n"
+)
+WHOLE_FILE = BEGIN + (
+    "pytest.skip('not today', allow_module_level=True)\n"
+    '@pytest.mark.behaviour("streams.batched")\n'
+    "def test_never_collected(): pass\n"
+)
+KNOWN_TO_FAIL = BEGIN + (
+    "@pytest.mark.behaviour('streams.mended')\n@pytest.mark.xfail(strict=True)\ndef test_known(): assert False\n"
+)
+
+
+def ran(folder: Path, *arguments: str, **files: str) -> tuple[int, list[str]]:
+    """Run pytest over these files; its status, and the lines that it says of the rules but for what is promised."""
+    (folder / "pytest.ini").write_text(INI, encoding="utf-8")
+    (folder / "conftest.py").write_text('pytest_plugins = ["tests.support.shown_rules"]\n', encoding="utf-8")
+    for name, source in files.items():
+        file = folder / "tests" / f"{name.replace('__', '/')}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(source, encoding="utf-8")
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    ended = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    said = ended.stdout.partition(" rules ==")[2].splitlines()
+    other = ("=", "not shown: ", "allowed_skips.py allows")
+    return ended.returncode, [line for line in said if line and not line.startswith(other)]
+
+
+@pytest.mark.behaviour("tests.skips-listed")
+def test_a_skip_that_the_table_does_not_name_fails_a_strict_run(tmp_path: Path) -> None:
+    """Of a test, and of a whole file; one that it names does not, nor does a test that is known to fail."""
+    files = {"test_own": UNLISTED + SHOWN.removeprefix(BEGIN), "test_whole": WHOLE_FILE, "test_known": KNOWN_TO_FAIL}
+
+    status, said = ran(tmp_path, "--strict-skips", "tests/", **files, model__test_allowed=ALLOWED)
+
+    assert status == 1
+    assert [line.partition(" was skipped (not today), and ")[0] for line in said] == [
+        "tests/test_own.py::test_left_out",
+        "tests/test_whole.py",
+    ]
+
+
+@pytest.mark.behaviour("tests.rules-executed")
+def test_a_rule_that_only_skipped_tests_hold_fails_a_strict_run_of_all(tmp_path: Path) -> None:
+    """Though each of the skips is allowed; what was shown is counted."""
+    status, said = ran(tmp_path, "--strict-skips", test_own=SHOWN, model__test_allowed=ALLOWED)
+
+    assert status == 1
+    assert [line.partition(", ")[2] for line in said[:1]] == ["1 shown by tests that ran"]
+    assert [line.partition(",")[0] for line in said[1:]] == [
+        "The rule journal.zombies was shown by no test: all of its tests were skipped"
+    ]
+
+
+@pytest.mark.behaviour("tests.rules-executed")
+@pytest.mark.parametrize("choice", [["tests/"], ["-m", "not slow"], ["-k", "allowed"]])
+def test_a_run_of_a_part_is_held_to_its_skips_alone(tmp_path: Path, choice: list[str]) -> None:
+    """It knows nothing of the tests that it left out."""
+    assert ran(tmp_path, "--strict-skips", *choice, model__test_allowed=ALLOWED) == (0, [])
+
+
+@pytest.mark.behaviour("tests.rules-executed")
+def test_a_rule_that_another_test_shows_may_have_a_skipped_one(tmp_path: Path) -> None:
+    """The table's entries that allowed nothing are said in passing."""
+    other = SHOWN.replace("turn.log-down", "journal.zombies")
+
+    status, said = ran(tmp_path, "--strict-skips", test_other=other, model__test_allowed=ALLOWED)
+
+    assert (status, len(said), said[0].endswith(", 1 shown by tests that ran")) == (0, 1, True)
+
+
+@pytest.mark.behaviour("tests.skips-listed")
+def test_a_newcomer_may_skip_what_the_machine_lacks(tmp_path: Path) -> None:
+    """Nothing is strict that was not asked to be."""
+    status, said = ran(tmp_path, test_own=UNLISTED)
+
+    assert (status, len(said)) == (0, 1)
