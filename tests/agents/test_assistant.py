@@ -1,7 +1,5 @@
 """The agent `assistant` on the offline model, through the framework's own agent loop."""
 
-import time
-
 import pytest
 from agent_framework import AgentResponse, AgentSession, Content, Message
 
@@ -107,13 +105,14 @@ async def test_a_tool_that_fails_is_told_as_a_failure() -> None:
     assert (await OfflineChatClient().get_response(messages)).text == "The tool failed: no such city"
 
 
-async def test_a_message_of_a_megabyte_is_answered_at_once() -> None:
-    """Only its beginning is read: the patterns would take minutes over words that nearly fit."""
-    began = time.perf_counter()
-    response = await ask("hot " * 250_000)
+async def test_of_a_message_of_a_megabyte_only_the_beginning_is_read() -> None:
+    """The patterns would take minutes over words that nearly fit, and find the question at the end."""
+    question = "What is the weather in Paris?"
+
+    response = await ask("hot " * 250_000 + question)
 
     assert response.text.startswith('You said: "hot hot')
-    assert time.perf_counter() - began < 5
+    assert "Paris" in (await ask(f"hot {question}")).text
 
 
 async def test_an_answer_to_anything_else_names_the_offline_model_and_the_way_to_a_real_one() -> None:

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,25 +13,22 @@ from tests.support.template_process import ROOT, copy_tree, running
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 START = "python dev.py run"
-FIRST_ANSWER_SECONDS = 60
 
 
 @pytest.mark.slow
 @pytest.mark.behaviour("template.readme-runs")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the README's commands use curl")
 async def test_from_a_clone_every_command_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
-    """Installed for real, from the package index or its cache; the first answer comes within a minute."""
+    """Installed for real, from the package index or its cache."""
     copy_tree(tmp_path)
     first, *others = steps_in(README)
     assert first.command == START
-    began = time.monotonic()
 
     async with running([sys.executable, "dev.py", "run", "--port", "0"], tmp_path) as app:
         assert is_shown(first.output, app.printed), "\n".join(app.printed)
-        for number, step in enumerate(others):
+        for step in others:
             printed = await typed(step, app.origin)
             assert is_shown(step.output, printed), f"{step.command}\n" + "\n".join(printed)
-            assert number or time.monotonic() - began < FIRST_ANSWER_SECONDS
 
 
 def test_the_mcp_settings_are_json_and_name_the_endpoint_that_the_host_prints() -> None:

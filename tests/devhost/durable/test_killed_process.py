@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -34,10 +33,8 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path: Path, point: str, passi
         # Fewer passings than asked for: the run must have been whole.
         assert killed.stdout == _ENDED
         return
-    began = time.monotonic()
     again = _run(tmp_path) if is_started else _run(tmp_path, "start")
     assert (again.stdout, again.returncode) == (_ENDED, 0), again.stderr
-    assert time.monotonic() - began < 5
     effects = (tmp_path / "effects.txt").read_text().splitlines()
     assert dict.fromkeys(effects, 0).keys() == {"act one", "act two", "tally 1", "tally 11", "tally 111"}
     assert all(effects.count(line) <= 2 for line in effects)

@@ -27,7 +27,7 @@ from agent_framework import (
 class ScriptedModel(BaseChatClient[Any]):
     """Answers `echo: <text>`, or does what the first word of the newest message says.
 
-    fail: raises. sleep S: takes S seconds. block S: blocks the loop.
+    fail: raises. sleep S: takes S seconds. block S: blocks the loop. meet N: goes on once N runs are there.
     exit S: ends the process after S seconds. count: says how many messages it saw. recall: says
     all user texts. say TEXT: says just that. see: says the contents of the newest message. formatted: says the
     response_format that it got. tool NAME: calls a tool, if it may; insist NAME: calls it all the same. Each call is
@@ -65,6 +65,9 @@ class ScriptedModel(BaseChatClient[Any]):
             os._exit(9)
         if word == "sleep":
             await asyncio.sleep(float(rest))
+        if word == "meet":
+            await _meet(int(rest))
+            return _says(f"{rest} have met")
         if word == "block":
             time.sleep(float(rest))  # noqa: ASYNC251 - blocking the loop is the point
         if word == "count":
@@ -81,6 +84,20 @@ class ScriptedModel(BaseChatClient[Any]):
             call = Content.from_function_call(call_id="call-1", name=rest, arguments={})
             return ChatResponse(messages=Message("assistant", [call]))
         return _says(f"echo: {newest.text}")
+
+
+_GATHERED: list[asyncio.Future[None]] = []
+
+
+async def _meet(number: int) -> None:
+    """Return once so many calls of this process wait here."""
+    _GATHERED.append(asyncio.get_running_loop().create_future())
+    mine = _GATHERED[-1]
+    if len(_GATHERED) == number:
+        for one in _GATHERED:
+            one.set_result(None)
+        _GATHERED.clear()
+    await mine
 
 
 class ScriptedClient(FunctionInvocationLayer[Any], ScriptedModel):
