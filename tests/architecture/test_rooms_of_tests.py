@@ -3,6 +3,8 @@
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.imports import ROOT, imports_of
 
 TESTS = ROOT / "tests"
@@ -23,6 +25,7 @@ def imports_between_tests() -> list[tuple[Path, str]]:
     return [(path, name) for path in files for name in imports_of(path) if name.split(".")[0] == "tests"]
 
 
+@pytest.mark.behaviour("tests.mirror")
 def test_the_tests_of_hosting_stand_by_its_packages() -> None:
     """A folder for each package, and none besides."""
     packages = {path.parent.name for path in (ROOT / "hosting").glob("*/__init__.py")}
@@ -31,6 +34,7 @@ def test_the_tests_of_hosting_stand_by_its_packages() -> None:
     assert folders == packages
 
 
+@pytest.mark.behaviour("tests.mirror")
 def test_nothing_is_imported_from_a_test_module_or_from_a_conftest() -> None:
     """What two of them need stands in a module of its own: pytest imports its own files under names of its own."""
     last = [(str(path), name.rpartition(".")[2]) for path, name in imports_between_tests()]
@@ -38,6 +42,7 @@ def test_nothing_is_imported_from_a_test_module_or_from_a_conftest() -> None:
     assert [found for found in last if found[1].startswith("test_") or found[1] == "conftest"] == []
 
 
+@pytest.mark.behaviour("tests.mirror")
 def test_what_several_rooms_share_stands_in_support() -> None:
     """A module imports from its own room and from there."""
     foreign = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -28,6 +29,10 @@ WHOLE_FILE = BEGIN + (
 KNOWN_TO_FAIL = BEGIN + (
     "@pytest.mark.behaviour('streams.mended')\n@pytest.mark.xfail(strict=True)\ndef test_known(): assert False\n"
 )
+
+
+WORKERS = [[], *([["-p", "xdist", "-n2"]] if importlib.util.find_spec("xdist") else [])]
+"""In one process, and in two where they can be had."""
 
 
 def ran(folder: Path, *arguments: str, **files: str) -> tuple[int, list[str]]:
@@ -61,9 +66,10 @@ def test_a_skip_that_the_table_does_not_name_fails_a_strict_run(tmp_path: Path) 
 
 
 @pytest.mark.behaviour("tests.rules-executed")
-def test_a_rule_that_only_skipped_tests_hold_fails_a_strict_run_of_all(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", WORKERS)
+def test_a_rule_that_only_skipped_tests_hold_fails_a_strict_run_of_all(tmp_path: Path, workers: list[str]) -> None:
     """Though each of the skips is allowed; what was shown is counted."""
-    status, said = ran(tmp_path, "--strict-skips", test_own=SHOWN, model__test_allowed=ALLOWED)
+    status, said = ran(tmp_path, "--strict-skips", *workers, test_own=SHOWN, model__test_allowed=ALLOWED)
 
     assert status == 1
     assert [line.partition(", ")[2] for line in said[:1]] == ["1 shown by tests that ran"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.support.app_folder import make_app
-from tests.support.running_host import GUARD_SECONDS, RunningHost, run_command
+from tests.support.running_host import GUARD_SECONDS, RunningHost, host_environment, run_command
 
 APP = """
 import logging
@@ -91,13 +91,25 @@ DURABLE = "import azure.durable_functions as df\napp = df.DFApp()\n\n" + (
 )
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="this user may write everywhere")
+# Root may write everywhere by two capabilities (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH); without them, as others do.
+AS_OTHERS = """
+import ctypes, os, sys
+if sys.platform == "linux":
+    for capability in (1, 2):
+        ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder there has no such mode")
 @pytest.mark.behaviour("devhost.read-only-folder")
 def test_a_folder_that_cannot_be_written_is_refused_by_a_sentence(tmp_path: Path) -> None:
     """A durable app needs its file; the sentence names the folder."""
     folder = make_app(tmp_path, DURABLE)
     folder.chmod(0o500)
-    ended = run_command(folder, "start", "--port", "0")
+    command = [sys.executable, "-c", AS_OTHERS, "-m", "devhost", "start", "--port", "0"]
+    environ = host_environment()
+    ended = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=30, check=False)
 
     assert (ended.returncode, str(folder) in ended.stderr, "Traceback" in ended.stderr) == (1, True, False)
 

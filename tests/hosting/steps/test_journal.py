@@ -8,22 +8,14 @@ from collections import Counter
 import pytest
 from agent_framework import AgentResponse
 
-from hosting.events import Event, Failed, ToolStarted
-from tests.support.bench import ArmedStore, Bench
+from hosting.events import Event, Failed
+from tests.support.bench import Bench
 from tests.support.halted_runs import GUARD_SECONDS, World
 from tests.support.planned import PLAN
 
 # The events of the planned run behind `accepted`; parallel tools may end in any order. A model's answer is written with
 # the begin of the calls that it asks for.
 EVENTS = 1 + 3 + 2 * 5 + 1
-APPENDS = EVENTS - 5
-
-
-def unfinished_tools(store: ArmedStore, run_id: str) -> set[str]:
-    """Return the keys of the tool calls that began and have no result."""
-    events = store._events[run_id]
-    started = {event.key for event in events if isinstance(event, ToolStarted)}
-    return started - {event.key for event in events if event.kind == "tool_result"}
 
 
 @pytest.mark.behaviour("journal.records-steps")
@@ -39,50 +31,6 @@ async def test_each_step_is_recorded_as_it_ends_and_a_tool_call_before_it_begins
     assert kinds.index("tool_started") > kinds.index("model_result")
     assert (await world.bench.terminal(run_id)).kind == "completed"
     assert [count for what, count in world.counted.items()] == [1] * (len(PLAN) + 5)
-
-
-@pytest.mark.behaviour("journal.nothing-twice")
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("number", range(1, APPENDS + 1))
-async def test_killed_at_any_record_nothing_recorded_is_done_again(number: int, when: str) -> None:
-    """Every tool is called at most once; only the one model call that had no record yet is asked again.
-
-    The run completes, unless a tool was cut short: then it says so.
-    """
-    world = World()
-    run_id = await world.killed_at(number, when)
-    cut_short = unfinished_tools(world.store, run_id)
-
-    await world.finished(run_id)
-
-    tools = {what: count for what, count in world.counted.items() if not what.startswith("model")}
-    again = [what for what, count in world.counted.items() if count > 1]
-    assert set(tools.values()) <= {1}
-    assert len(again) <= (1 if when == "before" else 0)
-    terminal = await world.bench.terminal(run_id)
-    if cut_short:
-        assert isinstance(terminal, Failed)
-        assert terminal.code == "run_interrupted"
-    else:
-        assert terminal.kind == "completed"
-        assert len(tools) == 5
-        assert world.bench.entries()[1]["messages"][-1]["contents"][0]["text"] == "all done"
-
-
-@pytest.mark.behaviour("journal.idempotent-tools")
-@pytest.mark.parametrize("number", range(1, APPENDS + 1))
-async def test_tools_that_do_no_harm_are_called_again_under_the_same_key(number: int) -> None:
-    """So the run always completes; a call that has its result is not made again."""
-    world = World(harmless=True)
-    run_id = await world.killed_at(number, "after")
-    cut_short = unfinished_tools(world.store, run_id)
-
-    await world.finished(run_id)
-
-    again = {what.partition("-")[2] for what, count in world.counted.items() if count > 1}
-    assert (await world.bench.terminal(run_id)).kind == "completed"
-    assert again <= cut_short
-    assert len([what for what in world.counted if not what.startswith("model")]) == 5
 
 
 @pytest.mark.behaviour("journal.unknown-outcome-told")

@@ -29,17 +29,6 @@ def asks_a_helper(note: Note, inner: Plan = INNER, outer: Plan = (("helper",), "
     return Agent(planned_client(note, outer), name="Joker", tools=tools)
 
 
-async def test_what_an_agent_did_as_a_tool_is_not_done_again() -> None:
-    """Its tools are called once; its one model call that had no record is made, and then the other agent's."""
-    counted, note = counting()
-
-    ended = await killed_and_finished(asks_a_helper(note), counted, appends=LOOK_ENDED)
-
-    assert ended.terminal["kind"] == "completed"
-    assert ended.done_after == Counter({"inner model 3": 1, "model 2": 1})
-    assert set(counted.values()) == {1}
-
-
 async def test_a_tool_of_it_that_was_cut_short_ends_the_run() -> None:
     """As one of the agent that runs; the sentence names the tool, and not the agent that called it."""
     counted, note = counting()

@@ -1,11 +1,11 @@
-"""Reset and delete at the entity, delivered again after a crash at any step, and late."""
+"""Reset and delete at the entity, delivered again and late."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from hosting.events import Place
-from hosting.ports import Deletion, Erased
+from hosting.ports import Deletion
 from tests.support.bench import Bench
 
 PLACE = Place("joker", "t")
@@ -57,21 +57,6 @@ async def test_a_conversation_that_cannot_be_read_is_not_reset(bench: Bench) -> 
 
     assert "cannot be read" in refused["refused"]
     assert bench.state == '{"schemaVersion":"9.0.0"}'
-
-
-@pytest.mark.behaviour("turn.delete")
-async def test_a_delete_lost_before_its_commit_is_done_again(bench: Bench) -> None:
-    """The runs were erased the first time; the same text is deleted the second time."""
-    run_id = await bench.run("one")
-    await bench.store.mark_deleting(PLACE, "d-1")
-    await bench.deliver({"id": "d-1"}, name="delete", commit=False)
-    assert bench.state is not None
-    bench.restart()
-
-    await bench.deliver({"id": "d-1"}, name="delete")
-
-    assert bench.state is None
-    assert await bench.store.read(run_id) == Erased(run_id)
 
 
 @pytest.mark.behaviour("turn.delete")
