@@ -20,8 +20,7 @@ MOST_GROWTH = 9.0
 def growth(work: Callable[[int], object], size: int) -> float:
     """Return how many times more processor time the work takes for four times the size: by the least of some rounds."""
     rounds = [(_spent(work, size), _spent(work, 4 * size)) for _ in range(ROUNDS)]
-    once, more = (max(UNTOLD_SECONDS, min(spent)) for spent in zip(*rounds, strict=True))
-    return more / once
+    return max(UNTOLD_SECONDS, min(more for _, more in rounds)) / max(UNTOLD_SECONDS, min(once for once, _ in rounds))
 
 
 def _spent(work: Callable[[int], object], size: int) -> float:

@@ -82,7 +82,10 @@ async def test_words_stand_before_the_tool_calls_that_follow_them() -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("number", range(1, 12))
 async def test_killed_at_any_record_a_reader_has_every_word_once(number: int, when: str) -> None:
-    """What a recorded model answer said stands and is not said again; the rest is taken back and said anew."""
+    """What a recorded model answer said stands and is not said again; the rest is taken back and said anew.
+
+    Every word is a record here; over a real host, which is killed around each record, words wait for the next step.
+    """
     world = World({"AGENT_STREAM_BATCH_SECONDS": "0"}, speaks=True, harmless=True)
     run_id = await world.killed_at(number, when, streamed=True)
 
