@@ -11,8 +11,8 @@ import pytest
 from devhost.errors import SettingsError
 from devhost.groups import Group, find_group
 from devhost.index import FunctionIndex
-from tests.devhost.app_folder import make_app
-from tests.devhost.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+from tests.support.app_folder import make_app
+from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
 
 pytestmark = pytest.mark.behaviour("devhost.groups")
 QUICK = ("--queue-poll", "0.05")
