@@ -1,4 +1,7 @@
-"""The SDK's own converters between the texts on the wire and Python values (host contract 1.5)."""
+"""The SDK's own converters between the texts on the wire and Python values (host contract 1.5).
+
+They call `from_json` and `to_json` of the app's own classes, which may raise what they like.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def decode_text(binding_type: str, text: str, kind: WireKind) -> object:
     """Return the value that a function of this trigger type is called with; raise `FunctionFailedError` if none."""
     try:
         return converter_of(binding_type).decode(Datum(text, kind), trigger_metadata={})
-    except Exception as error:
+    except BaseException as error:
         raise failure_of(error) from error
 
 
@@ -37,6 +40,6 @@ def encode_result(binding_type: str, result: object) -> Datum:
     except NotImplementedError as error:
         found = f'unsupported type "{binding_type}" for Python type "{type(result).__name__}"'
         raise FunctionFailedError(f"TypeError: unable to encode outgoing TypedData: {found}") from error
-    except Exception as error:
+    except BaseException as error:
         raise failure_of(error) from error
     return datum

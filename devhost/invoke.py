@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from devhost.failures import failure_of
 from devhost.index import Function
+from devhost.isolation import Raised, Returned, TimedOut, run_apart, run_caught
 from devhost.ports import FunctionFailedError
 
 logger = logging.getLogger(__name__)
@@ -51,43 +51,6 @@ class InvocationContext:
     retry_context: RetryContext = RetryContext()
 
 
-class Deadline:
-    """Cancels the awaiting task after a time and turns that cancellation into `FunctionFailedError`.
-
-    A context manager instead of `asyncio.wait_for`, which starts a task per call: this one is on every request.
-    """
-
-    def __init__(self, function_name: str, seconds: float | None) -> None:
-        self._function_name = function_name
-        self._seconds = seconds
-        self._timer: asyncio.TimerHandle | None = None
-        self._expired = False
-
-    def __enter__(self) -> None:
-        if self._seconds is not None:
-            task = asyncio.current_task()
-            assert task is not None
-            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._expire, task)
-
-    def _expire(self, task: asyncio.Task[object]) -> None:
-        self._expired = True
-        task.cancel()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._expired and kind is asyncio.CancelledError:
-            text = f"Timeout value of {_as_timespan(self._seconds or 0)} was exceeded by function: "
-            raise FunctionFailedError(f"FunctionTimeoutException: {text}Functions.{self._function_name}") from error
-
-
-def _as_timespan(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"
-
-
 class Invoker:
     """Calls the app's functions. `client_binding` gives the text that durable client inputs receive."""
 
@@ -103,22 +66,26 @@ class Invoker:
         its place in the pool until it returns.
         """
         arguments = self._arguments(function, trigger_value, invocation_id)
-        try:
-            with Deadline(function.name, self._timeout_seconds):
-                if function.is_async:
-                    result = await function.handler(**arguments)
-                else:
-                    result = await self._in_thread(function, arguments, invocation_id)
-        except FunctionFailedError as error:
-            logger.error("Function '%s' failed (invocation %s): %s", function.name, invocation_id, error.message)
-            raise
-        except (Exception, SystemExit) as error:
-            logger.exception("Function '%s' failed (invocation %s)", function.name, invocation_id)
-            raise failure_of(error) from error
-        if result is not None and function.output is None:
-            text = f"function {function.name!r} without a $return binding returned a non-None value"
-            raise FunctionFailedError(f"RuntimeError: {text}")
-        return result
+        ended: Returned | Raised | TimedOut
+        if function.is_async:
+            ended = await run_apart(lambda: function.handler(**arguments), self._timeout_seconds)
+        else:
+            ended = await self._in_thread(function, arguments, invocation_id)
+        match ended:
+            case Returned(None):
+                return None
+            case Returned(result):
+                if function.output is None:
+                    text = f"function {function.name!r} without a $return binding returned a non-None value"
+                    raise FunctionFailedError(f"RuntimeError: {text}")
+                return result
+            case Raised(error):
+                logger.error("Function '%s' failed (invocation %s)", function.name, invocation_id, exc_info=error)
+                raise failure_of(error) from error
+            case TimedOut():
+                message = _timeout_message(function.name, self._timeout_seconds or 0)
+                logger.error("Function '%s' failed (invocation %s): %s", function.name, invocation_id, message)
+                raise FunctionFailedError(message)
 
     def _arguments(self, function: Function, trigger_value: object, invocation_id: str) -> dict[str, object]:
         arguments: dict[str, object] = {function.trigger_parameter: trigger_value}
@@ -128,16 +95,30 @@ class Invoker:
             arguments["context"] = InvocationContext(invocation_id, function.name, function.directory)
         return arguments
 
-    def _in_thread(self, function: Function, arguments: Mapping[str, object], invocation_id: str) -> Awaitable[object]:
-        def run() -> object:
+    async def _in_thread(
+        self, function: Function, arguments: Mapping[str, object], invocation_id: str
+    ) -> Returned | Raised | TimedOut:
+        def run() -> Returned | Raised:
             _thread_local_storage.invocation_id = invocation_id
             try:
-                return function.handler(**arguments)
+                return run_caught(lambda: function.handler(**arguments))
             finally:
                 _thread_local_storage.invocation_id = None
 
-        return asyncio.get_running_loop().run_in_executor(self._pool, run)
+        future = asyncio.get_running_loop().run_in_executor(self._pool, run)
+        try:
+            await asyncio.wait((future,), timeout=self._timeout_seconds)
+            return future.result() if future.done() else TimedOut()
+        finally:
+            # A call that still waits for a thread need not be made any more.
+            future.cancel()
 
     def close(self) -> None:
         """Take no new sync calls; the running ones end by themselves or with the process."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _timeout_message(function_name: str, seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    span = f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"
+    return f"FunctionTimeoutException: Timeout value of {span} was exceeded by function: Functions.{function_name}"

@@ -12,11 +12,13 @@ import uuid
 from fastapi.encoders import jsonable_encoder
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
+from devhost.failures import failure_of
 from devhost.http.asgi import Message, RawHeaders, Receive, Scope, Send, header
 from devhost.http.routes import Match
 from devhost.invoke import Invoker
+from devhost.isolation import Chunks, Raised, run_apart
 from devhost.ports import FunctionFailedError
 
 logger = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
     except Exception:
         logger.exception("Function '%s' returned what cannot be sent", match.function.name)
         response = _internal_error()
-    await _send_response(response, scope, receive, send)
+    await _send_response(match.function.name, response, scope, receive, send)
 
 
 def _forwarded_headers(scope: Scope, invocation_id: str) -> RawHeaders:
@@ -70,25 +72,45 @@ def _internal_error() -> Response:
     return PlainTextResponse("Internal Server Error", status_code=500)
 
 
-async def _send_response(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+async def _send_response(name: str, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
     """Send the response; a stream that fails after its first chunk just ends, as on the real host."""
-    started = False
-    has_length = False
+    sent = _Sent(receive, send)
+    if isinstance(response, StreamingResponse):
+        response.body_iterator = Chunks(response.body_iterator)
+    ended = await run_apart(lambda: response(scope, sent.receive, sent.send))
+    if isinstance(ended, Raised):
+        logger.error("A response of function '%s' failed while it was sent", name, exc_info=ended.error)
+        if sent.has_length:
+            raise failure_of(ended.error) from ended.error
+    elif not sent.is_whole and not sent.has_client_left:
+        # The sender takes a generator that raises CancelledError for one that it cancelled itself.
+        logger.error("A response of function '%s' cancelled itself while it was sent", name)
+    if not sent.has_begun:
+        await _internal_error()(scope, receive, send)
+    elif not sent.is_whole:
+        await send({"type": "http.response.body", "body": b""})
 
-    async def send_noting_start(message: Message) -> None:
-        nonlocal started, has_length
+
+class _Sent:
+    """What of a response has passed, and whether there is still a client to send it to."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self.has_begun = False
+        self.has_length = False
+        self.is_whole = False
+        self.has_client_left = False
+        self._receive = receive
+        self._send = send
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self.has_client_left |= message["type"] == "http.disconnect"
+        return message
+
+    async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            started = True
-            has_length = any(name == b"content-length" for name, _ in message["headers"])
-        await send(message)
-
-    try:
-        await response(scope, receive, send_noting_start)
-    except Exception:
-        logger.exception("A response failed while it was sent")
-        if has_length:
-            raise
-        if started:
-            await send({"type": "http.response.body", "body": b""})
-        else:
-            await _internal_error()(scope, receive, send)
+            self.has_begun = True
+            self.has_length = any(name == b"content-length" for name, _ in message["headers"])
+        elif message["type"] == "http.response.body":
+            self.is_whole = not message.get("more_body", False)
+        await self._send(message)

@@ -82,6 +82,8 @@ BEHAVIOURS = {
     "imported is explained and started again at the next edit (local-host.md, Commands).",
     "devhost.loud-functions": "A function that writes 100 MB of log holds up nobody and ends (local-host.md, HTTP).",
     "devhost.exiting-functions": "A function that ends the program ends its own call only (local-host.md, HTTP).",
+    "devhost.isolated-functions": "Whatever a function raises, a cancellation or an exit included, fails its own call; "
+    "a cancelled host goes on once the function has unwound (host contract 1.7).",
     "devhost.read-only-folder": "A folder that cannot be written is refused by one sentence (local-host.md, Storage).",
     "devhost.worker-library": "Microsoft's worker library agrees on the index of an app and on what its functions' "
     "calls return (local-host.md, How it is proved).",

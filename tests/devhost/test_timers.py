@@ -24,7 +24,7 @@ HOURLY = "0 0 * * * *"
 class Ticks:
     """An app with one timer, and what its function was called with."""
 
-    def __init__(self, schedule: str = HOURLY, *, fails: bool = False, **options: bool) -> None:
+    def __init__(self, schedule: str = HOURLY, *, fails: type[BaseException] | None = None, **options: bool) -> None:
         app = func.FunctionApp()
         self._seen: asyncio.Queue[func.TimerRequest] = asyncio.Queue()
         seen = self._seen
@@ -32,8 +32,8 @@ class Ticks:
         @app.timer_trigger(arg_name="timer", schedule=schedule, **options)
         async def tick(timer: func.TimerRequest) -> None:
             seen.put_nowait(timer)
-            if fails:
-                raise ValueError("a bad tick")
+            if fails is not None:
+                raise fails("a bad tick")
 
         self._timers = find_timers(index_of(app))
 
@@ -82,9 +82,10 @@ async def test_a_timer_runs_each_time_it_is_due(tmp_path: Path) -> None:
 
 
 @pytest.mark.behaviour("devhost.timers")
-async def test_a_failed_run_does_not_stop_the_timer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fails", [ValueError, asyncio.CancelledError, KeyboardInterrupt])
+async def test_a_failed_run_does_not_stop_the_timer(tmp_path: Path, fails: type[BaseException]) -> None:
     """The next one comes at its time."""
-    clock, ticks = ManualClock(), Ticks(fails=True)
+    clock, ticks = ManualClock(), Ticks(fails=fails)
     async with ticks.running(clock, tmp_path):
         for _ in range(2):
             await advance(clock, 3600)

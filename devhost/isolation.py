@@ -1,0 +1,96 @@
+"""The app's code, kept apart from the task that waits for it.
+
+Whatever the app raises ends its own call and nothing else, so its end comes back as a value, not as an exception.
+`asyncio.CancelledError` is why async code gets a task of its own: raised by the app or thrown in because the host
+stops, it looks the same in one task. In two it does not: what comes out of the app's task is the app's, what arrives
+at the waiting one is the host's, and is handed on once the app's code has unwound. `SystemExit` and
+`KeyboardInterrupt` would end the event loop if they left a task; here they never do. Ctrl-C is a signal to the host
+(`stopping`), so neither can be the person's at the keyboard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from devhost.failures import failure_of
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The code came to its end."""
+
+    value: object
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The code raised, or cancelled itself."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True)
+class TimedOut:
+    """The code was cancelled because its time was over, and has unwound; what it made of the cancellation is lost."""
+
+
+def run_caught(code: Callable[[], object]) -> Returned | Raised:
+    """Run sync code, in whichever thread this is called.
+
+    A future would not do instead: it refuses to carry `StopIteration`, and nobody would hear of the end.
+    """
+    try:
+        return Returned(code())
+    except BaseException as error:
+        return Raised(error)
+
+
+async def run_apart(
+    code: Callable[[], Awaitable[object]], timeout_seconds: float | None = None
+) -> Returned | Raised | TimedOut:
+    """Run async code in a task of its own, for so long at most.
+
+    When the caller is cancelled, so is the code, and the cancellation goes on only after the code has unwound; a
+    second one does not wait for that.
+    """
+    task = asyncio.get_running_loop().create_task(_caught(code))
+    try:
+        await asyncio.wait((task,), timeout=timeout_seconds)
+        if task.done():
+            return task.result()
+        task.cancel()
+        await asyncio.wait((task,))
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait((task,))
+        raise
+    return TimedOut()
+
+
+async def _caught(code: Callable[[], Awaitable[object]]) -> Returned | Raised:
+    try:
+        return Returned(await code())
+    except BaseException as error:
+        return Raised(error)
+
+
+class Chunks:
+    """The chunks of a stream; an exit that one of them raises is a failure like any other.
+
+    For senders that read the stream in a task which nobody here waits for.
+    """
+
+    def __init__(self, stream: AsyncIterable[Any]) -> None:
+        self._stream = aiter(stream)
+
+    def __aiter__(self) -> Chunks:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await anext(self._stream)
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise failure_of(error) from error

@@ -1,0 +1,211 @@
+"""App code that raises what no function should: its own call fails, and the host goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import azure.durable_functions as df
+import httpx
+import pytest
+
+from devhost.ports import FunctionFailedError
+from tests.devhost.app_folder import make_app
+from tests.devhost.durable.running_engine import running
+from tests.devhost.running_host import GUARD_SECONDS, RunningHost
+from tests.devhost.test_app_functions import activity, functions_of
+
+
+class LeavesError(BaseException):
+    """An exception of the app's that is no `Exception`."""
+
+
+ERRORS: list[tuple[Callable[[], BaseException], str]] = [
+    (asyncio.CancelledError, "CancelledError: "),
+    (KeyboardInterrupt, "KeyboardInterrupt: "),
+    (GeneratorExit, "GeneratorExit: "),
+    (lambda: SystemExit(3), "SystemExit: 3"),
+    (lambda: LeavesError("away"), "LeavesError: away"),
+]
+if group := getattr(builtins, "BaseExceptionGroup", None):  # From Python 3.11 on.
+    ERRORS += [(lambda: group("all", [KeyboardInterrupt()]), "BaseExceptionGroup: all (1 sub-exception)")]
+
+
+async def _failure(functions, name: str) -> str:
+    with pytest.raises(FunctionFailedError) as failure:
+        await asyncio.wait_for(functions.call("activity", name, "1"), GUARD_SECONDS)
+    return failure.value.message
+
+
+@pytest.mark.behaviour("devhost.isolated-functions")
+@pytest.mark.parametrize(("make_error", "message"), ERRORS)
+async def test_whatever_an_async_function_raises_fails_its_call(make_error, message):
+    """On the event loop, in the reach of the host's own tasks."""
+
+    async def raises(value):
+        raise make_error()
+
+    assert await _failure(activity(raises), "raises") == message
+
+
+@pytest.mark.behaviour("devhost.isolated-functions")
+@pytest.mark.parametrize(("make_error", "message"), [*ERRORS, (StopIteration, "StopIteration: ")])
+async def test_whatever_a_sync_function_raises_fails_its_call(make_error, message):
+    """In a thread; of `StopIteration` nobody would ever hear, for a future refuses it."""
+
+    def raises(value):
+        raise make_error()
+
+    assert await _failure(activity(raises), "raises") == message
+
+
+@pytest.mark.behaviour("devhost.isolated-functions")
+async def test_a_function_that_cancels_its_own_task_has_failed():
+    """The task that it finds itself in is nobody else's."""
+
+    async def cancels(value):
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    assert await _failure(activity(cancels), "cancels") == "CancelledError: "
+
+
+@pytest.mark.behaviour("devhost.isolated-functions")
+async def test_a_cancelled_host_waits_until_the_function_has_unwound():
+    """A stop reaches the function's own clean-up, and goes on behind it."""
+    began, unwinds, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def cleans_up(value):
+        try:
+            began.set()
+            await asyncio.Event().wait()
+        finally:
+            unwinds.set()
+            await may_end.wait()
+
+    call = asyncio.create_task(activity(cleans_up).call("activity", "cleans_up", "1"))
+    await asyncio.wait_for(began.wait(), GUARD_SECONDS)
+    call.cancel()
+    await asyncio.wait_for(unwinds.wait(), GUARD_SECONDS)
+    assert not call.done()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(call, GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("devhost.function-timeout")
+async def test_a_function_past_its_timeout_has_failed_whatever_it_makes_of_its_cancellation():
+    """It swallows it and answers; the answer comes too late to count, and after it nothing of the call is left."""
+    answered = threading.Event()
+    app = df.DFApp()
+
+    @app.activity_trigger(input_name="value")
+    async def swallows(value):
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+        answered.set()
+        return "late"
+
+    message = await _failure(functions_of(app, timeout_seconds=0.01), "swallows")
+    assert message == "FunctionTimeoutException: Timeout value of 00:00:00 was exceeded by function: Functions.swallows"
+    assert answered.is_set()
+
+
+@pytest.mark.behaviour("devhost.isolated-functions")
+async def test_a_class_that_raises_what_it_likes_while_it_is_encoded_fails_the_call():
+    """`to_json` is the app's code too."""
+
+    class Rude:
+        @staticmethod
+        def to_json(value):
+            raise LeavesError("away")
+
+    def answers(value):
+        return Rude()
+
+    assert await _failure(activity(answers), "answers") == "LeavesError: away"
+
+
+@pytest.mark.behaviour("devhost.isolated-functions")
+async def test_durable_functions_that_raise_cancellations_fail_by_name():
+    """An activity's is its caller's to catch; an orchestrator's fails the instance. Neither stays Running."""
+    app = df.DFApp()
+
+    @app.activity_trigger(input_name="x")
+    async def cancelled(x):
+        raise asyncio.CancelledError("by the app")
+
+    @app.orchestration_trigger(context_name="context")
+    def calls(context):
+        try:
+            yield context.call_activity("cancelled", 1)
+        except Exception as error:
+            return str(error).partition(" \n ")[0]
+
+    @app.orchestration_trigger(context_name="context")
+    def raises(context):
+        raise asyncio.CancelledError("by the app")
+        yield
+
+    async with running(functions_of(app)) as engine:
+        for name in ("calls", "raises"):
+            await engine.hub.start(name, name, None)
+        ended = [await engine.store.until_ended(name) for name in ("calls", "raises")]
+    assert [instance.output for instance in ended] == [
+        "\"Activity function 'cancelled' failed:  CancelledError: by the app\"",
+        "\"Orchestrator function 'raises' failed: CancelledError: by the app\"",
+    ]
+
+
+APP = """
+import asyncio
+
+import azure.functions as func
+from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
+
+app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+ERRORS = {"cancelled": asyncio.CancelledError, "exits": SystemExit, "interrupts": KeyboardInterrupt}
+
+
+@app.route(route="classic/{kind}")
+async def classic(req: func.HttpRequest) -> str:
+    raise ERRORS[req.route_params["kind"]]
+
+
+@app.route(route="answer/{kind}")
+async def answer(req: Request) -> Response:
+    raise ERRORS[req.path_params["kind"]]
+
+
+@app.route(route="stream/{kind}")
+async def stream(req: Request) -> StreamingResponse:
+    async def chunks():
+        yield "first"
+        raise ERRORS[req.path_params["kind"]]
+
+    return StreamingResponse(chunks())
+"""
+
+
+@pytest.mark.behaviour("devhost.isolated-functions")
+@pytest.mark.parametrize("kind", ["cancelled", "exits", "interrupts"])
+def test_http_functions_that_raise_them_are_answered_500_and_streams_end(tmp_path: Path, kind: str):
+    """Both styles, and a stream after its first chunk, which is over like one that failed; the host goes on."""
+    with RunningHost(make_app(tmp_path, APP)) as host:
+        get = httpx.Client(base_url=f"{host.origin}/api", timeout=GUARD_SECONDS).get
+        answers = [get(f"/{style}/{kind}") for style in ("classic", "answer", "stream", "stream")]
+        host.wait_for("A response of function 'stream'")
+
+    assert [(answer.status_code, answer.text) for answer in answers] == [
+        (500, ""),
+        (500, "Internal Server Error"),
+        (200, "first"),
+        (200, "first"),
+    ]
