@@ -114,6 +114,7 @@ class Replay:
         self._names = names
         self._unconfirmed: dict[int, Command] = {}
         self._open: dict[int, Promise] = {}
+        self._cancelled_timers: set[int] = set()
         self._waiting: dict[str, list[Promise]] = {}
         self._early_events: dict[str, int] = {}
         self._continue_input: str | None = None
@@ -127,7 +128,7 @@ class Replay:
     @property
     def has_open_work(self) -> bool:
         """Say whether an activity, a timer or a sub-orchestration is still to end (host contract 3.7)."""
-        return bool(self._open)
+        return not self._open.keys() <= self._cancelled_timers
 
     def feed(self, event: events.Event) -> None:
         """Let one event happen; raises `NonDeterministicError` when it confirms what was not asked for."""
@@ -211,14 +212,21 @@ class Replay:
         return self._ask(SetTimer(self._take_id(), fire_at))
 
     def _create_timer(self, action: actions.CreateTimer) -> Promise:
+        """Set a timer. A cancelled one is no open work, and that is all: it ends when it fires, as the SDK sees it.
+
+        The real host ends it here, where the answer names it, and so before whatever the code cancelled it for: a race
+        that an event won is over without the event, which continue-as-new then carries over, to be raced and carried
+        again, without end.
+        """
         promise = self._set_timer(action.fire_at)
         if action.is_canceled:
-            self._open.pop(self.next_id - 1)
-            promise.settle(has_failed=True)
+            self._cancelled_timers.add(self.next_id - 1)
         return promise
 
     def _continue_as_new(self, action: actions.ContinueAsNew) -> Promise:
         self._continue_input = action.input
+        # Waits from before are over with their execution; one that is asked for from here on must get its event.
+        self._waiting.clear()
         return settled()
 
     def _wait_for_event(self, action: actions.WaitForEvent) -> Promise:
@@ -279,13 +287,12 @@ class Replay:
             promise.settle(has_failed)
 
     def _raise_event(self, event: events.EventRaised) -> None:
-        if isinstance(self.result, Continued):
-            # Raised after continue-as-new was called: it is for the next execution (host contract 3.7).
-            self.carried.append(event)
-            return
         key = event.name.lower()
         waiting = self._waiting.get(key)
-        if waiting:
+        if isinstance(self.result, Continued) or (self._continue_input is not None and not waiting):
+            # Raised after continue-as-new was called: it is for the next execution (host contract 3.7).
+            self.carried.append(event)
+        elif waiting:
             # The latest waiter is served first, in host and SDK (host contract 3.12).
             waiting.pop().settle()
         else:

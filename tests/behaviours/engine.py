@@ -38,6 +38,8 @@ BEHAVIOURS = {
     "engine.terminated": "A terminated instance ends at once, with the reason as its output (host contract 3.7).",
     "engine.carried-events": "Events raised after continue-as-new was called are for the next execution (host contract "
     "3.7).",
+    "engine.event-loops": "An event that won against a timer is taken once, also when the loser is cancelled and the "
+    "orchestrator continues as new; a loop without events waits for its timer (host contract 3.7, 3.12).",
     "engine.retry-ids": "Each attempt and each retry timer takes the next id, and a last failure one more timer that "
     "fires at once (host contract 3.10).",
     "engine.timers-on-time": "A timer never fires early, and fires after a restart too (local-host.md, durable "

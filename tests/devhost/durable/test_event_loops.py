@@ -1,0 +1,165 @@
+"""Loops that wait for an event or a timer and continue as new: each event once, and no turn without a cause."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from datetime import timedelta
+from typing import Any
+
+import azure.durable_functions as df
+import pytest
+
+from devhost.durable import events
+from devhost.durable.actions import CallActivity, ContinueAsNew, CreateTimer, WaitForEvent, WhenAny
+from devhost.durable.answers import OrchestratorAnswer
+from devhost.durable.records import EventMessage
+from tests.devhost.durable.clocks import START, ManualClock
+from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.devhost.durable.turns import Turns, done
+
+pytestmark = pytest.mark.behaviour("engine.event-loops")
+Steps = Generator[Any, Any, Any]
+HOUR = timedelta(hours=1)
+
+
+def _functions() -> SdkFunctions:
+    app = df.DFApp()
+
+    def loop(c: df.DurableOrchestrationContext, cancels: bool) -> Steps:
+        seen = c.get_input() or []
+        late = c.create_timer(c.current_utc_datetime + HOUR)
+        event = c.wait_for_external_event("go")
+        winner = yield c.task_any([event, late])
+        if winner == late:
+            return seen
+        if cancels:
+            late.cancel()
+        c.continue_as_new([*seen, event.result])
+        return None
+
+    @app.orchestration_trigger(context_name="c")
+    def cancelling(c: df.DurableOrchestrationContext) -> Steps:
+        return (yield from loop(c, cancels=True))
+
+    @app.orchestration_trigger(context_name="c")
+    def forgetful(c: df.DurableOrchestrationContext) -> Steps:
+        return (yield from loop(c, cancels=False))
+
+    return SdkFunctions(app)
+
+
+async def _waits(engine: RunningEngine, seen: list[int]) -> None:
+    """Return once the execution that has seen these waits for its timer."""
+
+    async def is_there() -> bool:
+        stored = await engine.store.orchestration("loop")
+        if stored is None or json.loads(stored.instance.input or "null") != (json.dumps(seen) if seen else None):
+            return False
+        return any(isinstance(event, events.TimerCreated) for event in stored.history)
+
+    await engine.store.until(is_there)
+
+
+async def test_an_event_that_won_is_taken_once_and_the_loop_waits_for_its_next_timer() -> None:
+    """Three episodes in all: waiting, taking the event, waiting again; then the timer ends it."""
+    clock, functions = ManualClock(), _functions()
+    async with running(functions, clock=clock) as engine:
+        await engine.hub.start("cancelling", "loop", None)
+        await _waits(engine, [])
+        await engine.hub.raise_event("loop", "go", "1")
+        await _waits(engine, [1])
+        assert len(functions.calls) == 3
+        clock.advance(HOUR.total_seconds())
+        ended = await engine.store.until_ended("loop")
+    assert (ended.output, len(functions.calls)) == ("[1]", 4)
+
+
+async def test_events_raised_at_once_are_taken_one_by_one_in_their_order() -> None:
+    """What arrives behind the one that won is for the next execution."""
+    clock, functions = ManualClock(), _functions()
+    async with running(functions, clock=clock) as engine:
+        await engine.hub.start("cancelling", "loop", None)
+        await _waits(engine, [])
+        for number in ("1", "2", "3"):
+            await engine.hub.raise_event("loop", "go", number)
+        await _waits(engine, [1, 2, 3])
+        clock.advance(HOUR.total_seconds())
+        ended = await engine.store.until_ended("loop")
+    assert ended.output == "[1,2,3]"
+
+
+async def test_a_timer_that_nobody_cancels_holds_up_the_next_execution() -> None:
+    """As on the real host: the loser is open work, and the events of its hour wait with it."""
+    clock, functions = ManualClock(), _functions()
+    async with running(functions, clock=clock) as engine:
+        await engine.hub.start("forgetful", "loop", None)
+        await _waits(engine, [])
+        for number in ("1", "2"):
+            await engine.hub.raise_event("loop", "go", number)
+        await engine.store.until(lambda: _has_raised(engine, 2))
+        clock.advance(HOUR.total_seconds())
+        await _waits(engine, [1])
+        clock.advance(HOUR.total_seconds())
+        await _waits(engine, [1, 2])
+        clock.advance(HOUR.total_seconds())
+        ended = await engine.store.until_ended("loop")
+    assert ended.output == "[1,2]"
+
+
+async def _has_raised(engine: RunningEngine, count: int) -> bool:
+    stored = await engine.store.orchestration("loop")
+    return stored is not None and sum(isinstance(event, events.EventRaised) for event in stored.history) == count
+
+
+def _race(is_cancelled: bool) -> WhenAny:
+    return WhenAny((WaitForEvent("go"), CreateTimer(START + HOUR, is_cancelled)))
+
+
+def _raised(number: int) -> events.EventRaised:
+    return events.EventRaised(timestamp=START, name="go", input=str(number))
+
+
+def _carried(turns: Turns, inbox: list[events.Event], answer: OrchestratorAnswer) -> tuple[events.Event, ...]:
+    (sent,) = turns.play(inbox, answer).outgoing
+    assert isinstance(sent.body, EventMessage)
+    assert isinstance(sent.body.event, events.ExecutionStarted)
+    return sent.body.carried
+
+
+def test_the_event_that_won_against_a_cancelled_timer_is_not_carried() -> None:
+    """The answer shows the timer as cancelled from the start; the event came first all the same."""
+    turns = Turns()
+    turns.start(_race(False))
+    assert _carried(turns, [_raised(1), _raised(2)], done(_race(True), ContinueAsNew("2"))) == (_raised(2),)
+
+
+def test_a_cancelled_timer_that_is_waited_for_ends_when_it_fires() -> None:
+    """As the SDK sees it: cancelling only says that the instance need not stay for it."""
+    timer = CreateTimer(START + HOUR, is_canceled=True)
+    turns = Turns()
+    turns.start(timer)
+    fired = events.TimerFired(timestamp=START, timer_id=0, fire_at=START + HOUR)
+    turns.play([fired], OrchestratorAnswer((timer, CallActivity("A", "1"))))
+    assert turns.event_names()[-2:] == ["TaskScheduled", "OrchestratorCompleted"]
+
+
+def test_events_behind_a_continue_as_new_that_has_work_left_are_carried() -> None:
+    """Also when the wait that lost would take them: it belongs to an execution that is over."""
+    answer = done(_race(False), ContinueAsNew("2"), CallActivity("A", "1"))
+    turns = Turns()
+    turns.start(_race(False))
+    fired = events.TimerFired(timestamp=START, timer_id=0, fire_at=START + HOUR)
+    turns.play([fired], answer)
+    turns.play([_raised(1)], answer)
+    ended = events.TaskCompleted(timestamp=START, task_id=1, result="1")
+    assert _carried(turns, [ended], answer) == (_raised(1),)
+
+
+def test_what_is_asked_for_behind_continue_as_new_gets_its_event() -> None:
+    """The real host would carry it over and wait for ever."""
+    answer = done(ContinueAsNew("2"), WaitForEvent("go"))
+    turns = Turns()
+    turns.start(ContinueAsNew("2"), WaitForEvent("go"))
+    assert _carried(turns, [_raised(1), _raised(2)], answer) == (_raised(2),)
