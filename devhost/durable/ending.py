@@ -46,6 +46,15 @@ class Episode:
         return bool(self.past)
 
     @property
+    def is_suspended(self) -> bool:
+        return self.orchestration.status is Status.SUSPENDED
+
+    @property
+    def termination(self) -> events.ExecutionTerminated | None:
+        """The event that ends the instance, whatever else the episode holds."""
+        return next((event for event in self.new if isinstance(event, events.ExecutionTerminated)), None)
+
+    @property
     def version(self) -> str | None:
         """The version that the instance was started with."""
         starts = (event for event in (*self.past, *self.new) if isinstance(event, events.ExecutionStarted))

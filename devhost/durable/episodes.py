@@ -38,7 +38,7 @@ from devhost.durable.records import (
 )
 from devhost.durable.rewind import children_of, rewind
 from devhost.durable.store.contract import StoredOrchestration
-from devhost.durable.turn import Broken, close_episode, open_episode
+from devhost.durable.turn import Broken, close_episode, open_episode, terminate_episode
 from devhost.durable.versions import refusal
 from devhost.durable.work import Abandoned, Done, Held, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError
@@ -74,11 +74,19 @@ class Orchestrations:
             return Held(reason)
         past = () if known is None or intake.is_new else known.history
         episode = open_episode(intake.orchestration, past, intake.events, self._clock.now())
-        answer = await self._ask(episode)
-        if isinstance(answer, Abandoned):
-            return answer
-        next_id = uuid.uuid5(_EXECUTION_IDS, intake.orchestration.execution_id).hex
-        turn = close_episode(episode, answer, self._names, self._clock.now(), next_id)
+        if episode.termination is not None:
+            # The real host runs the code once more and ignores its answer (3.7). Code that is not run cannot hang or
+            # time out in the way of its own end.
+            turn = terminate_episode(episode, episode.termination, self._clock.now())
+        else:
+            answer = await self._ask(episode)
+            if isinstance(answer, Abandoned):
+                if not episode.is_suspended:
+                    return answer
+                # Tried again, it would time out again as long as the instance is suspended, and take in no event.
+                answer = Broken(answer.reason)
+            next_id = uuid.uuid5(_EXECUTION_IDS, intake.orchestration.execution_id).hex
+            turn = close_episode(episode, answer, self._names, self._clock.now(), next_id)
         return _turn_done(turn, basis, intake, past)
 
     def _refuse(self, inbox: Sequence[Event]) -> str | None:

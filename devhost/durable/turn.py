@@ -12,7 +12,9 @@ the episode's part of the history, and outgoing messages. The history of one epi
 - An event is received once: the step that appends it also consumes its message.
 - A request is carried out once: its scheduling event confirms it in every later replay.
 - An execution ends only when its code has ended and no activity, timer or sub-orchestration is open (3.7).
-- A suspended instance receives events, and carries out nothing until it is resumed.
+- A suspended instance receives events, and carries out nothing until it is resumed: it neither asks for anything nor
+  ends, by a failure neither.
+- A terminated instance ends, whatever its code would say.
 - Results that belong to an execution which is over are dropped; external events are for whoever bears the id.
 
 This module knows no clock, store, SDK or source of ids: times and new ids are given to it.
@@ -58,19 +60,17 @@ def close_episode(
 ) -> Turn:
     """Return what the episode changes; `next_execution_id` is taken if the orchestrator continues as new."""
     ending = Ending(episode, now)
-    terminated = [event for event in episode.new if isinstance(event, events.ExecutionTerminated)]
-    if terminated:
-        return ending.finish(Status.TERMINATED, compact(terminated[0].input), terminated[0].input)
+    answer = _checked(answer)
+    if isinstance(answer, OrchestratorAnswer):
+        ending.take_custom_status(answer)
+    if episode.is_suspended:
+        # The answer to the whole history, failures included, comes again when the instance is resumed.
+        return ending.wait()
     if isinstance(answer, Broken):
         return ending.fail(answer.message)
-    if len((answer.custom_status or "").encode("utf-16-le")) > _CUSTOM_STATUS_BYTES:
-        return ending.fail("The size of the JSON-serialized payload must not exceed 16 KB of UTF-16 text.")
-    ending.take_custom_status(answer)
     replay = _replay(episode, answer, names)
     if isinstance(replay, str):
         return ending.fail_with(f"Non-Deterministic workflow detected: {replay}")
-    if episode.orchestration.status is Status.SUSPENDED:
-        return ending.wait()
     ending.carry_out(replay)
     if replay.result is None or replay.has_open_work:
         return ending.wait()
@@ -81,6 +81,19 @@ def close_episode(
             return ending.fail(error)
         case Continued(given):
             return ending.continue_as_new(compact(given), next_execution_id, replay.carried)
+
+
+def terminate_episode(episode: Episode, termination: events.ExecutionTerminated, now: datetime) -> Turn:
+    """Return the end of a terminated instance, open work and all."""
+    return Ending(episode, now).finish(Status.TERMINATED, compact(termination.input), termination.input)
+
+
+def _checked(answer: OrchestratorAnswer | Broken) -> OrchestratorAnswer | Broken:
+    if isinstance(answer, Broken):
+        return answer
+    if len((answer.custom_status or "").encode("utf-16-le")) > _CUSTOM_STATUS_BYTES:
+        return Broken("The size of the JSON-serialized payload must not exceed 16 KB of UTF-16 text.")
+    return answer
 
 
 def _fold_status(orchestration: Orchestration, inbox: Sequence[events.Event]) -> Orchestration:

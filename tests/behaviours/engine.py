@@ -33,9 +33,10 @@ BEHAVIOURS = {
     "has, where the real host hangs (host contract 3.6).",
     "engine.open-work": "An instance ends only when no activity, timer or sub-orchestration is open (host contract "
     "3.7).",
-    "engine.suspended": "A suspended instance takes events and carries out nothing until it is resumed (host contract "
-    "3.7).",
-    "engine.terminated": "A terminated instance ends at once, with the reason as its output (host contract 3.7).",
+    "engine.suspended": "A suspended instance takes events and carries out nothing until it is resumed, a failure "
+    "neither (host contract 3.7).",
+    "engine.terminated": "A terminated instance ends at once, with the reason as its output, whatever its code would "
+    "do (host contract 3.7).",
     "engine.carried-events": "Events raised after continue-as-new was called are for the next execution (host contract "
     "3.7).",
     "engine.event-loops": "An event that won against a timer is taken once, also when the loser is cancelled and the "

@@ -200,7 +200,7 @@ def test_a_suspended_instance_writes_what_arrives_and_nothing_that_is_decided() 
 
 @pytest.mark.behaviour("engine.terminated")
 def test_terminating_ends_the_instance_whatever_it_answers() -> None:
-    """One last episode is run; its answer does not count, and open work is not awaited."""
+    """The code is not asked, and open work is not awaited."""
     turns = Turns()
     turns.start(A)
     terminated = events.ExecutionTerminated(timestamp=START, input="stop")

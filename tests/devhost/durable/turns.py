@@ -12,7 +12,7 @@ from devhost.durable.events import Event, ExecutionStarted
 from devhost.durable.intake import new_orchestration
 from devhost.durable.missing import FunctionNames
 from devhost.durable.records import EventMessage
-from devhost.durable.turn import Broken, close_episode, open_episode
+from devhost.durable.turn import Broken, close_episode, open_episode, terminate_episode
 from tests.devhost.durable.clocks import START
 
 NAMES: FunctionNames = {
@@ -40,7 +40,10 @@ class Turns:
         self._seconds += 1
         now = START + timedelta(seconds=self._seconds)
         episode = open_episode(self.orchestration, self.history, inbox, now)
-        turn = close_episode(episode, answer, NAMES, now, "e2")
+        if episode.termination is not None:
+            turn = terminate_episode(episode, episode.termination, now)
+        else:
+            turn = close_episode(episode, answer, NAMES, now, "e2")
         self.orchestration = turn.orchestration
         self.history = turn.history.events if turn.history.is_new else self.history + turn.history.events
         return turn
