@@ -154,20 +154,26 @@ class Ending:
 
     def _schedule_task(self, command: ScheduleTask) -> None:
         instance = self._instance
-        self._append(events.TaskScheduled, event_id=command.id, name=command.name)
+        self._append(events.TaskScheduled, event_id=command.id, name=command.name, retry_of=command.retry_of)
         task = ActivityTask(command.name, command.input, command.id, instance.instance_id, instance.execution_id)
         self._outgoing.append(Outgoing(activity_target(task), task))
 
     def _set_timer(self, command: SetTimer) -> None:
         instance = self._instance
-        self._append(events.TimerCreated, event_id=command.id, fire_at=command.fire_at)
+        self._append(events.TimerCreated, event_id=command.id, fire_at=command.fire_at, retry_of=command.retry_of)
         fired = events.TimerFired(timestamp=self._now, timer_id=command.id, fire_at=command.fire_at)
         message = EventMessage(fired, instance.execution_id)
         self._outgoing.append(Outgoing(orchestration_target(instance.instance_id), message, due=command.fire_at))
 
     def _create_child(self, command: CreateChild) -> None:
         instance = self._instance
-        self._append(events.ChildCreated, event_id=command.id, name=command.name, instance_id=command.instance_id)
+        self._append(
+            events.ChildCreated,
+            event_id=command.id,
+            name=command.name,
+            instance_id=command.instance_id,
+            retry_of=command.retry_of,
+        )
         start = events.ExecutionStarted(
             timestamp=self._now,
             instance_id=command.instance_id,

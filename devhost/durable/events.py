@@ -89,7 +89,14 @@ class ExecutionResumed(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskScheduled(Event):
+class Retriable(Event):
+    """An attempt of a call with a retry policy, or the timer behind one, when it names the id of the first attempt."""
+
+    retry_of: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskScheduled(Retriable):
     """An activity was asked for."""
 
     name: str
@@ -113,7 +120,7 @@ class TaskFailed(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChildCreated(Event):
+class ChildCreated(Retriable):
     """A sub-orchestration was asked for."""
 
     name: str
@@ -138,7 +145,7 @@ class ChildFailed(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimerCreated(Event):
+class TimerCreated(Retriable):
     """A timer was set."""
 
     fire_at: datetime

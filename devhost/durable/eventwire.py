@@ -118,10 +118,19 @@ SHAPES: Mapping[type[events.Event], Shape] = {
     events.ExecutionSuspended: Shape(19, _REASON, is_received=True),
     events.ExecutionResumed: Shape(20, _REASON, is_received=True),
 }
+_RETRY_OF = "RetryOf"
 _BY_NUMBER = {shape.number: (kind, shape) for kind, shape in SHAPES.items()}
 
 
-def write_event(event: events.Event, is_past: bool = False) -> dict[str, object]:
+def write_event(event: events.Event) -> dict[str, object]:
+    """Return the event for `read_event`: as the app is shown it, and with what only the engine needs to know."""
+    wire = show_event(event)
+    if isinstance(event, events.Retriable) and event.retry_of is not None:
+        wire[_RETRY_OF] = event.retry_of
+    return wire
+
+
+def show_event(event: events.Event, is_past: bool = False) -> dict[str, object]:
     """Return the event as the trigger's `history` has it; only received events of the past are marked as played."""
     shape = SHAPES[type(event)]
     wire: dict[str, object] = {}
@@ -146,5 +155,7 @@ def read_event(wire: Mapping[str, Any]) -> events.Event:
     if kind is events.ExecutionStarted:
         instance = wire["OrchestrationInstance"]
         values |= {"instance_id": instance["InstanceId"], "execution_id": instance["ExecutionId"]}
+    if _RETRY_OF in wire:
+        values["retry_of"] = wire[_RETRY_OF]
     timestamp: datetime = parse_utc(wire["Timestamp"])
     return kind(event_id=wire["EventId"], timestamp=timestamp, **values)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from devhost.durable import events
 from devhost.durable.compact import parse_or_text
-from devhost.durable.eventwire import write_event
+from devhost.durable.eventwire import show_event
 from devhost.durable.records import Entity, Orchestration, Status
 from devhost.durable.timestamps import format_seconds, format_utc
 
@@ -82,7 +82,7 @@ def project_history(history: Sequence[events.Event], show_output: bool) -> list[
 
 
 def _project(event: events.Event, scheduled: Mapping[int, _Scheduling], show_output: bool) -> dict[str, object]:
-    wire = write_event(event)
+    wire = show_event(event)
     entry: dict[str, object] = {"EventType": _EVENT_NAMES.get(type(event), type(event).__name__)}
     entry |= {key: value for key, value in wire.items() if key not in _HIDDEN_KEYS}
     _show_result(entry, show_output)

@@ -10,6 +10,7 @@ It knows no clock, no store and no SDK. The same history and answer give the sam
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,12 +39,14 @@ class ScheduleTask:
     id: int
     name: str
     input: str
+    retry_of: int | None = None
 
 
 @dataclass(frozen=True)
 class SetTimer:
     id: int
     fire_at: datetime
+    retry_of: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class CreateChild:
     input: str
     instance_id: str
     version: str | None = None
+    retry_of: int | None = None
 
 
 @dataclass(frozen=True)
@@ -169,16 +173,21 @@ class Replay:
     def _call_activity(self, action: actions.CallActivity) -> Promise:
         if is_missing(self._names, "activity", action.name):
             raise RefusedActionError(missing_function(self._names, "activity", action.name))
-        return self._attempt(lambda: self._ask(ScheduleTask(self._take_id(), action.name, action.input)), action.retry)
+
+        def ask(first: int | None) -> Promise:
+            return self._ask(ScheduleTask(self._take_id(), action.name, action.input, first))
+
+        return self._attempt(ask, action.retry)
 
     def _call_child(self, action: actions.CallChild) -> Promise:
         self._check_child(action)
-        return self._attempt(lambda: self._create_child(action), action.retry)
 
-    def _create_child(self, action: actions.CallChild) -> Promise:
-        number = self._take_id()
-        instance_id = action.instance_id or f"{self._execution_id}:{number}"
-        return self._ask(CreateChild(number, action.name, action.input, instance_id, action.version))
+        def ask(first: int | None) -> Promise:
+            number = self._take_id()
+            instance_id = action.instance_id or f"{self._execution_id}:{number}"
+            return self._ask(CreateChild(number, action.name, action.input, instance_id, action.version, first))
+
+        return self._attempt(ask, action.retry)
 
     def _check_child(self, action: actions.CallChild) -> None:
         if is_missing(self._names, "orchestrator", action.name):
@@ -190,17 +199,18 @@ class Replay:
                 "parent. Give it an id of its own."
             )
 
-    def _attempt(self, ask: Callable[[], Promise], retry: actions.RetryOptions | None) -> Promise:
-        return ask() if retry is None else follow(self._retry(ask, retry))
+    def _attempt(self, ask: Callable[[int | None], Promise], retry: actions.RetryOptions | None) -> Promise:
+        return ask(None) if retry is None else follow(self._retry(ask, retry))
 
-    def _retry(self, ask: Callable[[], Promise], retry: actions.RetryOptions) -> Program:
+    def _retry(self, ask: Callable[[int | None], Promise], retry: actions.RetryOptions) -> Program:
+        first = self.next_id
         for attempt in range(retry.max_attempts):
-            has_failed = yield ask()
+            has_failed = yield ask(first if attempt else None)
             if not has_failed:
                 return
             is_last = attempt + 1 == retry.max_attempts
             # The SDK learns of the last failure only from one more timer, which fires at once (host contract 3.10).
-            yield self._set_timer(self._now() + (timedelta() if is_last else _interval(retry, attempt)))
+            yield self._set_timer(self._now() + (timedelta() if is_last else _interval(retry, attempt)), first)
         raise ProgramFailedError
 
     def _now(self) -> datetime:
@@ -208,8 +218,8 @@ class Replay:
             raise NonDeterministicError("the history does not begin with OrchestratorStarted")
         return self._episode_start
 
-    def _set_timer(self, fire_at: datetime) -> Promise:
-        return self._ask(SetTimer(self._take_id(), fire_at))
+    def _set_timer(self, fire_at: datetime, retry_of: int | None = None) -> Promise:
+        return self._ask(SetTimer(self._take_id(), fire_at, retry_of))
 
     def _create_timer(self, action: actions.CreateTimer) -> Promise:
         """Set a timer. A cancelled one is no open work, and that is all: it ends when it fires, as the SDK sees it.
@@ -271,6 +281,14 @@ class Replay:
         command = self._unconfirmed.pop(event.event_id, None)
         if command is None or not _is_confirmed_by(command, event):
             raise NonDeterministicError(f"the history has {event}, but the orchestrator asked for {command}")
+        match command, event:
+            case SendOperation(request_id=derived), events.EventSent(input=text) if derived not in text:
+                self._rename(derived, json.loads(text)["id"])
+
+    def _rename(self, derived: str, sent: str) -> None:
+        """Wait for the reply to what was sent: under another id than now, if a rewind has moved the request."""
+        if waiting := self._waiting.pop(derived, None):
+            self._waiting[sent] = waiting
 
     def _succeed(self, event: events.TaskCompleted | events.ChildCompleted) -> None:
         self._settle(event.task_id, has_failed=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from devhost.durable.compact import compact, envelope, parse_or_text
 from devhost.durable.ending import Episode
 from devhost.durable.events import Event, OrchestratorCompleted, OrchestratorStarted
-from devhost.durable.eventwire import write_event
+from devhost.durable.eventwire import show_event
 from devhost.durable.records import Entity, EntityId, Operation
 
 
@@ -19,7 +19,7 @@ def orchestrator_payload(episode: Episode) -> str:
     """
     instance = episode.orchestration
     history = _past(episode.past)
-    history += [write_event(event) for event in episode.new]
+    history += [show_event(event) for event in episode.new]
     payload = {
         "history": history,
         "input": parse_or_text(instance.input),
@@ -36,7 +36,7 @@ def orchestrator_payload(episode: Episode) -> str:
 
 
 def _past(past: Sequence[Event]) -> list[dict[str, object]]:
-    history = [write_event(event, is_past=True) for event in past]
+    history = [show_event(event, is_past=True) for event in past]
     for wire, event, following in zip(history, past, past[1:], strict=False):
         # Continue-as-new left one that no episode ended with; the real host marks it as played (host contract 3.7).
         if isinstance(event, OrchestratorCompleted) and not isinstance(following, OrchestratorStarted):

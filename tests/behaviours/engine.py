@@ -62,6 +62,8 @@ BEHAVIOURS = {
     "contract 3.2, 3.4, 3.9).",
     "engine.rewind": "A rewound instance repeats what failed, its failed sub-orchestrations' failures included, and "
     "nothing that had succeeded (host contract 4.3.4).",
+    "engine.rewind-retries": "Of a call with a retry policy that ran out, a rewind repeats the last attempt, beside "
+    "others and in sub-orchestrations too, where the real host fails the instance (docs/local-host.md).",
     "engine.call-http": "call_http makes one request, as an activity of the engine's own, and hands over whatever is "
     "answered (host contract 3.13).",
     "engine.custom-status-limit": "A custom status of more than 16 KB of UTF-16 fails the instance (host contract "

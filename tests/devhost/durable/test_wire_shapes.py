@@ -16,7 +16,7 @@ from devhost.durable.answers import OperationResult
 from devhost.durable.binding import client_binding
 from devhost.durable.compact import compact
 from devhost.durable.entity_messages import response_text
-from devhost.durable.eventwire import SHAPES, read_event, write_event
+from devhost.durable.eventwire import SHAPES, read_event, show_event, write_event
 from devhost.durable.intake import new_orchestration
 from devhost.durable.records import Entity, EntityId, Operation
 from devhost.durable.turn import open_episode
@@ -85,8 +85,8 @@ def test_the_client_binding_is_the_recorded_text_without_the_key() -> None:
 def test_only_received_events_of_the_past_are_marked_as_played() -> None:
     """The new part is never played."""
     start = started()
-    assert write_event(start, is_past=True)["IsPlayed"] is True
-    assert write_event(start)["IsPlayed"] is False
+    assert show_event(start, is_past=True)["IsPlayed"] is True
+    assert show_event(start)["IsPlayed"] is False
 
 
 def test_the_extra_end_of_a_continued_execution_is_played_and_no_other_is() -> None:
