@@ -167,6 +167,9 @@ class Ending:
 
     def _create_child(self, command: CreateChild) -> None:
         instance = self._instance
+        # Its place in the history, and not the request's id, which a rewind asks for again: to an ended child of the
+        # same execution id, the start would be one that it had already.
+        place = len(self._episode.past) + len(self._events)
         self._append(
             events.ChildCreated,
             event_id=command.id,
@@ -177,7 +180,7 @@ class Ending:
         start = events.ExecutionStarted(
             timestamp=self._now,
             instance_id=command.instance_id,
-            execution_id=uuid.uuid5(_EXECUTION_IDS, f"{instance.execution_id}:{command.id}").hex,
+            execution_id=uuid.uuid5(_EXECUTION_IDS, f"{instance.execution_id}:{place}").hex,
             name=command.name,
             input=compact(command.input),
             parent=events.Parent(instance.name, instance.instance_id, instance.execution_id, command.id),

@@ -55,6 +55,14 @@ class Weather:
             yield c.call_activity("pack", "all")
             return (yield c.task_all([c.call_sub_orchestrator("leg", None, f"leg-{number}") for number in range(2)]))
 
+        @app.orchestration_trigger(context_name="c")
+        def waiting_leg(c: df.DurableOrchestrationContext) -> Steps:
+            return (yield c.wait_for_external_event("go"))
+
+        @app.orchestration_trigger(context_name="c")
+        def waiting_journey(c: df.DurableOrchestrationContext) -> Steps:
+            return (yield c.call_sub_orchestrator("waiting_leg", None, "waiting"))
+
         self.functions = SdkFunctions(app)
 
 
@@ -111,6 +119,27 @@ async def test_a_child_that_is_gone_is_asked_for_anew() -> None:
         ended = await engine.store.until_ended("journey")
     assert json.loads(ended.output or "") == ["leg-0 is there", "leg-1 is there"]
     assert weather.done["pack leg-1"] == 2
+
+
+async def test_a_terminated_child_is_asked_for_anew() -> None:
+    """It is another execution under the same id, not the terminated one told to start twice."""
+    weather = Weather()
+    weather.is_bad = False
+    async with running(weather.functions) as engine:
+        await engine.hub.start("waiting_journey", "journey", None)
+        await engine.store.until(lambda: _is_live(engine, "waiting"))
+        await engine.hub.terminate("waiting", "no more")
+        assert (await engine.store.until_ended("journey")).status is Status.FAILED
+        await engine.hub.rewind("journey", None)
+        await engine.store.until(lambda: _is_live(engine, "waiting"))
+        await engine.hub.raise_event("waiting", "go", "1")
+        ended = await engine.store.until_ended("journey")
+    assert (ended.status, ended.output) == (Status.COMPLETED, "1")
+
+
+async def _is_live(engine: RunningEngine, instance_id: str) -> bool:
+    stored = await engine.store.orchestration(instance_id)
+    return stored is not None and not stored.instance.status.is_terminal
 
 
 def test_the_failure_becomes_an_event_without_meaning_as_recorded() -> None:
