@@ -80,11 +80,14 @@ async def _caught(code: Callable[[], Awaitable[object]]) -> Returned | Raised:
 class Chunks:
     """The chunks of a stream; an exit that one of them raises is a failure like any other.
 
-    For senders that read the stream in a task which nobody here waits for.
+    For senders that read the stream in a task which nobody here waits for. They find the stream's own methods too.
     """
 
     def __init__(self, stream: AsyncIterable[Any]) -> None:
         self._stream = aiter(stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
     def __aiter__(self) -> Chunks:
         return self

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import AsyncIterable
 
 from fastapi.encoders import jsonable_encoder
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from devhost.failures import failure_of
 from devhost.http.asgi import Message, RawHeaders, Receive, Scope, Send, header
@@ -75,8 +76,10 @@ def _internal_error() -> Response:
 async def _send_response(name: str, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
     """Send the response; a stream that fails after its first chunk just ends, as on the real host."""
     sent = _Sent(receive, send)
-    if isinstance(response, StreamingResponse):
-        response.body_iterator = Chunks(response.body_iterator)
+    # Not only of `StreamingResponse`: other libraries' streams are read in tasks of their senders' too.
+    stream = getattr(response, "body_iterator", None)
+    if isinstance(stream, AsyncIterable):
+        response.body_iterator = Chunks(stream)  # type: ignore[attr-defined]
     ended = await run_apart(lambda: response(scope, sent.receive, sent.send))
     if isinstance(ended, Raised):
         logger.error("A response of function '%s' failed while it was sent", name, exc_info=ended.error)

@@ -191,6 +191,30 @@ async def stream(req: Request) -> StreamingResponse:
         raise ERRORS[req.path_params["kind"]]
 
     return StreamingResponse(chunks())
+
+
+class Apart(Response):
+    # A stream that is read in a task of its own, as other libraries have them.
+    def __init__(self, chunks):
+        super().__init__()
+        self.body_iterator = chunks
+
+    async def __call__(self, scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.create_task(self.read(send))
+
+    async def read(self, send):
+        async for chunk in self.body_iterator:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+
+@app.route(route="apart/{kind}")
+async def apart(req: Request) -> Response:
+    async def chunks():
+        yield b"first"
+        raise ERRORS[req.path_params["kind"]]
+
+    return Apart(chunks())
 """
 
 
@@ -200,12 +224,13 @@ def test_http_functions_that_raise_them_are_answered_500_and_streams_end(tmp_pat
     """Both styles, and a stream after its first chunk, which is over like one that failed; the host goes on."""
     with RunningHost(make_app(tmp_path, APP)) as host:
         get = httpx.Client(base_url=f"{host.origin}/api", timeout=GUARD_SECONDS).get
-        answers = [get(f"/{style}/{kind}") for style in ("classic", "answer", "stream", "stream")]
+        answers = [get(f"/{style}/{kind}") for style in ("classic", "answer", "stream", "apart", "stream")]
         host.wait_for("A response of function 'stream'")
 
     assert [(answer.status_code, answer.text) for answer in answers] == [
         (500, ""),
         (500, "Internal Server Error"),
+        (200, "first"),
         (200, "first"),
         (200, "first"),
     ]
