@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
 
 import azure.durable_functions as df
-import azure.functions as func
 import pytest
 
-from devhost.app_functions import AppFunctions
-from devhost.invoke import Invoker
 from devhost.ports import DurableKind, FunctionFailedError
-from tests.devhost.indexing import SETTINGS, index_of
-
-
-def functions_of(app: func.FunctionRegister, timeout_seconds: float | None = None) -> AppFunctions:
-    settings = replace(SETTINGS, function_timeout_seconds=timeout_seconds)
-    return AppFunctions(index_of(app), Invoker(settings.threads, timeout_seconds, lambda: ""))
-
-
-def activity(handler: Callable[..., object]) -> AppFunctions:
-    app = df.DFApp()
-    app.activity_trigger(input_name="value")(handler)
-    return functions_of(app)
+from tests.devhost.durable_functions import activity, functions_of
 
 
 @pytest.mark.behaviour("devhost.durable-seam")

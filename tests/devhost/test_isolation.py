@@ -15,8 +15,8 @@ import pytest
 from devhost.ports import FunctionFailedError
 from tests.devhost.app_folder import make_app
 from tests.devhost.durable.running_engine import running
+from tests.devhost.durable_functions import activity, functions_of
 from tests.devhost.running_host import GUARD_SECONDS, RunningHost
-from tests.devhost.test_app_functions import activity, functions_of
 
 
 class LeavesError(BaseException):
