@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from devhost.ports import FunctionFailedError
-from tests.devhost.app_folder import make_app
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable_functions import activity, functions_of
-from tests.devhost.running_host import GUARD_SECONDS, RunningHost
+from tests.support.app_folder import make_app
+from tests.support.running_host import GUARD_SECONDS, RunningHost
 
 
 class LeavesError(BaseException):
