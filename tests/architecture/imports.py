@@ -22,16 +22,21 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(path: Path) -> Iterator[str]:
-    """Iterate over the dotted names that a file imports, also inside functions and for type checking only.
+@cache
+def imports_of(path: Path) -> frozenset[str]:
+    """Return the dotted names that a file imports, also inside functions and for type checking only.
 
     `from a.b import c` counts as `a.b`, or as `a.b.c` when that is a module of ours.
     """
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (_module_of(node.module, alias.name) for alias in node.names)
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return frozenset(name for node in nodes for name in _imported(node))
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield from (_module_of(node.module, alias.name) for alias in node.names)
 
 
 def _module_of(module: str, name: str) -> str:
@@ -40,7 +45,7 @@ def _module_of(module: str, name: str) -> str:
 
 
 @cache
-def import_graph() -> dict[str, set[str]]:
+def import_graph() -> dict[str, frozenset[str]]:
     """Return every product module with the product modules that it imports."""
-    graph = {module_name(path): set(imports_of(path)) for path in product_files()}
+    graph = {module_name(path): imports_of(path) for path in product_files()}
     return {module: imported & graph.keys() for module, imported in graph.items()}

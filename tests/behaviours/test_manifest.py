@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,15 @@ PROMISED = promised_rules()
 areas = pytest.mark.parametrize("area", PROMISED, ids=lambda area: area.stem)
 
 
-def marks() -> Iterator[tuple[str, str]]:
-    """Iterate over every `pytest.mark.behaviour(id)` in the tests: the id and the file."""
-    for path in TESTS.rglob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.behaviour":
-                yield ast.literal_eval(node.args[0]), str(path.relative_to(TESTS))
+@cache
+def marks() -> frozenset[tuple[str, str]]:
+    """Return every `pytest.mark.behaviour(id)` in the tests: the id and the file."""
+    return frozenset(
+        (ast.literal_eval(node.args[0]), str(path.relative_to(TESTS)))
+        for path in TESTS.rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.behaviour"
+    )
 
 
 @areas
@@ -34,7 +37,7 @@ def test_every_marked_rule_is_promised() -> None:
     """A mark that the manifest lacks is a misspelling, or a rule that no reader of the manifest sees."""
     known = {rule for area in PROMISED for rule in PROMISED[area]}
 
-    assert sorted({mark for mark in marks() if mark[0] not in known}) == []
+    assert sorted(mark for mark in marks() if mark[0] not in known) == []
 
 
 def test_no_rule_is_promised_twice() -> None:

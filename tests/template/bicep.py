@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ MAIN = INFRA / "main.bicep"
 FILES = sorted(INFRA.rglob("*.bicep"))
 
 
+@cache
 def parsed(path: Path) -> dict[str, Any]:
+    """What the parser, which takes its time, makes of a file; nobody changes it."""
     tree: dict[str, Any] = BicepParser().parse(text=path.read_text(encoding="utf-8"))
     return tree
 

@@ -7,6 +7,8 @@ import sys
 import venv
 from pathlib import Path
 
+from filelock import FileLock
+
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "requirements-checks.txt"
 FOLDER = Path(sys.prefix) / "template-checks"
@@ -17,12 +19,13 @@ def installed() -> None:
     """Make the environment; nothing when it holds what the requirements ask for."""
     wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()
     stamp = FOLDER / "installed"
-    if stamp.is_file() and stamp.read_text() == wanted:
-        return
-    venv.create(FOLDER, clear=True, with_pip=True)
-    install = [str(PROGRAMS / "python"), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
-    subprocess.run(install, check=True, capture_output=True)
-    stamp.write_text(wanted)
+    with FileLock(FOLDER.with_suffix(".lock")):  # two processes may test at once
+        if stamp.is_file() and stamp.read_text() == wanted:
+            return
+        venv.create(FOLDER, clear=True, with_pip=True)
+        install = [str(PROGRAMS / "python"), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
+        subprocess.run(install, check=True, capture_output=True)
+        stamp.write_text(wanted)
 
 
 def run(program: str, *arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:

@@ -75,15 +75,31 @@ def test_a_url_chooses_the_tests_of_endpoints_and_hands_them_the_host_and_the_re
     checkout: Checkout,
 ) -> None:
     """In variables, so that no key stands in the command line of pytest."""
-    checkout.write("requirements-dev.txt", "")
-    checkout.write("pytest/__init__.py", "")
-    checkout.write("pytest/__main__.py", PYTEST)
+    write_pytest(checkout)
     finished = checkout.dev("test", "--url", "http://localhost:1", "--mcp-key", "m", "-k", "mcp", AGENTS_TEST_KEY="k")
 
     assert json.loads(finished.stdout.splitlines()[-1]) == {
         "arguments": ["tests/azure", "-k", "mcp"],
         "target": {"AGENTS_TEST_KEY": "k", "AGENTS_TEST_MCP_KEY": "m", "AGENTS_TEST_URL": "http://localhost:1"},
     }
+
+
+@pytest.mark.behaviour("template.dev-all-cores")
+@pytest.mark.parametrize(
+    ("arguments", "before"),
+    [
+        (["-m", "not slow"], ["--numprocesses=auto", "--maxprocesses=4", "--dist=worksteal"]),
+        (["tests/agents", "-x"], []),
+    ],
+)
+def test_the_whole_suite_runs_on_all_cores_and_tests_that_are_named_in_one_process(
+    checkout: Checkout, arguments: list[str], before: list[str]
+) -> None:
+    """Few tests are done before several processes have started, and a debugger wants one."""
+    write_pytest(checkout)
+    finished = checkout.dev("test", *arguments)
+
+    assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == [*before, *arguments]
 
 
 @pytest.mark.behaviour("template.dev-installs-once")
@@ -181,6 +197,13 @@ def test_a_wrong_command_line_is_answered_by_a_sentence(
     assert finished.returncode != 0
     assert sentence in finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+def write_pytest(checkout: Checkout) -> None:
+    """Put a pytest into the checkout that tells how it was started."""
+    checkout.write("requirements-dev.txt", "")
+    checkout.write("pytest/__init__.py", "")
+    checkout.write("pytest/__main__.py", PYTEST)
 
 
 def no_other_index() -> dict[str, str]:

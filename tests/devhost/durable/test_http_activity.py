@@ -45,7 +45,7 @@ class _Echo(BaseHTTPRequestHandler):
 @pytest.fixture
 def origin() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)  # it looks that often for its end
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()

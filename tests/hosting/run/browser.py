@@ -51,9 +51,11 @@ class Page:
 
 @asynccontextmanager
 async def opened(command: str, url: str, profile: Path) -> AsyncIterator[Page]:
-    """Yield the page at `url`, loaded; the browser ends with the block."""
+    """Yield the page at `url`, loaded; the browser ends with the block, and writes into the folder `profile` alone."""
     process = await asyncio.create_subprocess_exec(
-        command, *_OPTIONS, f"--user-data-dir={profile}", url, stderr=asyncio.subprocess.PIPE
+        *(command, *_OPTIONS, f"--user-data-dir={profile}", url),
+        env={**os.environ, "HOME": str(profile), "TMPDIR": str(profile)},
+        stderr=asyncio.subprocess.PIPE,
     )
     try:
         address = await asyncio.wait_for(_address(process), START_SECONDS)
