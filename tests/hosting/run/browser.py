@@ -7,7 +7,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -51,29 +52,39 @@ class Page:
 
 @asynccontextmanager
 async def opened(command: str, url: str, profile: Path) -> AsyncIterator[Page]:
-    """Yield the page at `url`, loaded; the browser ends with the block, and writes into the folder `profile` alone."""
-    process = await asyncio.create_subprocess_exec(
-        *(command, *_OPTIONS, f"--user-data-dir={profile}", url),
-        env={**os.environ, "HOME": str(profile), "TMPDIR": str(profile)},
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        address = await asyncio.wait_for(_address(process), START_SECONDS)
+    """Yield the page at `url`, loaded; the browser ends with the block and leaves nothing but its profile."""
+    # Its socket lies among its temporary files, and the path of a socket is short.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+        homes = {"HOME": str(profile), "TMPDIR": temporary}
+        arguments = (*_OPTIONS, f"--user-data-dir={profile}", url)
         async with (
+            _started(command, *arguments, environ=homes) as process,
             aiohttp.ClientSession() as session,
-            session.ws_connect(await _page_at(url, session, address)) as socket,
+            session.ws_connect(await _page_at(url, session, await _address(process))) as socket,
         ):
             page = Page(socket)
             await asyncio.wait_for(page.until_at(url), START_SECONDS)
             yield page
+
+
+@asynccontextmanager
+async def _started(
+    command: str, *arguments: str, environ: Mapping[str, str]
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        command, *arguments, env={**os.environ, **environ}, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        yield process
     finally:
-        process.kill()
+        if process.returncode is None:
+            process.kill()
         await process.wait()
 
 
 async def _address(process: asyncio.subprocess.Process) -> str:
     assert process.stderr is not None
-    while line := await process.stderr.readline():
+    while line := await asyncio.wait_for(process.stderr.readline(), START_SECONDS):
         if found := _LISTENING.search(line):
             return found[1].decode()
     raise AssertionError("the browser ended before it listened")
