@@ -1,6 +1,6 @@
 """The servers that stores may be kept on: one of each for the whole session, started by the first test that asks.
 
-What they need is imported by them alone: most tests need neither.
+What they need is imported by them alone: most tests need neither. And what tests measured is printed at the end.
 """
 
 from __future__ import annotations
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 
 pytest_plugins = ["tests.support.shown_rules", "tests.support.seeds"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests recorded as the property `measured`: a process of several has no terminal."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            for name, value in report.user_properties:
+                if name == "measured" and report.when == "call":
+                    terminalreporter.write_line(value)
 
 
 @pytest.fixture(scope="session")
