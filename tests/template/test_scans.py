@@ -14,6 +14,7 @@ from tests.template.checks import ROOT, run
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(900),  # the first one installs the tools
     pytest.mark.skipif(sys.version_info < (3, 11), reason="checkov and azure-functions-doctor need Python 3.11"),
 ]
 
