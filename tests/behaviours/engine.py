@@ -15,6 +15,8 @@ BEHAVIOURS = {
     "the others sent by looking, and a second one waits for its end (local-host.md, groups).",
     "engine.one-write-fails-alone": "A step that the file cannot keep fails alone; the steps beside and after it are "
     "kept (local-host.md, storage).",
+    "engine.odd-texts": "A text of the app that UTF-8 cannot carry is stored with U+FFFD in its place, wherever it "
+    "stands, and stops nothing (local-host.md, how it is proved).",
     "engine.damaged-file": "A file that is damaged inside is told by a sentence with its path, and what can be read of "
     "it goes on (local-host.md, storage).",
     "engine.deleted-texts": "A deleted text leaves the write-ahead log too; a reader delays that and stalls nobody "

@@ -63,7 +63,7 @@ ALLOWED_SKIPS: Sequence[AllowedSkip] = (
     AllowedSkip(
         "tests/*",
         "the recordings * not beside this *",
-        "They are not part of this repository; CI has them beside its checkout, and a rule that they alone show fails it.",
+        "They are no part of this repository. CI has them beside its checkout; a rule that they alone show fails it.",
     ),
     AllowedSkip(
         "tests/hosting/openapi/*",

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sqlite3
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
+import azure.durable_functions as df
 import pytest
 
+from devhost.durable.compact import compact
 from devhost.durable.engine import DurableTask
 from devhost.durable.errors import StoreUnwritableError
-from devhost.durable.records import EntityId
+from devhost.durable.records import EntityId, Orchestration
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
+from tests.devhost.durable_functions import functions_of
 
 KEY = EntityId("counter", "k")
 
@@ -70,3 +76,66 @@ async def test_an_engine_whose_file_is_busy_goes_on_when_it_is_free(tmp_path: Pa
     await store.until(has_run)
     await engine.stop(1)
     assert journal.batches == [["add"]]
+
+
+HALF = "\ud83d"  # of a surrogate pair, which no UTF-8 has: an emoji that was cut in two
+WHOLE = "\ufffd"
+
+
+def odd_texts() -> df.DFApp:
+    """An app that answers, raises and keeps half a character wherever a text of the app goes."""
+    app = df.DFApp()
+
+    @app.activity_trigger(input_name="x")
+    def act(x: str) -> str:
+        if x == "raise":
+            raise ValueError(f"half {HALF}")
+        return f"{x} {HALF}"
+
+    @app.entity_trigger(context_name="context", entity_name="kept")
+    def kept(context: df.DurableEntityContext) -> None:
+        context.set_state(HALF)
+        context.set_result(HALF)
+
+    @app.orchestration_trigger(context_name="context")
+    def odd(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+        c.set_custom_status(f"status {HALF}")
+        answered = yield c.call_activity("act", f"input {HALF}")
+        stored = yield c.call_entity(df.EntityId("kept", f"key {HALF}"), f"name {HALF}", HALF)
+        try:
+            yield c.call_activity("act", "raise")
+        except Exception as error:
+            raised = str(error)
+        return [answered, stored, f"half {HALF}" in raised or f"half {WHOLE}" in raised]
+
+    @app.orchestration_trigger(context_name="context")
+    def odd_failure(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+        yield c.call_activity("act", "x")
+        raise ValueError(HALF)
+
+    return app
+
+
+@pytest.mark.behaviour("engine.odd-texts")
+async def test_half_a_character_goes_through_every_text_of_an_app_and_stops_nothing(tmp_path: Path) -> None:
+    """Inputs, results, names, keys, states, statuses and errors; it is U+FFFD afterwards, as on the real host."""
+    engine = DurableTask(functions_of(odd_texts()), tmp_path, DurableSettings())
+    await engine.start()
+    for name in ("odd", "odd_failure"):
+        await engine.hub.start(name, name, compact(f"input {HALF}"))
+    ended = [await ended_instance(engine, name) for name in ("odd", "odd_failure")]
+    await engine.stop(5)
+    assert [instance.status.value for instance in ended] == ["Completed", "Failed"]
+    assert json.loads(ended[0].output or "") == [f"input {WHOLE} {WHOLE}", WHOLE, True]
+    assert ended[0].custom_status == f'"status {WHOLE}"'
+
+
+async def ended_instance(engine: DurableTask, instance_id: str) -> Orchestration:
+    """Return the instance once it has ended."""
+
+    async def look() -> Orchestration:
+        while (found := await engine.hub.instance(instance_id)) is None or not found.status.is_terminal:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        return found
+
+    return await asyncio.wait_for(look(), 5)

@@ -256,7 +256,7 @@ async def test_the_timer_of_an_ended_orchestration_is_forgotten() -> None:
 
 async def test_an_orchestrator_that_timed_out_is_tried_again() -> None:
     """The real host abandons such an episode and runs it anew (host contract 3.8)."""
-    clock, functions = ManualClock(), _TimesOutOnce(SdkFunctions(build_app()))
+    clock, functions = ManualClock(), _TimesOut(SdkFunctions(build_app()))
     async with running(functions, clock=clock) as engine:
         await engine.hub.start("chain", "a", None)
         clock.advance(await clock.next_alarm())
@@ -264,16 +264,30 @@ async def test_an_orchestrator_that_timed_out_is_tried_again() -> None:
     assert ended.status.value == "Completed"
 
 
-class _TimesOutOnce:
-    def __init__(self, inner: SdkFunctions) -> None:
+@pytest.mark.behaviour("engine.terminated")
+async def test_a_termination_does_not_wait_until_a_failing_orchestrator_is_tried_again() -> None:
+    """It times out each time; a termination ends it at once, although the next try is seconds away."""
+    clock = ManualClock()
+    async with running(_TimesOut(SdkFunctions(build_app()), times=99), clock=clock) as engine:
+        await engine.hub.start("chain", "a", None)
+        assert await clock.next_alarm() == 3.0
+        await engine.hub.terminate("a", "enough")
+        ended = await engine.store.until_ended("a")
+    assert (ended.status.value, ended.output) == ("Terminated", '"enough"')
+
+
+class _TimesOut:
+    """An app whose first calls, so many of them, time out."""
+
+    def __init__(self, inner: SdkFunctions, times: int = 1) -> None:
         self._inner = inner
-        self._is_first = True
+        self._left = times
 
     def names(self, kind: DurableKind) -> Mapping[str, str]:
         return self._inner.names(kind)
 
     async def call(self, kind: DurableKind, name: str, payload: str) -> str:
-        if self._is_first:
-            self._is_first = False
+        if self._left:
+            self._left -= 1
             raise FunctionFailedError("FunctionTimeoutException: Timeout value of 00:00:05 was exceeded by function: f")
         return await self._inner.call(kind, name, payload)
