@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,17 +26,18 @@ from agent_framework import (
 from agents.assistant import create_assistant
 from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
-from tests.contracts.storage_meter import Meter, metered
-from tests.support.azurite import Azurite
-from tests.support.direct import DirectHost
-from tests.support.page_tables import rows
-from tests.support.running_host import ROOT
+from tests.contracts.azurite import Azurite
+from tests.contracts.fault_proxy import FaultProxy
+from tests.contracts.storage_calls import LogPosition, by_kind, calls_in
+from tests.hosting.direct import DirectHost
+from tests.template.test_docs_tables import COSTS, rows
 
 pytestmark = pytest.mark.slow
 
 COSTS = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 WORDS, WORD_SECONDS = 40, 0.05
 GUARD_SECONDS = 5.0
+PRICED_KINDS = ("write", "list", "read")
 RUN = "/api/agents/steady/run"
 ASK = {"message": "Say something, please."}
 
@@ -68,44 +68,38 @@ async def sentence() -> ChatResponse[Any]:
 
 @dataclass(frozen=True)
 class Instances:
-    """The two apps: `http` asks the one, `meters` are of both."""
+    """The two apps: `http` asks the one; both reach the account over the proxy, which counts bytes. Its log counts
+    calls."""
 
     http: httpx.AsyncClient
-    meters: tuple[Meter, Meter]
+    azurite: Azurite
+    proxy: FaultProxy
 
     async def taken(self, turn: Callable[[Instances], Awaitable[object]]) -> list[float]:
         """Return writes, lists, reads, kB up and kB down of one turn, after others of which nobody counts the first
         calls of a process."""
         await self.http.post(RUN, json=ASK)
-        for meter in self.meters:
-            meter.clear()
+        position = self.azurite.position()
+        self.proxy.bytes_up = self.proxy.bytes_down = 0
         await turn(self)
-        calls = [sum(meter.calls[price] for meter in self.meters) for price in ("writes", "lists", "reads")]
-        up, down = (sum(getattr(meter, way) for meter in self.meters) for way in ("bytes_up", "bytes_down"))
-        return [*calls, up / 1000, down / 1000]
+        calls = by_kind(self.azurite.calls_since(position))
+        assert calls.keys() <= set(PRICED_KINDS)
+        return [*(calls[kind] for kind in PRICED_KINDS), self.proxy.bytes_up / 1000, self.proxy.bytes_down / 1000]
 
 
 @pytest.fixture
 async def instances(azurite: Azurite) -> AsyncIterator[Instances]:
-    meters = Meter(), Meter()
-    async with AsyncExitStack() as stack:
-        front, back = [
-            app_on(azurite.connection_string, azurite.origin, await stack.enter_async_context(relay))
-            for relay in (metered(azurite.origin, meter) for meter in meters)
-        ]
+    with FaultProxy(azurite.origins) as proxy:
+        front, back = (app_on(proxy.connection_string) for _ in range(2))
         front.entities = back.entities
         transport = httpx.ASGITransport(front.asgi)
-        http = httpx.AsyncClient(transport=transport, base_url="http://app.example", timeout=20)
-        yield Instances(await stack.enter_async_context(http), meters)
+        async with httpx.AsyncClient(transport=transport, base_url="http://app.example", timeout=20) as http:
+            yield Instances(http, azurite, proxy)
 
 
-def app_on(connection_string: str, origin: str, relay: str) -> DirectHost:
-    """The app of an instance whose way to the storage leads over a relay."""
-    environ = {
-        "AzureWebJobsStorage": connection_string.replace(origin, relay),
-        "AGENT_RUN_LOG": "blob",
-        "AGENT_ARCHIVE": "memory",
-    }
+def app_on(connection_string: str) -> DirectHost:
+    """The app of an instance."""
+    environ = {"AzureWebJobsStorage": connection_string, "AGENT_RUN_LOG": "blob", "AGENT_ARCHIVE": "memory"}
     agents = [Agent(SteadyClient(), name="steady"), create_assistant(OfflineChatClient())]
     return DirectHost(AgentFunctionApp(agents=agents, environ=environ))
 
@@ -119,14 +113,15 @@ async def keyed(instances: Instances) -> None:
 
 
 async def accepted(instances: Instances) -> None:
+    position = instances.azurite.position()
     answer = await instances.http.post(RUN, json={**ASK, "wait_for_response": False})
-    await asyncio.wait_for(ended(instances.meters[1]), GUARD_SECONDS)
+    await asyncio.wait_for(ended(position), GUARD_SECONDS)
     assert (await instances.http.get(answer.headers["location"])).status_code == 200
 
 
-async def ended(meter: Meter) -> None:
-    """Return once an instance has claimed a run and ended it, and has its answer; nothing tells of it but its calls."""
-    while meter.calls["writes"] < 2:  # noqa: ASYNC110
+async def ended(position: LogPosition) -> None:
+    """Return once the run was opened, claimed and ended; nothing tells of it but its calls."""
+    while by_kind(calls_in(position.text_since()))["write"] < 3:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 
 

@@ -14,11 +14,11 @@ from hosting.events import Place
 from hosting.identity import new_run_id
 from hosting.ports import Deletion, RunLogStore
 from hosting.runlog.sqlite import SqliteStore
-from tests.contracts.blob_process import Process, everything
-from tests.support.azurite import Azurite
-from tests.support.bench import Bench
-from tests.support.canary import gone, holds
-from tests.support.planned import Plan, planned_agent, planned_client
+from tests.canary import gone, holds
+from tests.contracts.azurite import Azurite
+from tests.contracts.test_blob_run_log import everything, store_at
+from tests.hosting.bench import Bench
+from tests.hosting.planned import Plan, planned_agent, planned_client
 
 PLACE = Place("joker", "t")
 GUARD_SECONDS = 5.0
@@ -49,13 +49,14 @@ async def run_on(store: RunLogStore, agent: Agent[Any]) -> None:
 )
 async def test_a_step_costs_one_storage_call(azurite: Azurite, plan: Plan, steps: int) -> None:
     """A model's answer that calls tools is a step, and so is a tool call; a run without them costs nothing more."""
-    process = Process(azurite, f"test-{uuid.uuid4().hex}")
-    await process.warm()
+    store = store_at(azurite.connection_string, f"test-{uuid.uuid4().hex}")
+    await store.read("warm")
+    position = azurite.position()
 
-    await run_on(process.store, planned_agent(lambda _: None, plan))
+    await run_on(store, planned_agent(lambda _: None, plan))
 
-    assert len(process.line.calls) == OPEN_CLAIM_AND_END + steps
-    await process.store.close()
+    assert len(azurite.calls_since(position)) == OPEN_CLAIM_AND_END + steps
+    await store.close()
 
 
 def indiscreet_agent() -> Agent[Any]:
@@ -91,14 +92,14 @@ async def test_what_steps_held_is_in_no_file_once_the_thread_is_deleted(tmp_path
 async def test_what_steps_held_is_in_no_blob_once_the_thread_is_deleted(azurite: Azurite) -> None:
     """The blob of a run is emptied, not only hidden."""
     container = f"test-{uuid.uuid4().hex}"
-    process = Process(azurite, container)
-    await run_on(process.store, indiscreet_agent())
+    store = store_at(azurite.connection_string, container)
+    await run_on(store, indiscreet_agent())
     before = str(await everything(azurite, container))
     assert all(word in before for word in CANARIES)
 
-    await process.store.mark_deleting(PLACE, DELETION.id)
-    await process.store.erase(PLACE, DELETION)
+    await store.mark_deleting(PLACE, DELETION.id)
+    await store.erase(PLACE, DELETION)
 
     after = str(await everything(azurite, container))
     assert not any(word in after for word in CANARIES)
-    await process.store.close()
+    await store.close()

@@ -1,52 +1,91 @@
-"""The storage emulator of npm, run by the Node of a PyPI wheel."""
+"""The storage emulator of npm, run by the Node of a PyPI wheel: blobs, queues and tables in one process."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
-import threading
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
-from tests.support.node_packages import node
+from tests.contracts.storage_calls import MARK, LogPosition, StorageCall, calls_in
+from tests.node_packages import node
 
 LOCK = Path(__file__).parent / "node"
-ACCOUNT = (
-    "AccountName=devstoreaccount1;"
-    "AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-)
+NAME = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 START_SECONDS = 60
-_SCRIPT = Path("node_modules") / "azurite" / "dist" / "src" / "blob" / "main.js"
-_LISTENING = re.compile(r"successfully listen[a-z]* (?:at|on) (http://\S+)")
+GUARD_SECONDS = 5
+_SCRIPT = Path("node_modules") / "azurite" / "dist" / "src" / "azurite.js"
+_LISTENING = re.compile(r"Azurite (\w+) service is successfully listening at (http://\S+)")
+SERVICES = ("Blob", "Queue", "Table")
+
+
+def connection_string(origins: Mapping[str, str]) -> str:
+    """Return how clients find the emulator's one account, by its published key, at one address for each service."""
+    places = "".join(f"{service}Endpoint={origin}/{NAME};" for service, origin in origins.items())
+    return f"DefaultEndpointsProtocol=http;AccountName={NAME};AccountKey={KEY};{places}"
 
 
 class Azurite:
-    """One emulator on a free port of the loopback that forgets everything with its end.
+    """One emulator on free ports of the loopback that forgets everything with its end.
 
-    A test has a container of its own.
+    A test has containers and tables of its own. `origins` are the addresses by service, `log` the file with what it
+    prints: a line for each request.
     """
 
     def __init__(self, packages: Path, folder: Path) -> None:
-        command = [node(), str(packages / _SCRIPT), "--inMemoryPersistence", "--blobPort", "0", "--silent"]
+        self.log = folder / f"azurite-{uuid.uuid4().hex[:8]}.log"
+        ports = [part for service in SERVICES for part in (f"--{service.lower()}Port", "0")]
+        command = [node(), str(packages / _SCRIPT), "--inMemoryPersistence", *ports]
         command += ["--skipApiVersionCheck", "--disableTelemetry"]
-        self._process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
-        watch = threading.Timer(START_SECONDS, self._process.kill)
-        watch.start()
-        self.origin = self._await_origin()
-        watch.cancel()
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+        self.origins = self._await_origins()
 
     @property
     def connection_string(self) -> str:
-        """The emulator's one account, by its published key."""
-        return f"DefaultEndpointsProtocol=http;{ACCOUNT};BlobEndpoint={self.origin}/devstoreaccount1;"
+        """The emulator's one account."""
+        return connection_string(self.origins)
+
+    def position(self) -> LogPosition:
+        """Return the log's end, behind every request that was answered until now."""
+        name = f"{MARK}{uuid.uuid4().hex}"
+        self._ask_for(name)
+        end = time.monotonic() + GUARD_SECONDS
+        while name not in self.log.read_text(encoding="utf-8", errors="replace"):
+            assert time.monotonic() < end, f"{self.log} does not tell of a request that was answered."
+            time.sleep(0.005)
+        return LogPosition.now(self.log)
+
+    def calls_since(self, position: LogPosition) -> list[StorageCall]:
+        """Return every call that was answered since the log was there."""
+        self.position()
+        return calls_in(position.text_since())
 
     def stop(self) -> None:
         """End the process."""
         self._process.terminate()
         self._process.wait(START_SECONDS)
 
-    def _await_origin(self) -> str:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if found := _LISTENING.search(line):
-                return found[1]
-        raise AssertionError(f"Azurite ended with {self._process.wait()} before it listened.")
+    def _ask_for(self, container: str) -> None:
+        with contextlib.suppress(
+            urllib.error.HTTPError
+        ):  # it is not there, and nobody is let in: it is the line that counts
+            urllib.request.urlopen(f"{self.origins['Blob']}/{NAME}/{container}?restype=container").close()
+
+    def _await_origins(self) -> dict[str, str]:
+        end = time.monotonic() + START_SECONDS
+        while True:
+            printed = self.log.read_text(encoding="utf-8", errors="replace")
+            origins = dict(_LISTENING.findall(printed))
+            if len(origins) == len(SERVICES):
+                return origins
+            if self._process.poll() is not None or time.monotonic() > end:
+                self._process.kill()
+                raise AssertionError(f"Azurite did not start ({self._process.wait()}): {printed}")
+            time.sleep(0.02)

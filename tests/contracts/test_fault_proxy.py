@@ -1,0 +1,443 @@
+"""The proxy before the storage emulator: what it passes, and each fault as the real clients see it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+from azure.core import MatchConditions
+from azure.core.exceptions import AzureError, HttpResponseError, ServiceRequestError, ServiceResponseError
+from azure.data.tables import TableClient, TableServiceClient, TableTransactionError
+from azure.data.tables.aio import TableClient as AsyncTableClient
+from azure.storage.blob import BlobServiceClient, ContainerClient
+from azure.storage.blob.aio import BlobServiceClient as AsyncBlobServiceClient
+
+from tests.contracts.azurite import NAME, Azurite
+from tests.contracts.fault_proxy import FaultProxy
+
+GUARD_SECONDS = 5.0
+LARGE = bytes(range(256)) * 16_384
+HEAD = b"POST /d/c HTTP/1.1\r\nHost: d\r\n"
+OK = b"HTTP/1.1 200 OK\r\nX-odd:  a \r\n"
+CONVERSATIONS: dict[str, list[bytes]] = {
+    "two on one connection": [
+        HEAD + b"Content-Length: 3\r\n\r\nabc",
+        OK + b"Content-Length: 2\r\n\r\nde",
+        b"GET /d/c HTTP/1.1\r\n\r\n",
+        OK + b"Content-Length: 0\r\n\r\n",
+    ],
+    "large both ways": [
+        HEAD + f"Content-Length: {len(LARGE)}\r\n\r\n".encode() + LARGE,
+        OK + f"Content-Length: {len(LARGE)}\r\n\r\n".encode() + LARGE,
+    ],
+    "in chunks, with a trailer": [
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n3;x=y\r\na\r\n\r\n0\r\nT: 1\r\n\r\n",
+        OK + b"Transfer-Encoding: Chunked\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n",
+    ],
+    "asked for its body": [
+        HEAD + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"abc",
+        b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n",
+    ],
+    "a length without a body": [b"HEAD /d/c HTTP/1.1\r\n\r\n", OK + b"Content-Length: 9\r\n\r\n"],
+    "ended by closing": [b"GET /d/c HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\nto the end"],
+}
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+@pytest.mark.behaviour("storage.proxy-passes")
+async def test_everything_passes_byte_for_byte(name: str) -> None:
+    """Whoever speaks next has heard all that was said before, and nothing else."""
+    parts = CONVERSATIONS[name]
+    heard_there: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            while len(heard_there) < len(parts) // 2:
+                at = 2 * len(heard_there)
+                heard_there.append(await reader.readexactly(len(parts[at])))
+                writer.write(parts[at + 1])
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    heard_here = []
+    async with server:
+        with FaultProxy({"Blob": origin}) as proxy:
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.origins["Blob"].rpartition(":")[2]))
+            for at in range(0, len(parts), 2):
+                writer.write(parts[at])
+                heard = reader.readexactly(len(parts[at + 1]))
+                heard_here.append(await asyncio.wait_for(heard, GUARD_SECONDS))
+            writer.close()
+
+    assert heard_there + heard_here == parts[0::2] + parts[1::2]
+    assert (proxy.bytes_up, proxy.bytes_down) == tuple(sum(map(len, parts[way::2])) for way in (0, 1))
+
+
+@pytest.mark.behaviour("storage.faults-fire")
+def test_a_fault_that_never_fired_fails_the_test_that_set_it() -> None:
+    """By its name: a test in which nothing went wrong shows nothing."""
+    with (
+        pytest.raises(AssertionError, match=r"Set, and never fired: 'busy' \(/runs\)"),
+        FaultProxy({"Blob": "http://127.0.0.1:1"}) as proxy,
+    ):
+        proxy.set("busy", path="/runs")
+
+
+def test_an_option_that_a_fault_does_not_take_is_refused_where_it_is_set() -> None:
+    """And not inside the proxy, where nobody would see it."""
+    with FaultProxy({"Blob": "http://127.0.0.1:1"}) as proxy, pytest.raises(TypeError, match="seconds"):
+        proxy.set("busy", seconds=3)
+
+
+@pytest.fixture
+def proxy(azurite: Azurite) -> Iterator[FaultProxy]:
+    with FaultProxy(azurite.origins) as proxy:
+        yield proxy
+
+
+@dataclass(frozen=True)
+class Shop:
+    """One service by its real client, over the proxy: `put` writes one thing, `is_there` looks past the proxy."""
+
+    service: str
+    put: Callable[[str], object]
+    is_there: Callable[[str], bool]
+    names: Callable[[], list[list[str]]]
+
+
+OPTIONS: dict[str, Any] = {"retry_total": 0, "connection_timeout": GUARD_SECONDS, "read_timeout": 0.3}
+
+
+@pytest.fixture
+def container(azurite: Azurite, proxy: FaultProxy) -> Iterator[ContainerClient]:
+    """A container of this test's own, over the proxy."""
+    name = f"test-{uuid.uuid4().hex}"
+    with BlobServiceClient.from_connection_string(azurite.connection_string) as direct:
+        direct.create_container(name)
+    with BlobServiceClient.from_connection_string(proxy.connection_string, **OPTIONS) as service:
+        yield service.get_container_client(name)
+
+
+@pytest.fixture
+def table(azurite: Azurite, proxy: FaultProxy) -> Iterator[TableClient]:
+    """A table of this test's own, over the proxy."""
+    name = f"test{uuid.uuid4().hex}"
+    with TableServiceClient.from_connection_string(azurite.connection_string) as direct:
+        direct.create_table(name)
+    with TableClient.from_connection_string(proxy.connection_string, name, **OPTIONS) as client:
+        yield client
+
+
+@pytest.fixture(params=["Blob", "Table"])
+def shop(request: pytest.FixtureRequest, azurite: Azurite) -> Shop:
+    """Either service, by the verbs that they share."""
+    if request.param == "Blob":
+        container: ContainerClient = request.getfixturevalue("container")
+        direct = ContainerClient.from_connection_string(azurite.connection_string, container.container_name)
+        return Shop(
+            "Blob",
+            lambda name: container.upload_blob(name, b"1"),
+            lambda name: direct.get_blob_client(name).exists(),
+            lambda: [[str(blob.name) for blob in page] for page in container.list_blobs().by_page()],
+        )
+    table: TableClient = request.getfixturevalue("table")
+    past = TableClient.from_connection_string(azurite.connection_string, table.table_name)
+    return Shop(
+        "Table",
+        lambda name: table.create_entity(row(name)),
+        lambda name: any(past.query_entities(f"RowKey eq '{name}'")),
+        lambda: [
+            [str(found["RowKey"]) for found in page] for page in table.query_entities("PartitionKey eq 'p'").by_page()
+        ],
+    )
+
+
+def row(name: str, **fields: object) -> dict[str, object]:
+    return {"PartitionKey": "p", "RowKey": name, **fields}
+
+
+def rows_of(table: TableClient) -> list[str]:
+    return [str(found["RowKey"]) for found in table.list_entities()]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fault, what the client makes of it, and whether the write was carried out."""
+
+    name: str
+    error: type[AzureError]
+    was_done: bool
+    status: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+CASES = [
+    Case("request lost", ServiceResponseError, False),
+    Case("answer dropped", ServiceResponseError, True),
+    Case("failed after the commit", HttpResponseError, True, 500),
+    Case("busy", HttpResponseError, False, 503, {"retry_after": 1}),
+    Case("busy", HttpResponseError, False, 429, {"status": 429, "retry_after": 2}),
+    Case("slow", AzureError, True, None, {"seconds": 60}),
+    Case("silent", AzureError, False),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name} {case.status or ''}")
+def test_what_goes_wrong_is_seen_by_the_client_and_done_or_not(proxy: FaultProxy, shop: Shop, case: Case) -> None:
+    """The client is told the same whether Azurite did it or not, which is what makes it hard."""
+    fault = proxy.set(case.name, service=shop.service, kind="write", path="test", **case.options)
+
+    with pytest.raises(case.error) as raised:
+        shop.put("one")
+
+    answered = getattr(raised.value, "response", None)
+    assert (fault.fired, getattr(raised.value, "status_code", None)) == (1, case.status)
+    assert answered is None or answered.headers.get("retry-after") == told(case)
+    assert shop.is_there("one") == case.was_done
+    shop.put("two")
+    assert shop.is_there("two")
+
+
+def told(case: Case) -> str | None:
+    """When the answer says to come again."""
+    return str(case.options["retry_after"]) if "retry_after" in case.options else None
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+def test_a_fault_fires_as_often_as_it_was_told_and_behind_those_that_it_lets_pass(
+    proxy: FaultProxy, shop: Shop
+) -> None:
+    """Until it is taken back, where it was told to fire for ever."""
+    ever = proxy.set("busy", kind="list", times=math.inf)
+    fault = proxy.set("busy", kind="write", times=2, skip=1)
+    for name in "abcd":
+        with suppress(HttpResponseError):
+            shop.put(name)
+
+    assert fault.fired == 2
+    for _ in range(2):
+        with pytest.raises(HttpResponseError):
+            shop.names()
+    ever.clear()
+    assert (shop.names(), ever.fired) == ([["a", "d"]], 2)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+def test_a_client_that_repeats_comes_through_a_busy_account(azurite: Azurite, proxy: FaultProxy, shop: Shop) -> None:
+    """As the clients do by themselves; each turn is one that fired."""
+    fault = proxy.set("busy", kind="write", times=2, retry_after=0)
+    if shop.service == "Blob":
+        account = BlobServiceClient.from_connection_string(proxy.connection_string, retry_total=3, initial_backoff=0)
+        account.create_container(f"test-{uuid.uuid4().hex}")
+    else:
+        service = TableServiceClient.from_connection_string(
+            proxy.connection_string, retry_total=3, retry_backoff_factor=0
+        )
+        service.create_table(f"test{uuid.uuid4().hex}")
+
+    assert fault.fired == 2
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+@pytest.mark.parametrize(
+    ("entries", "pages"), [(2, [["a", "b"], ["c", "d"], ["e"]]), (0, [[], [], ["a", "b", "c", "d", "e"]])]
+)
+def test_a_page_is_cut_short_or_empty_and_the_rest_is_behind_its_continuation(
+    proxy: FaultProxy, shop: Shop, entries: int, pages: list[list[str]]
+) -> None:
+    """Nothing is lost and nothing comes twice, for a client that goes on while there is a continuation."""
+    for name in "abcde":
+        shop.put(name)
+    fault = proxy.set("page cut", times=2, entries=entries)
+
+    assert shop.names() == pages
+    assert fault.fired == 2
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+def test_a_page_that_has_no_more_than_that_is_not_called_cut(proxy: FaultProxy, shop: Shop) -> None:
+    """The fault waits for a page that it can cut."""
+    shop.put("a")
+    fault = proxy.set("page cut", entries=2)
+    assert (shop.names(), fault.fired) == ([["a"]], 0)
+    for name in "bc":
+        shop.put(name)
+
+    assert (shop.names(), fault.fired) == ([["a", "b"], ["c"]], 1)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+@pytest.mark.parametrize(
+    ("index", "status", "code"), [(0, 409, "EntityAlreadyExists"), (1, 412, "UpdateConditionNotSatisfied")]
+)
+def test_a_part_of_a_batch_fails_and_nothing_is_applied(
+    proxy: FaultProxy, table: TableClient, index: int, status: int, code: str
+) -> None:
+    """The client names the change by its place."""
+    proxy.set("part refused", index=index, status=status)
+
+    with pytest.raises(TableTransactionError) as raised:
+        table.submit_transaction([("create", row("a")), ("create", row("b"))])
+
+    assert (raised.value.index, raised.value.status_code, raised.value.error_code) == (index, status, code)
+    assert rows_of(table) == []
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+def test_a_refused_part_is_told_as_azurite_tells_a_real_one(proxy: FaultProxy, table: TableClient) -> None:
+    """The same error from the same client, but for its ids."""
+    table.create_entity(row("b"))
+    stale = {"etag": 'W/"old"', "match_condition": MatchConditions.IfNotModified, "mode": "replace"}
+    seen = []
+    for change in (("create", row("b")), ("update", row("b"), stale)):
+        for is_made_up in (False, True):
+            if is_made_up:
+                proxy.set("part refused", index=1, status=409 if change[0] == "create" else 412)
+            with pytest.raises(TableTransactionError) as raised:
+                table.submit_transaction([("create", row("a")), change])  # type: ignore[list-item]
+            seen.append((raised.value.index, raised.value.status_code, raised.value.error_code, type(raised.value)))
+
+    assert seen[0::2] == seen[1::2]
+    assert len(set(seen)) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+def test_a_batch_whose_answer_is_dropped_was_applied_whole(proxy: FaultProxy, table: TableClient) -> None:
+    """So that its repeat is refused as if somebody else had been there."""
+    changes = [("create", row(name)) for name in "abc"]
+    proxy.set("answer dropped", path=r"\$batch")
+    with pytest.raises(ServiceResponseError):
+        table.submit_transaction(changes)
+
+    with pytest.raises(TableTransactionError, match="EntityAlreadyExists"):
+        table.submit_transaction(changes)
+    assert rows_of(table) == ["a", "b", "c"]
+
+
+PARTS = {f"part{n}": b"x" * 60_000 for n in range(18)}
+TOO_LARGE = {
+    "EntityTooLarge": row("x", **PARTS),
+    "PropertyValueTooLarge": row("x", text="ä" * 32_769),
+    "TooManyProperties": row("x", **{f"n{n}": n for n in range(253)}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.table-limits")
+@pytest.mark.parametrize("code", TOO_LARGE)
+@pytest.mark.parametrize("way", ["alone", "in a batch"])
+def test_an_entity_above_the_limits_of_azure_is_refused(table: TableClient, code: str, way: str) -> None:
+    """Alone with 400, in a batch in the part of its change; and what is just below is taken."""
+    changes = [("create", row("a")), ("upsert", TOO_LARGE[code])]
+    with pytest.raises(HttpResponseError) as raised:
+        _ = table.create_entity(TOO_LARGE[code]) if way == "alone" else table.submit_transaction(changes)
+
+    assert (raised.value.status_code, code in str(raised.value)) == (400, True)
+    assert getattr(raised.value, "index", 1) == 1
+    assert rows_of(table) == []
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.table-limits")
+def test_what_is_just_within_the_limits_is_taken(table: TableClient) -> None:
+    """Nearly 1 MiB, 64 KiB in one value, 252 properties, 100 changes and nearly 4 MiB in one batch."""
+    table.create_entity(row("large", **dict(list(PARTS.items())[:17])))
+    table.create_entity(row("text", text="ä" * 32_768, binary=b"x" * 65_536))
+    table.create_entity(row("wide", **{f"n{n}": n for n in range(252)}))
+    table.submit_transaction([("create", row(f"{n:03}", text=b"x" * 28_000)) for n in range(100)])
+
+    assert len(rows_of(table)) == 103
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.table-limits")
+def test_a_batch_above_the_limits_of_azure_is_refused(table: TableClient) -> None:
+    """More than 4 MiB by 413, which the client has a class for, and more than 100 changes by the last one's place."""
+    with pytest.raises(HttpResponseError) as too_large:
+        table.submit_transaction([("create", row(str(n), text=b"x" * 50_000)) for n in range(70)])
+    with pytest.raises(TableTransactionError) as too_many:
+        table.submit_transaction([("create", row(str(n))) for n in range(101)])
+
+    assert (too_large.value.status_code, type(too_large.value).__name__) == (413, "RequestTooLargeError")
+    assert (too_many.value.status_code, too_many.value.error_code, too_many.value.index) == (400, "InvalidInput", 99)
+    assert rows_of(table) == []
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.table-limits")
+def test_azurite_takes_what_azure_refuses(azurite: Azurite, table: TableClient) -> None:
+    """Which is why the proxy refuses it: without it an app that breaks the limits would pass all its tests."""
+    direct = TableClient.from_connection_string(azurite.connection_string, table.table_name)
+    direct.create_entity(TOO_LARGE["EntityTooLarge"])
+    direct.create_entity({**TOO_LARGE["TooManyProperties"], "RowKey": "y"})
+
+    assert rows_of(table) == ["x", "y"]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+def test_an_account_that_is_away_refuses_connections_and_comes_back(proxy: FaultProxy, shop: Shop) -> None:
+    """At the same address; connections that were kept are ended too."""
+    shop.put("one")
+    with proxy.away(), pytest.raises(ServiceRequestError):
+        shop.put("two")
+
+    shop.put("three")
+    assert shop.names() == [["one", "three"]]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.proxy-passes")
+async def test_async_clients_and_large_bodies_pass(
+    azurite: Azurite, proxy: FaultProxy, container: ContainerClient, table: TableClient
+) -> None:
+    """Many at once, over kept connections."""
+    async with (
+        AsyncBlobServiceClient.from_connection_string(proxy.connection_string) as service,
+        AsyncTableClient.from_connection_string(proxy.connection_string, table.table_name) as rows,
+    ):
+        blobs = service.get_container_client(container.container_name)
+        await asyncio.gather(*(blobs.upload_blob(f"blob-{n}", LARGE) for n in range(4)))
+        await asyncio.gather(*(rows.create_entity(row(f"{n:02}", part=LARGE[:60_000])) for n in range(20)))
+        read = await asyncio.gather(*(_content(blobs.get_blob_client(f"blob-{n}")) for n in range(4)))
+        found = [(str(found["RowKey"]), found["part"]) async for found in rows.list_entities(results_per_page=3)]
+
+    assert read == [LARGE] * 4
+    assert found == [(f"{n:02}", LARGE[:60_000]) for n in range(20)]
+
+
+async def _content(blob: Any) -> bytes:
+    return bytes(await (await blob.download_blob()).readall())
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.proxy-passes")
+def test_the_queue_service_is_behind_it_too(azurite: Azurite, proxy: FaultProxy) -> None:
+    """The answer is the emulator's own, and faults are of the service that they name."""
+    proxy.set("busy", service="Queue", skip=1)
+    asked = f"/{NAME}/jobs/messages?numofmessages=1"
+    through, busy = (httpx.get(proxy.origins["Queue"] + asked) for _ in range(2))
+    direct = httpx.get(azurite.origins["Queue"] + asked)
+
+    assert (through.status_code, through.headers["server"]) == (direct.status_code, direct.headers["server"])
+    assert busy.status_code == 503
