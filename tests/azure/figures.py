@@ -4,16 +4,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.bars import AtLeast, AtMost, Bar
+from tests.contracts.storage_calls import NotCounted
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured value; the bars are those of the real host on Azurite and two cores."""
+    """One measured value, or why there is none; the bars are those of the real host on Azurite and two cores."""
 
     name: str
-    value: float
+    value: float | NotCounted
     unit: str
     bar: Bar
+
+    @property
+    def said(self) -> str:
+        if isinstance(self.value, NotCounted):
+            return f"not counted: {self.value.why}"
+        return f"{self.value:.3g} {self.unit}"
+
+    @property
+    def is_reached(self) -> bool:
+        return not isinstance(self.value, NotCounted) and self.bar.is_reached(self.value)
 
 
 BARS: dict[str, tuple[str, Bar]] = {
@@ -25,7 +36,7 @@ BARS: dict[str, tuple[str, Bar]] = {
 }
 
 
-def figure(name: str, value: float) -> Figure:
+def figure(name: str, value: float | NotCounted) -> Figure:
     unit, bar = BARS[name]
     return Figure(name, value, unit, bar)
 
@@ -33,8 +44,7 @@ def figure(name: str, value: float) -> Figure:
 def table(figures: list[Figure]) -> list[str]:
     """The lines to print."""
     rows = [("figure", "value", "bar", "reached")] + [
-        (row.name, f"{row.value:.3g} {row.unit}", str(row.bar), "yes" if row.bar.is_reached(row.value) else "NO")
-        for row in figures
+        (row.name, row.said, str(row.bar), "yes" if row.is_reached else "NO") for row in figures
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

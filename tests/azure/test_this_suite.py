@@ -14,7 +14,7 @@ import pytest
 
 from tests.azure.figures import storage_calls
 from tests.azure.target import VARIABLES
-from tests.support.running_host import ROOT, RunningHost, host_environment
+from tests.devhost.running_host import ROOT, RunningHost, host_environment
 
 pytestmark = pytest.mark.slow
 
@@ -25,12 +25,6 @@ pid, port = map(int, sys.argv[1:])
 os.kill(pid, 9)
 started = subprocess.Popen([sys.executable, "-m", "devhost", "start", "--auth", "--port", str(port)])
 open("started-again", "w").write(str(started.pid))
-"""
-
-AZURITE = """
-Azurite Queue service successfully listens on http://127.0.0.1:10001
-127.0.0.1 - - [21/Nov/2026:16:35:22 +0000] "GET /devstoreaccount1/agenthub-control-00/messages HTTP/1.1" 200 -
-127.0.0.1 - - [21/Nov/2026:16:35:22 +0000] "POST /devstoreaccount1/agenthub-control-01/messages HTTP/1.1" 201 -
 """
 
 
@@ -51,8 +45,10 @@ def host(folder: Path) -> Iterator[RunningHost]:
 
 
 def suite(*arguments: str, **given: str) -> subprocess.CompletedProcess[str]:
-    """pytest on this folder, without this file, against the host that `given` names."""
-    environ = host_environment({VARIABLES[name]: value for name, value in given.items()})
+    """pytest on this folder, without this file, against the host that `given` names, and no other that the caller may
+    have named for a run of the same tests."""
+    environ = {name: value for name, value in host_environment().items() if name not in VARIABLES.values()}
+    environ.update({VARIABLES[name]: value for name, value in given.items()})
     command = [
         sys.executable,
         "-m",
@@ -93,6 +89,18 @@ def end_the_second(folder: Path) -> None:
         os.kill(int((folder / "started-again").read_text()), 9)
 
 
+@pytest.mark.behaviour("storage.calls-counted")
+def test_a_log_that_does_not_grow_gives_no_figure(host: RunningHost, tmp_path: Path) -> None:
+    """The local host asks nothing of a storage account: its turns did not cost nought calls."""
+    log = tmp_path / "azurite.log"
+    log.touch()
+
+    ended = suite("-k", "test_storage_calls", url=host.origin, key="h", storage_log=str(log))
+
+    assert ended.returncode == 0
+    assert re.search(rf"storage calls of a turn +not counted: {log} did not grow .* NO$", ended.stdout, re.MULTILINE)
+
+
 @pytest.mark.behaviour("template.any-host")
 def test_a_wrong_key_fails_the_suite(host: RunningHost) -> None:
     """It is the host that is tested, and not that it was asked."""
@@ -104,16 +112,21 @@ def test_a_wrong_key_fails_the_suite(host: RunningHost) -> None:
 @pytest.mark.behaviour("template.any-host")
 def test_without_a_host_every_test_is_skipped_and_says_how_to_give_one() -> None:
     """So that the suite stands in the ordinary run."""
-    ended = suite("-rs", url="")
+    ended = suite("-rs")
 
     assert ended.returncode == 0
     assert "no host given: python dev.py test --url URL --key KEY" in ended.stdout
     assert " passed" not in ended.stdout
 
 
-def test_calls_are_counted_by_the_lines_that_azurite_prints(tmp_path: Path) -> None:
-    """One for each request, and none for what else it says."""
-    log = tmp_path / "azurite.log"
-    log.write_text(AZURITE, encoding="utf-8")
+@pytest.mark.behaviour("template.any-host")
+def test_what_the_caller_set_for_another_host_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs all tests against a host of their own runs these too."""
+    for variable in VARIABLES.values():
+        monkeypatch.setenv(variable, "http://127.0.0.1:1")
 
-    assert storage_calls(str(log)) == 2
+    ended = suite("-rs")
+
+    assert ended.returncode == 0
+    assert "no host given" in ended.stdout
+    assert " passed" not in ended.stdout

@@ -8,4 +8,6 @@ BEHAVIOURS = {
     "storage.faults-fire": "A fault that was set and never fired fails the test that set it.",
     "storage.table-limits": "An entity or a batch above the limits of Azure Tables is refused as Azure does, which the "
     "emulator does not.",
+    "storage.calls-counted": "Storage calls are counted by the emulator's log, by service, container and kind; where "
+    "they cannot be counted that is said, with the reason, and no bar is reached.",
 }

@@ -1,0 +1,141 @@
+"""What the emulator's log says was asked of it, and when it says nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from pathlib import Path
+
+import httpx
+import pytest
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobServiceClient
+
+from tests.azure.figures import figure, table
+from tests.contracts.azurite import NAME, Azurite
+from tests.contracts.storage_calls import LogPosition, NotCounted, by_kind, calls_in, parse_call
+
+STARTED = "Azurite Queue service is successfully listening at http://127.0.0.1:10001\n"
+ASKED = '127.0.0.1 - - [21/Nov/2026:16:35:22 +0000] "{} HTTP/1.1" 200 -\n'
+REQUESTS = {
+    "GET /d/agenthub-control-00/messages?numofmessages=32": ("queue", "agenthub-control-00", "read"),
+    "POST /d/agenthub-control-01/messages": ("queue", "agenthub-control-01", "write"),
+    "DELETE /d/jobs/messages/1-2?popreceipt=x": ("queue", "jobs", "delete"),
+    "PUT /d/jobs": ("queue", "jobs", "write"),
+    "PUT /d/runs?restype=container": ("blob", "runs", "write"),
+    "GET /d/runs?restype=container&comp=list&prefix=a": ("blob", "runs", "list"),
+    "PUT /d/runs/run/a%2Fmessages?comp=appendblock": ("blob", "runs", "write"),
+    "HEAD /d/runs/run/a": ("blob", "runs", "read"),
+    "DELETE /d/runs/run/a": ("blob", "runs", "delete"),
+    "POST /d/runs?restype=container&comp=batch": ("blob", "runs", "write"),
+    "GET /d/?comp=list": ("blob", "", "list"),
+    "POST /d/$batch": ("table", "$batch", "write"),
+    "GET /d/Instances()?$filter=RowKey%20eq%20%27a%27": ("table", "Instances", "list"),
+    "GET /d/Instances(PartitionKey='a()',RowKey='')": ("table", "Instances", "read"),
+    "PATCH /d/Instances(PartitionKey='a',RowKey='')": ("table", "Instances", "write"),
+    "POST /d/Instances": ("table", "Instances", "write"),
+    "POST /d/Tables": ("table", "Tables", "write"),
+    "GET /d/Tables": ("table", "Tables", "list"),
+    "DELETE /d/Tables('Instances')": ("table", "Tables", "delete"),
+}
+
+
+@pytest.mark.behaviour("storage.calls-counted")
+@pytest.mark.parametrize("request_line", REQUESTS)
+def test_a_call_is_told_by_its_address(request_line: str) -> None:
+    """The log does not say of which service a line is."""
+    call = parse_call(*request_line.split(" "))
+
+    assert (call.service, call.container, call.kind) == REQUESTS[request_line]
+
+
+def test_only_lines_of_requests_are_calls() -> None:
+    """And calls are found by their container."""
+    calls = calls_in(STARTED + "".join(map(ASKED.format, REQUESTS)) + "closing...\n")
+
+    assert len(calls) == len(REQUESTS)
+    assert by_kind(calls, "runs") == Counter(write=3, list=1, read=1, delete=1)
+
+
+NO_NUMBERS = {
+    "there is no file": (None, ""),
+    "did not grow": (STARTED, ""),
+    "has no line of a request: start Azurite without --silent": ("", STARTED),
+}
+
+
+@pytest.mark.behaviour("storage.calls-counted")
+@pytest.mark.parametrize("why", NO_NUMBERS)
+def test_what_could_not_be_counted_is_said_and_reaches_no_bar(tmp_path: Path, why: str) -> None:
+    """Nought would be the best figure of all."""
+    before, added = NO_NUMBERS[why]
+    log = tmp_path / "azurite.log"
+    if before is not None:
+        log.write_text(before, encoding="utf-8")
+    position = LogPosition.now(log)
+    if before is not None:
+        log.write_text(before + added, encoding="utf-8")
+
+    counted = position.calls_since()
+
+    assert isinstance(counted, NotCounted)
+    assert why in counted.why
+    printed = table([figure("storage calls of a turn", counted)])[1]
+    assert f"not counted: {counted.why}" in printed
+    assert printed.endswith("NO")
+
+
+@pytest.mark.behaviour("storage.calls-counted")
+def test_a_log_that_became_shorter_is_not_counted(tmp_path: Path) -> None:
+    """It was begun anew, and nobody knows what stood there."""
+    log = tmp_path / "azurite.log"
+    log.write_text(ASKED * 2, encoding="utf-8")
+    position = LogPosition.now(log)
+    log.write_text(ASKED.format("GET /d/runs/a"), encoding="utf-8")
+
+    counted = position.calls_since()
+
+    assert isinstance(counted, NotCounted)
+    assert "became shorter" in counted.why
+
+
+def test_what_was_counted_is_a_figure(tmp_path: Path) -> None:
+    """Of the lines behind the position alone."""
+    log = tmp_path / "azurite.log"
+    log.write_text(ASKED.format("GET /d/runs/a"), encoding="utf-8")
+    position = LogPosition.now(log)
+    with log.open("a") as more:
+        more.write(ASKED.format("PUT /d/runs/b") * 3)
+
+    assert by_kind(position.calls_since()) == Counter(write=3)  # type: ignore[arg-type]
+    assert table([figure("storage calls of a turn", 3.0)])[1].endswith("yes")
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.calls-counted")
+def test_real_clients_are_counted_by_the_emulators_log(azurite: Azurite) -> None:
+    """Every answered call is there, by its service; that somebody looked is not."""
+    name = f"test{uuid.uuid4().hex}"
+    blobs = BlobServiceClient.from_connection_string(azurite.connection_string)
+    tables = TableServiceClient.from_connection_string(azurite.connection_string)
+    position = azurite.position()
+    container = blobs.create_container(name)
+    for blob in ("a", "messages"):
+        container.upload_blob(f"run/{blob}", b"x")
+    container.delete_blob("run/a")
+    rows = tables.create_table(name)
+    rows.submit_transaction([("create", {"PartitionKey": "p", "RowKey": str(n)}) for n in range(3)])
+    rows.get_entity("p", "1")
+    list(rows.query_entities("PartitionKey eq 'p'", results_per_page=2))
+    httpx.get(f"{azurite.origins['Queue']}/{NAME}/jobs/messages")
+
+    counted = Counter((call.service, call.kind) for call in azurite.calls_since(position))
+
+    assert counted == {
+        ("blob", "write"): 3,
+        ("blob", "delete"): 1,
+        ("table", "write"): 2,
+        ("table", "read"): 1,
+        ("table", "list"): 2,
+        ("queue", "read"): 1,
+    }
