@@ -7,17 +7,15 @@ import json
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape, unescape
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from tests.contracts.http_messages import Head
+from tests.contracts.relay import Exchange
+from tests.contracts.storage_calls import StorageCall, parse_call
 from tests.contracts.table_limits import Refusal, batch_answer, changes_of
-
-if TYPE_CHECKING:
-    from tests.contracts.fault_proxy import Exchange
 
 NEXT = ("NextPartitionKey", "NextRowKey")
 _CONTINUATION = {f"x-ms-continuation-{name}": name for name in NEXT}
@@ -26,6 +24,18 @@ _PARTS = {409: "EntityAlreadyExists", 412: "UpdateConditionNotSatisfied", 404: "
 _BLOB = re.compile(r"<Blob>.*?</Blob>", re.DOTALL)
 _NAME = re.compile(r"<Name>(.*?)</Name>", re.DOTALL)
 _MARKER = re.compile(r"<NextMarker\s*/>|<NextMarker>.*?</NextMarker>", re.DOTALL)
+
+
+@dataclass
+class StorageExchange(Exchange):
+    """One request to a storage account; `continued` are the addresses that own continuations stand for."""
+
+    continued: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def call(self) -> StorageCall:
+        """What is asked for."""
+        return parse_call(*self.request.first_line[:2])
 
 
 @dataclass(frozen=True)
@@ -39,31 +49,31 @@ class Answer:
 Effect = Callable[..., Awaitable[Answer]]
 
 
-async def lose_request(exchange: Exchange) -> Answer:
+async def lose_request(exchange: StorageExchange) -> Answer:
     """Close the connection; nothing was carried out."""
     await exchange.take()
     return Answer(None)
 
 
-async def drop_answer(exchange: Exchange) -> Answer:
+async def drop_answer(exchange: StorageExchange) -> Answer:
     """Carry the request out and close the connection instead of answering."""
     await exchange.carry_out()
     return Answer(None)
 
 
-async def fail_after(exchange: Exchange, status: int = 500) -> Answer:
+async def fail_after(exchange: StorageExchange, status: int = 500) -> Answer:
     """Carry the request out and say that it failed."""
     await exchange.carry_out()
     return Answer(_error(exchange, status))
 
 
-async def turn_away(exchange: Exchange, status: int = 503, retry_after: int | None = None) -> Answer:
+async def turn_away(exchange: StorageExchange, status: int = 503, retry_after: int | None = None) -> Answer:
     """Refuse, and say when to come again if that is given; nothing was carried out."""
     await exchange.take()
     return Answer(_error(exchange, status, {} if retry_after is None else {"Retry-After": str(retry_after)}))
 
 
-async def refuse_part(exchange: Exchange, status: int = 409, index: int = 0) -> Answer:
+async def refuse_part(exchange: StorageExchange, status: int = 409, index: int = 0) -> Answer:
     """Answer a batch of changes with 202 whose part says that one failed; none was made."""
     body = await exchange.take()
     if exchange.call.container != "$batch" or index >= len(changes_of(body)):
@@ -72,21 +82,21 @@ async def refuse_part(exchange: Exchange, status: int = 409, index: int = 0) -> 
     return refused(refusal, is_batch=True)
 
 
-async def cut_page(exchange: Exchange, entries: int = 1) -> Answer:
+async def cut_page(exchange: StorageExchange, entries: int = 1) -> Answer:
     """Answer a list with fewer entries and a continuation that leads to the rest, or with none and one to them all."""
     if exchange.call.kind != "list":
         return Answer((await exchange.carry_out()).sent, has_failed=False)
     return await (_cut_table if exchange.service == "Table" else _cut_blobs)(exchange, entries)
 
 
-async def answer_late(exchange: Exchange, seconds: float) -> Answer:
+async def answer_late(exchange: StorageExchange, seconds: float) -> Answer:
     """Carry the request out, and answer after so long."""
     response = await exchange.carry_out()
     await asyncio.sleep(seconds)
     return Answer(response.sent)
 
 
-async def keep_silent(exchange: Exchange) -> Answer:
+async def keep_silent(exchange: StorageExchange) -> Answer:
     """Take the request and never answer; nothing was carried out."""
     await exchange.until_left()
     return Answer(None)
@@ -120,7 +130,7 @@ def own_target(head: Head, continued: Mapping[str, str]) -> Head:
     return head if token is None else head.with_target(continued[token])
 
 
-async def _cut_table(exchange: Exchange, entries: int) -> Answer:
+async def _cut_table(exchange: StorageExchange, entries: int) -> Answer:
     whole = exchange.request
     asked_for = int(dict(parse_qsl(urlsplit(whole.first_line[1]).query)).get("$top", "1000"))
     if asked_for <= entries:
@@ -142,7 +152,7 @@ async def _cut_table(exchange: Exchange, entries: int) -> Answer:
     return Answer(response.with_body(body, dict.fromkeys(_CONTINUATION, token)))
 
 
-async def _cut_blobs(exchange: Exchange, entries: int) -> Answer:
+async def _cut_blobs(exchange: StorageExchange, entries: int) -> Answer:
     response = await exchange.carry_out()
     page = response.body.decode()
     found = list(_BLOB.finditer(page))
@@ -166,7 +176,7 @@ def _with_query(target: str, changed: Mapping[str, str]) -> str:
     return f"{url.path}?{urlencode(query, safe='$', quote_via=quote)}"
 
 
-def _error(exchange: Exchange, status: int, headers: Mapping[str, str] | None = None) -> bytes:
+def _error(exchange: StorageExchange, status: int, headers: Mapping[str, str] | None = None) -> bytes:
     code = _CODES.get(status, "InternalError")
     message = HTTPStatus(status).phrase
     if exchange.service == "Table":
