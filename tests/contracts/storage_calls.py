@@ -14,7 +14,7 @@ MARK = "log-mark-"
 
 _LINE = re.compile(r'"([A-Z]+) (/[^/?" ]+\S*) HTTP/1\.\d" (\d{3}|-) ')
 _KINDS = {"GET": "read", "HEAD": "read", "DELETE": "delete"}
-_TABLES = re.compile(r"\$batch$|Tables(\(|$)|[A-Za-z][A-Za-z0-9]*\(")
+_TABLES = re.compile(r"Tables(\(|$)|[A-Za-z][A-Za-z0-9]*\(")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class LogPosition:
 
 
 def _service_of(method: str, container: str, rest: str, query: dict[str, list[str]]) -> str:
-    if query.get("restype", ["service"]) != ["service"] or query.get("comp") == ["batch"]:
+    if query.get("restype", ["service"]) != ["service"]:
         return "blob"
     if _TABLES.match(container) or (method == "POST" and container and not rest and "comp" not in query):
         return "table"

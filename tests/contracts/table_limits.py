@@ -1,7 +1,7 @@
-"""What Azure Tables refuses and Azurite takes: entities, properties and batches above their limits; and what a refused
-batch is answered with.
+"""What Azure Tables refuses for its size and Azurite takes, and what a refused batch is answered with.
 
-The limits, codes and statuses are those of Microsoft's pages on the table service's data model and error codes.
+The limits, codes and statuses are those of Microsoft's pages on the table service's data model and error codes. Values
+above 64 KiB and batches above 4 MiB Azurite refuses itself.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-MOST_BODY_BYTES = 4 << 20
 MOST_ENTITY_BYTES = 1 << 20
-MOST_VALUE_BYTES = 64 << 10
 MOST_PROPERTIES = 252
 """An entity has 255, of which three are the service's own."""
 MOST_CHANGES = 100
@@ -43,9 +41,7 @@ class Refusal:
         return json.dumps({"odata.error": {"code": self.code, "message": {"lang": "en-US", "value": text}}}).encode()
 
 
-BODY = Refusal(413, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
 ENTITY = Refusal(400, "EntityTooLarge", "The entity is larger than the maximum allowed size (1MB).")
-VALUE = Refusal(400, "PropertyValueTooLarge", "The property value exceeds the maximum allowed size (64KB).")
 PROPERTIES = Refusal(400, "TooManyProperties", "The entity contains more properties than allowed.")
 CHANGES = Refusal(
     400, "InvalidInput", "The batch request operation exceeds the maximum 100 changes per change set.", MOST_CHANGES - 1
@@ -57,8 +53,6 @@ def refusal_of(body: bytes, *, is_batch: bool) -> Refusal | None:
 
     What a merge adds to an entity that is there is not known here: only what is sent is weighed.
     """
-    if len(body) > MOST_BODY_BYTES:
-        return BODY
     if not is_batch:
         return _entity_refusal(_parsed(body))
     changes = changes_of(body)
@@ -109,23 +103,21 @@ def batch_answer(refusal: Refusal) -> tuple[str, bytes]:
 def _entity_refusal(entity: Mapping[str, Any]) -> Refusal | None:
     names = [name for name in entity if not name.endswith("@odata.type") and not name.startswith("odata.")]
     own = [name for name in names if name not in _OWN_PROPERTIES]
-    sizes = {name: _size(entity[name], entity.get(f"{name}@odata.type")) for name in own}
     keys = sum(_text_bytes(str(entity.get(name, ""))) for name in ("PartitionKey", "RowKey"))
-    whole = 4 + keys + sum(8 + _text_bytes(name) + 4 + size for name, size in sizes.items())
+    values = (_size(entity[name], entity.get(f"{name}@odata.type")) for name in own)
+    whole = 4 + keys + sum(8 + _text_bytes(name) for name in own) + sum(values)
     if len(own) > MOST_PROPERTIES:
         return PROPERTIES
-    if any(size > MOST_VALUE_BYTES for size in sizes.values()):
-        return VALUE
     return ENTITY if whole > MOST_ENTITY_BYTES else None
 
 
 def _size(value: Any, kind: str | None) -> int:
     if kind == "Edm.Binary":
-        return len(base64.b64decode(value))
+        return 4 + len(base64.b64decode(value))
     if kind in _SIZES:
         return _SIZES[kind]
     if isinstance(value, str):
-        return _text_bytes(value)
+        return 4 + _text_bytes(value)
     return 1 if isinstance(value, bool) else 8 if isinstance(value, float) else 4
 
 

@@ -101,6 +101,14 @@ def test_an_option_that_a_fault_does_not_take_is_refused_where_it_is_set() -> No
         proxy.set("busy", seconds=3)
 
 
+def test_a_fault_that_breaks_inside_the_proxy_fails_the_test_that_set_it() -> None:
+    """The client sees a closed connection, as it may where a fault is meant."""
+    with pytest.raises(ValueError, match="999"), FaultProxy({"Blob": "http://127.0.0.1:1"}) as proxy:
+        proxy.set("busy", status=999)
+        with suppress(httpx.TransportError):
+            httpx.get(proxy.origins["Blob"])
+
+
 @pytest.fixture
 def proxy(azurite: Azurite) -> Iterator[FaultProxy]:
     with FaultProxy(azurite.origins) as proxy:
@@ -285,12 +293,26 @@ def test_a_page_is_cut_short_or_empty_and_the_rest_is_behind_its_continuation(
 def test_a_page_that_has_no_more_than_that_is_not_called_cut(proxy: FaultProxy, shop: Shop) -> None:
     """The fault waits for a page that it can cut."""
     shop.put("a")
+    shop.put("b")
     fault = proxy.set("page cut", entries=2)
-    assert (shop.names(), fault.fired) == ([["a"]], 0)
-    for name in "bc":
-        shop.put(name)
+    assert (shop.names(), fault.fired) == ([["a", "b"]], 0)
+    shop.put("c")
 
     assert (shop.names(), fault.fired) == ([["a", "b"], ["c"]], 1)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+def test_a_page_for_which_fewer_were_asked_is_not_widened(proxy: FaultProxy, table: TableClient) -> None:
+    """The client's own limit holds."""
+    for name in "abc":
+        table.create_entity(row(name))
+    fault = proxy.set("page cut", entries=2)
+
+    pages = [len(list(page)) for page in table.list_entities(results_per_page=1).by_page()]
+
+    assert (pages, fault.fired) == ([1, 1, 1], 0)
+    assert (len(rows_of(table)), fault.fired) == (3, 1)
 
 
 @pytest.mark.slow
@@ -357,7 +379,7 @@ TOO_LARGE = {
 @pytest.mark.parametrize("code", TOO_LARGE)
 @pytest.mark.parametrize("way", ["alone", "in a batch"])
 def test_an_entity_above_the_limits_of_azure_is_refused(table: TableClient, code: str, way: str) -> None:
-    """Alone with 400, in a batch in the part of its change; and what is just below is taken."""
+    """Alone with 400, in a batch in the part of its change; a value that is too large by Azurite itself."""
     changes = [("create", row("a")), ("upsert", TOO_LARGE[code])]
     with pytest.raises(HttpResponseError) as raised:
         _ = table.create_entity(TOO_LARGE[code]) if way == "alone" else table.submit_transaction(changes)
@@ -446,6 +468,7 @@ def test_the_queue_service_is_behind_it_too(azurite: Azurite, proxy: FaultProxy)
     """The answer is the emulator's own, and faults are of the service that they name."""
     proxy.set("busy", service="Queue", skip=1)
     asked = f"/{NAME}/jobs/messages?numofmessages=1"
+    httpx.get(proxy.origins["Blob"] + asked)
     through, busy = (httpx.get(proxy.origins["Queue"] + asked) for _ in range(2))
     direct = httpx.get(azurite.origins["Queue"] + asked)
 
