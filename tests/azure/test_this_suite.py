@@ -2,30 +2,27 @@
 
 import contextlib
 import json
-import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.azure.figures import storage_calls
+from tests.azure.figures import BARS
 from tests.azure.target import VARIABLES
-from tests.devhost.running_host import ROOT, RunningHost, host_environment
+from tests.devhost.grouped_app import GroupHost, grouped_app
+from tests.devhost.running_host import ROOT, host_environment
 
 pytestmark = pytest.mark.slow
 
+FIGURES = [name for name in BARS if name != "storage calls of a turn"]
+
 KEYS = {"master": "m", "host": "h", "functions": {}, "system": {"durabletask_extension": "d", "mcp_extension": "t"}}
-AGAIN = """
-import os, subprocess, sys
-pid, port = map(int, sys.argv[1:])
-os.kill(pid, 9)
-started = subprocess.Popen([sys.executable, "-m", "devhost", "start", "--auth", "--port", str(port)])
-open("started-again", "w").write(str(started.pid))
-"""
 
 
 @pytest.fixture
@@ -39,9 +36,30 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def host(folder: Path) -> Iterator[RunningHost]:
-    with RunningHost(folder, "--port", "0", "--auth") as host:
-        yield host
+def host(folder: Path) -> Iterator[GroupHost]:
+    """All of the app in one process."""
+    host = GroupHost(folder, ["--auth"], {})
+    host.start()
+    yield host
+    host.end()
+
+
+@contextlib.contextmanager
+def brought_back(host: GroupHost) -> Iterator[str]:
+    """A command that kills the host, once; it is started again, as by a platform that looks after it."""
+    process = host.running.process
+
+    def bring_back() -> None:
+        if process.wait() == -signal.SIGKILL:
+            host.start()
+
+    watch = threading.Thread(target=bring_back)
+    watch.start()
+    try:
+        yield f"kill -9 {process.pid}"
+    finally:
+        process.terminate()
+        watch.join()
 
 
 def suite(*arguments: str, **given: str) -> subprocess.CompletedProcess[str]:
@@ -64,33 +82,43 @@ def suite(*arguments: str, **given: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.behaviour("template.any-host")
-def test_every_test_passes_on_the_local_host_and_every_figure_is_printed(host: RunningHost, folder: Path) -> None:
+def test_every_test_passes_on_the_local_host_and_every_figure_is_printed(host: GroupHost) -> None:
     """But the storage calls, which the local host has none of."""
-    (folder / "again.py").write_text(AGAIN, encoding="utf-8")
-    kill = f"cd {folder} && {sys.executable} again.py {host.process.pid} {host.origin.rpartition(':')[2]}"
-    try:
+    with brought_back(host) as kill:
         ended = suite(url=host.origin, key="h", mcp_key="t", kill=kill)
-    finally:
-        end_the_second(folder)
 
     print(ended.stdout)
     assert ended.returncode == 0, ended.stdout
-    assert re.findall(r"^([\w' ,]+?)  +[\d.e+]+ \S+  +at ", ended.stdout, re.MULTILINE) == [
-        "fresh turn, p50",
-        "16 clients",
-        "200 runs of 2 s",
-        "a killed worker's run",
-    ]
+    assert figures_in(ended.stdout) == FIGURES
 
 
-def end_the_second(folder: Path) -> None:
-    """The host that was started in place of the killed one."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        os.kill(int((folder / "started-again").read_text()), 9)
+@pytest.mark.timeout(600)
+@pytest.mark.behaviour("groups.any-host")
+def test_every_test_passes_on_an_app_in_groups_but_those_that_are_named(
+    request: pytest.FixtureRequest, folder: Path, run_log_settings: dict[str, str]
+) -> None:
+    """Two HTTP hosts behind one address, the durable one, which is killed, and the timer's, over each shared log."""
+    log = run_log_settings["AGENT_RUN_LOG"].partition(":")[0]
+    storage_log = str(request.getfixturevalue("azurite").log) if log == "blob" else ""
+    with (
+        grouped_app(folder, timers=("agents_sweep",), log=run_log_settings, arguments=["--auth"]) as app,
+        brought_back(app.durable) as kill,
+    ):
+        given = {"url": app.origin, "key": "h", "mcp_key": "t", "kill": kill, "storage_log": storage_log}
+        ended = suite("-rxX", "-p", "tests.azure.not_yet", "--groups", log, **given)
+
+    print(ended.stdout)
+    assert ended.returncode == 0, ended.stdout
+    assert figures_in(ended.stdout) == [name for name in BARS if name in FIGURES or storage_log]
+
+
+def figures_in(printed: str) -> list[str]:
+    """The names of the figures that were taken."""
+    return re.findall(r"^([\w' ,]+?)  +[\d.e+]+ \S+  +at ", printed, re.MULTILINE)
 
 
 @pytest.mark.behaviour("storage.calls-counted")
-def test_a_log_that_does_not_grow_gives_no_figure(host: RunningHost, tmp_path: Path) -> None:
+def test_a_log_that_does_not_grow_gives_no_figure(host: GroupHost, tmp_path: Path) -> None:
     """The local host asks nothing of a storage account: its turns did not cost nought calls."""
     log = tmp_path / "azurite.log"
     log.touch()
@@ -102,7 +130,7 @@ def test_a_log_that_does_not_grow_gives_no_figure(host: RunningHost, tmp_path: P
 
 
 @pytest.mark.behaviour("template.any-host")
-def test_a_wrong_key_fails_the_suite(host: RunningHost) -> None:
+def test_a_wrong_key_fails_the_suite(host: GroupHost) -> None:
     """It is the host that is tested, and not that it was asked."""
     ended = suite("-k", "ids or opens", url=host.origin, key="wrong")
 

@@ -38,13 +38,19 @@ def run_command(folder: Path, *arguments: str, environ: Mapping[str, str] | None
 
 
 class RunningHost:
-    """One started host; `origin` is the address that it printed. Use as a context manager: it is killed at the end.
+    """One started host; `origin` is the address that it printed. Use as a context manager: it is killed at the end, and
+    here if it does not start. All that it said is then in `printed`.
 
     `module` is what Python runs, with the arguments behind it.
     """
 
     def __init__(
-        self, folder: Path, *arguments: str, environ: Mapping[str, str] | None = None, module: str = "devhost"
+        self,
+        folder: Path,
+        *arguments: str,
+        environ: Mapping[str, str] | None = None,
+        module: str = "devhost",
+        start_seconds: float = START_GUARD_SECONDS,
     ) -> None:
         given = arguments if module != "devhost" else ("start", *(arguments or ("--port", "0")))
         self.process = subprocess.Popen(
@@ -57,8 +63,13 @@ class RunningHost:
         )
         self.printed: list[str] = []
         self._lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-        found = _ADDRESS.search(self.wait_for("development only", START_GUARD_SECONDS))
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        try:
+            found = _ADDRESS.search(self.wait_for("development only", start_seconds))
+        except BaseException:
+            self.__exit__()
+            raise
         assert found is not None
         self.origin = found[1].replace("localhost", "127.0.0.1")
 
@@ -92,3 +103,6 @@ class RunningHost:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait(GUARD_SECONDS)
+        self._reader.join(GUARD_SECONDS)  # a child of the process may hold its output open
+        while not self._lines.empty():
+            self.printed.append(self._lines.get_nowait())

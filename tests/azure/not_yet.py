@@ -1,0 +1,30 @@
+"""What does not hold yet where an app runs in groups: a plugin that marks these tests, strictly, in such runs alone.
+
+A test that begins to pass fails its run until it is taken off the list.
+"""
+
+import pytest
+
+NOT_YET: dict[str, dict[str, str]] = {
+    "sqlite": {},
+    "blob": {},
+    "redis": {},
+}
+"""By the log's backend: the name of the test, and why it fails."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--groups", choices=sorted(NOT_YET), required=True, help="the log of the app, which runs in groups"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what is listed. A name that no test has is refused: it would stand there for ever."""
+    reasons = NOT_YET[config.getoption("--groups")]
+    unknown = reasons.keys() - {item.name for item in items}
+    if unknown:
+        raise pytest.UsageError(f"NOT_YET names tests that are not there: {', '.join(sorted(unknown))}")
+    for item in items:
+        if reason := reasons.get(item.name):
+            item.add_marker(pytest.mark.xfail(strict=True, reason=reason))

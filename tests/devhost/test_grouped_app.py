@@ -1,0 +1,141 @@
+"""The helper that runs an app as several processes: nothing of it stays behind, and one address leads to all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.devhost.app_folder import make_app
+from tests.devhost.grouped_app import Balancer, GroupHost, grouped_app
+from tests.devhost.running_host import APPS, GUARD_SECONDS, RunningHost
+
+PIDS = "import os, pathlib\npathlib.Path(f'{os.getpid()}.pid').touch()\n"
+APP = """
+import azure.functions as func
+app = func.FunctionApp()
+
+@app.route(route="name", auth_level="anonymous")
+def name(req: func.HttpRequest) -> str:
+    return "it is here"
+"""
+
+
+def alive(folder: Path) -> list[int]:
+    """Which processes of those that loaded the app are there."""
+    return [pid for pid in (int(file.stem) for file in folder.glob("*.pid")) if is_alive(pid)]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("groups.helper-leaves-nothing")
+def test_a_host_that_does_not_start_is_ended(tmp_path: Path) -> None:
+    """It hangs where it loads the app, and nobody else knows its id."""
+    folder = make_app(tmp_path, PIDS + "import time\nprint('it hangs', flush=True)\ntime.sleep(600)\n")
+
+    with pytest.raises(AssertionError, match="it hangs"):
+        RunningHost(folder, start_seconds=4)
+
+    assert list(folder.glob("*.pid"))
+    assert alive(folder) == []
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("groups.helper-leaves-nothing")
+def test_all_hosts_are_ended_with_one_that_does_not_start(tmp_path: Path) -> None:
+    """A timer's host whose function is not there."""
+    folder = make_app(tmp_path, PIDS + APP)
+
+    with pytest.raises(AssertionError, match="no_such_timer"), grouped_app(folder, timers=("no_such_timer",), log={}):
+        raise AssertionError("it started")
+
+    assert len(list(folder.glob("*.pid"))) >= 3
+    assert alive(folder) == []
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("groups.helper-leaves-nothing")
+def test_a_host_is_killed_and_started_again_at_its_address_and_says_what_it_printed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Stopped by the signal it drains; killed it does not."""
+    host = GroupHost(APPS / "durable", [], {})
+    host.start()
+    origin = host.origin
+    host.kill()
+    host.start()
+    assert host.origin == origin
+    with pytest.raises(AssertionError, match="runs already"):
+        host.start()
+    host.stop()
+    host.end()
+
+    printed = capsys.readouterr().out
+    assert printed.count("development only") == 2
+    assert "(-9)" in printed
+    assert "Stopped." in printed
+
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]
+
+
+def named(name: str) -> Serve:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.readuntil(b"\r\n\r\n"):
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n" + name.encode())
+
+    return serve
+
+
+async def origin_of(server: asyncio.Server) -> str:
+    return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.mark.behaviour("groups.helper-balances")
+async def test_hosts_get_requests_by_turns() -> None:
+    """Also those of one connection."""
+    servers = [await asyncio.start_server(named(name), "127.0.0.1", 0) for name in "ab"]
+    with Balancer([await origin_of(server) for server in servers]) as balancer:
+        async with httpx.AsyncClient(base_url=balancer.origins["app"]) as client:
+            answers = [(await client.get("/")).text for _ in range(5)]
+    for server in servers:
+        server.close()
+
+    assert "".join(answers) == "ababa"
+
+
+@pytest.mark.behaviour("groups.helper-balances")
+async def test_a_stream_passes_piece_by_piece() -> None:
+    """The host says the next word when the client has the one before."""
+    heard = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+        await heard.wait()
+        writer.write(b"6\r\nsecond\r\n0\r\n\r\n")
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    words = []
+    with Balancer([await origin_of(server)]) as balancer:
+        async with (
+            httpx.AsyncClient(timeout=GUARD_SECONDS) as client,
+            client.stream("GET", balancer.origins["app"]) as got,
+        ):
+            async for word in got.aiter_text():
+                words.append(word)
+                heard.set()
+    server.close()
+
+    assert words == ["first", "second"]
