@@ -25,6 +25,8 @@ FIGURES = [name for name in BARS if name != "storage calls of a turn"]
 KEYS = {"master": "m", "host": "h", "functions": {}, "system": {"durabletask_extension": "d", "mcp_extension": "t"}}
 
 
+AS_ON_AZURE = 1.0
+"""How long a signal may wait for another process's look, in seconds: `maxQueuePollingInterval` of host.json."""
 SWEPT = {"AGENT_THREAD_TTL_SECONDS": "86400"}
 """Without an end of threads there is no timer that looks for it."""
 
@@ -105,7 +107,13 @@ def test_every_test_passes_on_an_app_in_groups_but_those_that_are_named(
     log = run_log_settings["AGENT_RUN_LOG"].partition(":")[0]
     storage_log = str(request.getfixturevalue("azurite").log) if log == "blob" else ""
     with (
-        grouped_app(folder, timers=("agents_sweep",), log={**run_log_settings, **SWEPT}, arguments=["--auth"]) as app,
+        grouped_app(
+            folder,
+            timers=("agents_sweep",),
+            log={**run_log_settings, **SWEPT},
+            arguments=["--auth"],
+            queue_poll_seconds=AS_ON_AZURE,
+        ) as app,
         brought_back(app.durable) as kill,
     ):
         given = {"url": app.origin, "key": "h", "mcp_key": "t", "kill": kill, "storage_log": storage_log}

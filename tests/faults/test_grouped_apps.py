@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import httpx
 import pytest
 
+from tests.azure.not_yet import BETWEEN_PROCESSES
+from tests.contracts.azurite import Azurite
 from tests.devhost.grouped_app import GroupedApp, grouped_app
 from tests.devhost.running_host import APPS, ROOT
 
 pytestmark = pytest.mark.slow
 
 GUARD_SECONDS = 30.0
+STREAM = {"accept": "text/event-stream"}
+SAID = re.compile(r"\d+\.\d{6}")
 RUN = "/api/agents/timed/run"
 START = "/runtime/webhooks/durabletask/orchestrators/greet_all/{}"
+
+
+@pytest.fixture(autouse=True)
+def not_yet(request: pytest.FixtureRequest) -> None:
+    """Mark what is listed as failing."""
+    if reason := BETWEEN_PROCESSES.get(request.node.name):
+        request.node.add_marker(pytest.mark.xfail(strict=True, reason=reason))
 
 
 @pytest.fixture
@@ -88,6 +101,53 @@ def test_a_durable_host_that_is_killed_in_the_middle_of_a_run_is_not_noticed_by_
         assert [entry["type"] for entry in messages["entries"]] == ["request", "response"] * 3
 
 
+@pytest.mark.behaviour("turn.queue-limit")
+def test_a_thread_takes_no_more_runs_than_its_limit_whichever_hosts_are_asked(
+    folder: Path, run_log_settings: dict[str, str]
+) -> None:
+    """By turns: what one accepted counts for the other."""
+    with grouped_app(folder, durable=0, log={**run_log_settings, "AGENT_QUEUE_LIMIT": "2"}) as app:
+        answers = [ask(app.origin, f"word {n}", thread_id="full") for n in range(4)]
+
+    assert [answer.status_code for answer in answers] == [202, 202, 429, 429]
+
+
+def test_a_word_is_heard_before_the_model_says_the_next(folder: Path, run_log_settings: dict[str, str]) -> None:
+    """Five a second, each the time at which it is said: between processes too they do not come in bursts."""
+    heard: list[tuple[float, str]] = []
+    event, body = "", {"message": "speak 15 5"}
+    with grouped_app(folder, log=run_log_settings) as app:
+        ask(app.origin, "warm")
+        with httpx.stream("POST", app.origin + RUN, json=body, headers=STREAM, timeout=GUARD_SECONDS) as stream:
+            for line in stream.iter_lines():
+                event = line.removeprefix("event: ") if line.startswith("event: ") else event
+                if line.startswith("data: ") and event == "delta":
+                    heard += [(time.perf_counter(), said) for said in SAID.findall(line)]
+
+    next_said = [float(said) for _, said in heard[1:]]
+    assert len(heard) == 15
+    assert [at < said for (at, _), said in zip(heard, next_said, strict=False)] == [True] * 14
+
+
+@pytest.mark.parametrize(("message", "most"), [("word", 4), ("wait 2", 10)])
+def test_a_turn_costs_no_more_storage_calls_than_its_budget(
+    azurite: Azurite, folder: Path, message: str, most: int
+) -> None:
+    """Of all processes together, by the account's log, in the middle of five threads; the engine has none here."""
+    log = {"AGENT_RUN_LOG": "blob", "AzureWebJobsStorage": azurite.connection_string}
+    with grouped_app(folder, log=log) as app, httpx.Client(base_url=app.origin, timeout=GUARD_SECONDS) as client:
+        for _ in range(4):
+            client.post(RUN, json={"message": "warm"})
+        costs = []
+        for _ in range(5):
+            position = azurite.position()
+            assert client.post(RUN, json={"message": message}).status_code == 200
+            costs.append(len(azurite.calls_since(position)))
+
+    print(message, costs)
+    assert median(costs) <= most
+
+
 @pytest.fixture
 def starters(tmp_path: Path) -> Iterator[GroupedApp]:
     """Two HTTP hosts of an app with an orchestration, and no durable one."""
@@ -121,3 +181,8 @@ async def output_of(client: httpx.AsyncClient, origin: str, instance: str) -> ob
             return answer.json()["output"]
         assert time.monotonic() < end, answer.text
         await asyncio.sleep(0.02)
+
+
+def test_the_list_of_what_fails_names_tests_that_are_here() -> None:
+    """A name that no test has would stand there for ever."""
+    assert [name for name in BETWEEN_PROCESSES if name.partition("[")[0] not in globals()] == []
