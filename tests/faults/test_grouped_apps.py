@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import httpx
 import pytest
@@ -48,16 +49,17 @@ def ask(origin: str, message: str, **fields: object) -> httpx.Response:
     return httpx.post(origin + RUN, json=body, timeout=GUARD_SECONDS)
 
 
-def status_of(accepted: httpx.Response, origin: str) -> str:
+def run_of(accepted: httpx.Response, origin: str) -> dict[str, Any]:
     """Ask a host for the run that was accepted, by whichever."""
     place = f"/api/agents/timed/threads/{accepted.json()['thread_id']}/runs/{accepted.json()['run_id']}"
-    return str(httpx.get(origin + place, timeout=GUARD_SECONDS).json()["status"])
+    run: dict[str, Any] = httpx.get(origin + place, timeout=GUARD_SECONDS).json()
+    return run
 
 
 def until(status: str, accepted: httpx.Response, origin: str) -> None:
     """Return once the run's status is that."""
     end = time.monotonic() + GUARD_SECONDS
-    while (said := status_of(accepted, origin)) != status:
+    while (said := run_of(accepted, origin)["status"]) != status:
         assert time.monotonic() < end, f"the run is {said!r}, and should be {status!r}"
         time.sleep(0.02)
 
@@ -70,7 +72,7 @@ def test_what_is_accepted_while_the_durable_host_is_absent_is_done_when_it_comes
     with grouped_app(folder, durable=0, log=run_log_settings) as app:
         accepted = [ask(host.origin, f"word {n}", thread_id="absent") for n, host in enumerate(app.http)]
         assert [answer.status_code for answer in accepted] == [202, 202]
-        assert {status_of(answer, app.origin) for answer in accepted} <= {"accepted", "queued"}
+        assert {run_of(answer, app.origin)["status"] for answer in accepted} <= {"accepted", "queued"}
 
         app.durable.start()
 
@@ -97,14 +99,14 @@ def test_a_durable_host_that_is_killed_in_the_middle_of_a_run_is_not_noticed_by_
 
         for answer in (running, *meanwhile):
             until("success", answer, two)
+        kept = httpx.get(f"{one}/api/agents/timed/threads/killed/export", timeout=GUARD_SECONDS).json()
+        assert sorted(run["attempts"] for run in kept["runs"]) == [1, 1, 2]
         messages = httpx.get(f"{one}/api/agents/timed/threads/killed/messages", timeout=GUARD_SECONDS).json()
         assert [entry["type"] for entry in messages["entries"]] == ["request", "response"] * 3
 
 
 @pytest.mark.behaviour("turn.queue-limit")
-def test_a_thread_takes_no_more_runs_than_its_limit_whichever_hosts_are_asked(
-    folder: Path, run_log_settings: dict[str, str]
-) -> None:
+def test_a_thread_takes_no_more_runs_than_its_limit(folder: Path, run_log_settings: dict[str, str]) -> None:
     """By turns: what one accepted counts for the other."""
     with grouped_app(folder, durable=0, log={**run_log_settings, "AGENT_QUEUE_LIMIT": "2"}) as app:
         answers = [ask(app.origin, f"word {n}", thread_id="full") for n in range(4)]
