@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import subprocess
 import time
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Mapping
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tests.contracts.storage_calls import MARK, LogPosition, StorageCall, calls_in
 from tests.node_packages import node
@@ -73,10 +72,11 @@ class Azurite:
         self._process.wait(START_SECONDS)
 
     def _ask_for(self, container: str) -> None:
-        with contextlib.suppress(
-            urllib.error.HTTPError
-        ):  # it is not there, and nobody is let in: it is the line that counts
-            urllib.request.urlopen(f"{self.origins['Blob']}/{NAME}/{container}?restype=container").close()
+        """Nobody is let in without a signature: it is the line in the log that counts."""
+        connection = HTTPConnection(urlsplit(self.origins["Blob"]).netloc, timeout=GUARD_SECONDS)
+        connection.request("GET", f"/{NAME}/{container}?restype=container")
+        connection.getresponse().read()
+        connection.close()
 
     def _await_origins(self) -> dict[str, str]:
         end = time.monotonic() + START_SECONDS
