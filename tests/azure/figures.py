@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.bars import AtLeast, AtMost, Bar
-from tests.contracts.storage_calls import NotCounted
+from tests.support.storage_calls import NotCounted
 
 
 @dataclass(frozen=True)

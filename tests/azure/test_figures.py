@@ -9,14 +9,15 @@ import time
 import uuid
 from collections.abc import Awaitable
 from itertools import chain
+from pathlib import Path
 
 import httpx
 import pytest
 
 from benchmarks.samples import median
-from tests.azure.figures import Figure, figure, storage_calls
+from tests.azure.figures import Figure, figure
 from tests.azure.target import Target
-from tests.contracts.storage_calls import LogPosition, NotCounted
+from tests.support.storage_calls import LogPosition, NotCounted
 
 WARM_UP_TURNS = 5
 FRESH_TURNS = 50

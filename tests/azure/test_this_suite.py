@@ -15,8 +15,8 @@ import pytest
 
 from tests.azure.figures import BARS
 from tests.azure.target import VARIABLES
-from tests.devhost.grouped_app import GroupHost, grouped_app
-from tests.devhost.running_host import ROOT, host_environment
+from tests.support.grouped_app import GroupHost, grouped_app
+from tests.support.running_host import ROOT, host_environment
 
 pytestmark = pytest.mark.slow
 

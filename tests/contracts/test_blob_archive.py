@@ -12,8 +12,8 @@ from hosting.archive.blob import BlobArchive, archive_container
 from hosting.errors import ArchiveUnavailableError
 from hosting.events import Place
 from hosting.ports import Volume
-from tests.contracts.azurite import Azurite
-from tests.contracts.fault_proxy import FaultProxy, connect_quickly
+from tests.support.azurite import Azurite
+from tests.support.fault_proxy import FaultProxy, connect_quickly
 
 pytestmark = pytest.mark.slow
 PLACE = Place("joker", "thread")

@@ -13,9 +13,10 @@ from hosting.events import Place, RunRequest
 from hosting.identity import place_digest
 from hosting.ports import Deleting, Deletion, Erased, Opened, Opening
 from hosting.runlog.blob import BlobStore, run_log_container
-from tests.contracts.azurite import Azurite
-from tests.contracts.fault_proxy import FaultProxy, connect_quickly
-from tests.contracts.sample_events import accepted, cancel_requested, completed, signalled, started
+from tests.contracts.blob_process import everything, store_at
+from tests.support.azurite import Azurite
+from tests.support.fault_proxy import FaultProxy, connect_quickly
+from tests.support.sample_events import accepted, cancel_requested, completed, signalled, started
 
 pytestmark = pytest.mark.slow
 PLACE = Place("joker", "thread")
@@ -27,11 +28,6 @@ OWN_ID = f"{place_digest(PLACE)}-1"
 def container() -> str:
     """A container of the test's own."""
     return f"test-{uuid.uuid4().hex}"
-
-
-def store_at(account: str, container: str, most_blocks: int = 49_000) -> BlobStore:
-    """Return one process's store, whose repeats do not wait."""
-    return BlobStore(run_log_container(connect_quickly(account), container, patience_seconds=5), most_blocks)
 
 
 @pytest.fixture
@@ -274,12 +270,3 @@ def run_id_of(opening: Opening) -> str:
     assert hasattr(opening, "record")
     run_id: str = opening.record.run_id
     return run_id
-
-
-async def everything(azurite: Azurite, container: str) -> dict[str, tuple[bytes, dict[str, str]]]:
-    """Return the content and the metadata of every blob of the container."""
-    async with connect_quickly(azurite.connection_string)() as service:
-        client = service.get_container_client(container)
-        names = [str(blob.name) async for blob in client.list_blobs()]
-        streams = {name: await client.download_blob(name) for name in names}
-        return {name: (await stream.readall(), stream.properties.metadata) for name, stream in streams.items()}

@@ -26,14 +26,16 @@ from agent_framework import (
 from agents.assistant import create_assistant
 from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
-from tests.contracts.azurite import Azurite
-from tests.contracts.fault_proxy import FaultProxy
-from tests.contracts.storage_calls import LogPosition, by_kind, calls_in
-from tests.hosting.direct import DirectHost
-from tests.template.test_docs_tables import COSTS, rows
+from tests.support.azurite import Azurite
+from tests.support.direct import DirectHost
+from tests.support.fault_proxy import FaultProxy
+from tests.support.page_tables import rows
+from tests.support.running_host import ROOT
+from tests.support.storage_calls import LogPosition, by_kind, calls_in
 
 pytestmark = pytest.mark.slow
 
+COSTS = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 COSTS = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 WORDS, WORD_SECONDS = 40, 0.05
 GUARD_SECONDS = 5.0

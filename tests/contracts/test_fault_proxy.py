@@ -20,8 +20,8 @@ from azure.data.tables.aio import TableClient as AsyncTableClient
 from azure.storage.blob import BlobServiceClient, ContainerClient
 from azure.storage.blob.aio import BlobServiceClient as AsyncBlobServiceClient
 
-from tests.contracts.azurite import NAME, Azurite
-from tests.contracts.fault_proxy import FaultProxy
+from tests.support.azurite import NAME, Azurite
+from tests.support.fault_proxy import FaultProxy
 
 GUARD_SECONDS = 5.0
 LARGE = bytes(range(256)) * 16_384

@@ -14,11 +14,11 @@ from hosting.events import Place
 from hosting.identity import new_run_id
 from hosting.ports import Deletion, RunLogStore
 from hosting.runlog.sqlite import SqliteStore
-from tests.canary import gone, holds
-from tests.contracts.azurite import Azurite
-from tests.contracts.test_blob_run_log import everything, store_at
-from tests.hosting.bench import Bench
-from tests.hosting.planned import Plan, planned_agent, planned_client
+from tests.contracts.blob_process import everything, store_at
+from tests.support.azurite import Azurite
+from tests.support.bench import Bench
+from tests.support.canary import gone, holds
+from tests.support.planned import Plan, planned_agent, planned_client
 
 PLACE = Place("joker", "t")
 GUARD_SECONDS = 5.0

@@ -12,8 +12,8 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from tests.azure.figures import figure, table
-from tests.contracts.azurite import NAME, Azurite
-from tests.contracts.storage_calls import LogPosition, NotCounted, by_kind, calls_in, parse_call
+from tests.support.azurite import NAME, Azurite
+from tests.support.storage_calls import LogPosition, NotCounted, by_kind, calls_in, parse_call
 
 STARTED = "Azurite Queue service is successfully listening at http://127.0.0.1:10001\n"
 ASKED = '127.0.0.1 - - [21/Nov/2026:16:35:22 +0000] "{} HTTP/1.1" 200 -\n'

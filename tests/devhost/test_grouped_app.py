@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.devhost.app_folder import make_app
-from tests.devhost.grouped_app import Balancer, GroupHost, grouped_app
-from tests.devhost.running_host import APPS, GUARD_SECONDS, RunningHost
+from tests.support.app_folder import make_app
+from tests.support.grouped_app import Balancer, GroupHost, grouped_app
+from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost
 
 PIDS = "import os, pathlib\npathlib.Path(f'{os.getpid()}.pid').touch()\n"
 APP = """

@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from tests.azure.not_yet import BETWEEN_PROCESSES
-from tests.contracts.azurite import Azurite
-from tests.devhost.grouped_app import GroupedApp, grouped_app
-from tests.devhost.running_host import APPS, ROOT
+from tests.support.azurite import Azurite
+from tests.support.grouped_app import GroupedApp, grouped_app
+from tests.support.running_host import APPS, ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.contracts.storage_calls import MARK, LogPosition, StorageCall, calls_in
-from tests.node_packages import node
+from tests.support.node_packages import node
+from tests.support.storage_calls import MARK, LogPosition, StorageCall, calls_in
 
 LOCK = Path(__file__).parent / "node"
 NAME = "devstoreaccount1"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from tests.contracts.http_messages import LINE_BYTES, Head, Response, body_pieces, read_head, without_chunk_sizes
+from tests.support.http_messages import LINE_BYTES, Head, Response, body_pieces, read_head, without_chunk_sizes
 
 GUARD_SECONDS = 10.0
 _Self = TypeVar("_Self", bound="Relay")

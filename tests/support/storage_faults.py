@@ -12,10 +12,10 @@ from html import escape, unescape
 from http import HTTPStatus
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from tests.contracts.http_messages import Head
-from tests.contracts.relay import Exchange
-from tests.contracts.storage_calls import StorageCall, parse_call
-from tests.contracts.table_limits import Refusal, batch_answer, changes_of
+from tests.support.http_messages import Head
+from tests.support.relay import Exchange
+from tests.support.storage_calls import StorageCall, parse_call
+from tests.support.table_limits import Refusal, batch_answer, changes_of
 
 NEXT = ("NextPartitionKey", "NextRowKey")
 _CONTINUATION = {f"x-ms-continuation-{name}": name for name in NEXT}

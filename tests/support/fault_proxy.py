@@ -19,11 +19,11 @@ from typing import Any
 from azure.storage.blob.aio import BlobServiceClient, ExponentialRetry
 
 from hosting.storage.blob_account import Connect, client_options
-from tests.contracts.azurite import connection_string
-from tests.contracts.http_messages import Head
-from tests.contracts.relay import Exchange, Relay
-from tests.contracts.storage_faults import FAULTS, Answer, StorageExchange, own_target, refused
-from tests.contracts.table_limits import refusal_of
+from tests.support.azurite import connection_string
+from tests.support.http_messages import Head
+from tests.support.relay import Exchange, Relay
+from tests.support.storage_faults import FAULTS, Answer, StorageExchange, own_target, refused
+from tests.support.table_limits import refusal_of
 
 
 @dataclass

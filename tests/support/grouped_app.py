@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
-from tests.contracts.http_messages import Head
-from tests.contracts.relay import Exchange, Relay
-from tests.devhost.running_host import RunningHost
+from tests.support.http_messages import Head
+from tests.support.relay import Exchange, Relay
+from tests.support.running_host import RunningHost
 
 QUEUE_POLL_SECONDS = 0.05
 """How long a signal waits here for its host: on Azure it may be a second, which tests need not wait for."""
