@@ -13,15 +13,6 @@ NOT_YET: dict[str, dict[str, str]] = {
 }
 """By the log's backend: the name of the endpoint test, and why it fails."""
 
-_POLLED = "the log of each run is polled, by whoever waits and by the host that runs it"
-BETWEEN_PROCESSES: dict[str, str] = {
-    "test_a_thread_takes_no_more_runs_than_its_limit[blob]": "each process counts the runs that it opened itself",
-    "test_a_word_is_heard_before_the_model_says_the_next[blob]": "a stream is read in looks that grow to 1 s apart",
-    "test_a_turn_costs_no_more_storage_calls_than_its_budget[word-4]": _POLLED,
-    "test_a_turn_costs_no_more_storage_calls_than_its_budget[wait 2-10]": _POLLED,
-}
-"""The tests of tests/faults/test_grouped_apps.py, and why they fail."""
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
