@@ -31,6 +31,8 @@ BARS: dict[str, tuple[str, Bar]] = {
     "fresh turn, p50": ("ms", AtMost(60)),
     "16 clients": ("turns/s", AtLeast(50)),
     "storage calls of a turn": ("calls", AtMost(14)),
+    "first word": ("ms", AtMost(60)),
+    "longest wait for a word": ("ms", AtMost(220)),
     "200 runs of 2 s": ("s", AtMost(5)),
     "a killed worker's run": ("s", AtMost(5)),
 }

@@ -5,6 +5,7 @@ model's time.
 """
 
 import asyncio
+import itertools
 import time
 import uuid
 from collections.abc import Awaitable
@@ -17,12 +18,15 @@ import pytest
 from benchmarks.samples import median
 from tests.azure.figures import Figure, figure
 from tests.azure.target import Target
+from tests.support.event_stream import frames
 from tests.support.storage_calls import LogPosition, NotCounted
 
 WARM_UP_TURNS = 5
 FRESH_TURNS = 50
 CLIENTS = 16
 CLIENTS_SECONDS = 5.0
+STREAMS = 3
+WORDS = 10
 SLOW_RUNS = 200
 SLOW_SECONDS = 2
 KILLED_SECONDS = 120.0  # a host that was killed whole gets its work back after a minute (recordings)
@@ -89,6 +93,28 @@ async def test_storage_calls(target: Target, client: httpx.AsyncClient, warm: st
 
     each = calls if isinstance(calls, NotCounted) else len(calls) / FRESH_TURNS
     figures.append(figure("storage calls of a turn", each))
+
+
+async def test_words(client: httpx.AsyncClient, timed: str, figures: list[Figure]) -> None:
+    """The first is said at once, then five a second: they should be heard as they are said, and not in bursts."""
+    heard = [await heard_at(client, timed) for _ in range(STREAMS)]
+    waits = [later - earlier for times in heard for earlier, later in itertools.pairwise(times)]
+
+    figures.append(figure("first word", median([times[0] for times in heard]) * 1000))
+    figures.append(figure("longest wait for a word", max(waits) * 1000))
+
+
+async def heard_at(client: httpx.AsyncClient, agent: str) -> list[float]:
+    """The seconds from a request to each of its answer's words."""
+    times: list[float] = []
+    body, headers = {"message": f"speak {WORDS} 5"}, {"accept": "text/event-stream"}
+    began = time.perf_counter()
+    async with client.stream("POST", f"/api/agents/{agent}/run", json=body, headers=headers) as stream:
+        async for event in frames(stream):
+            now = time.perf_counter() - began
+            times += [now] * len(str(event.fields["text"]).split()) if event.event == "delta" else []
+    assert len(times) == WORDS
+    return times
 
 
 async def test_many_slow_runs(client: httpx.AsyncClient, timed: str, figures: list[Figure]) -> None:
