@@ -12,13 +12,18 @@ _PATTERN = re.compile(
 
 def format_utc(moment: datetime, zone: str = "Z") -> str:
     """Return `2026-11-21T09:48:20.8338Z`; `zone` is what stands for UTC at the end."""
-    text = moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    text = _plain(moment, "microseconds")
     return text.rstrip("0").rstrip(".") + zone
 
 
 def format_seconds(moment: datetime) -> str:
     """Return the time cut to whole seconds, as status answers show it (host contract 4.3.2)."""
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{_plain(moment, 'seconds')}Z"
+
+
+def _plain(moment: datetime, precision: str) -> str:
+    # Not strftime, whose years before 1000 have fewer digits on Linux.
+    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec=precision)
 
 
 def parse_utc(text: str) -> datetime:

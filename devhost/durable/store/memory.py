@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from devhost.durable.errors import StaleStepError
+from devhost.durable.events import ExecutionStarted
 from devhost.durable.records import (
     Entity,
     EntityId,
@@ -126,8 +127,16 @@ class MemoryStore:
     def _drop_messages(self, step: Step) -> None:
         dropped = {*step.forgotten, step.silenced}
         for seq, (message, _) in list(self._messages.items()):
-            if message.target in dropped or _is_for(message, step.superseded):
+            if (message.target in dropped and not self._begins_another(message)) or _is_for(message, step.superseded):
                 del self._messages[seq]
+
+    def _begins_another(self, message: Message) -> bool:
+        stored = self._orchestrations.get(message.target.id)
+        return (
+            isinstance(message.body, EventMessage)
+            and isinstance(message.body.event, ExecutionStarted)
+            and (stored is None or message.body.execution_id != stored.instance.execution_id)
+        )
 
     def _forget(self, target: Target) -> None:
         if target.kind is TargetKind.ORCHESTRATION:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from devhost.durable.compact import compact
-from devhost.durable.events import Event, Parent
+from devhost.durable.events import Event, ExecutionStarted, Parent
 from devhost.durable.eventwire import read_event, write_event
 from devhost.durable.records import (
     ActivityTask,
@@ -38,7 +38,8 @@ ENTITY_COLUMNS = "entity_id, is_there, state, updated_at, etag"
 
 def write_time(moment: datetime) -> str:
     """Return the moment as text of a fixed width, which sorts as time does."""
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    # Not strftime, whose years before 1000 have fewer digits on Linux.
+    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
 def write_orchestration(instance: Orchestration, etag: str) -> Row:
@@ -94,7 +95,20 @@ def write_message(message: Outgoing, at: datetime) -> Row:
     due = write_time(message.due) if message.due else None
     execution_id = message.body.execution_id if isinstance(message.body, EventMessage) else None
     target = message.target
-    return (target.kind.value, target.id, execution_id, write_time(at), due, _write_body(message.body))
+    return (
+        target.kind.value,
+        target.id,
+        execution_id,
+        _is_start(message.body),
+        write_time(at),
+        due,
+        _write_body(message.body),
+    )
+
+
+def _is_start(body: Body) -> bool:
+    """Tell whether the message begins an execution, and so is for nobody who was there before it."""
+    return isinstance(body, EventMessage) and isinstance(body.event, ExecutionStarted)
 
 
 def read_message(row: Row) -> Message:

@@ -42,6 +42,12 @@ _UPGRADES = (
     DROP TABLE messages_before;
     CREATE INDEX messages_by_target ON messages (kind, target, due);
     """,
+    # The start of another execution stays when an instance ends or is forgotten.
+    """
+    ALTER TABLE messages ADD COLUMN is_start INTEGER NOT NULL DEFAULT 0;
+    UPDATE messages SET is_start = 1
+        WHERE kind = 'orchestration' AND json_extract(body, '$.event.EventType') = 0;
+    """,
 )
 VERSION = len(_UPGRADES)
 

@@ -23,7 +23,13 @@ _PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
     "PRAGMA secure_delete = ON",
 )
-_INSERT_MESSAGE = "INSERT INTO messages (kind, target, execution_id, sent, due, body) VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_MESSAGE = (
+    "INSERT INTO messages (kind, target, execution_id, is_start, sent, due, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_DROP_MESSAGES = (
+    "DELETE FROM messages WHERE kind = ? AND target = ? AND NOT "
+    "(is_start AND execution_id IS NOT (SELECT execution_id FROM orchestrations WHERE instance_id = ?))"
+)
 _ETAG_OF = {
     TargetKind.ENTITY: "SELECT etag FROM entities WHERE entity_id = ?",
     TargetKind.ORCHESTRATION: "SELECT etag FROM orchestrations WHERE instance_id = ?",
@@ -123,7 +129,7 @@ def _write_orchestration(connection: sqlite3.Connection, step: Step, instance: O
 
 
 def _drop_messages(connection: sqlite3.Connection, target: Target) -> None:
-    connection.execute("DELETE FROM messages WHERE kind = ? AND target = ?", (target.kind.value, target.id))
+    connection.execute(_DROP_MESSAGES, (target.kind.value, target.id, target.id))
 
 
 def _forget(connection: sqlite3.Connection, target: Target) -> None:

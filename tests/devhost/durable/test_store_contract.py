@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -243,6 +243,31 @@ async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None
     assert await opened.store.orchestration("@counter@K1") is not None
     await opened.store.commit(Step(forgotten=(orchestration_target("@counter@K1"),)))
     assert await opened.store.orchestration("@counter@K1") is None
+
+
+@pytest.mark.parametrize("is_purge", [False, True], ids=["ended", "purged"])
+async def test_the_start_of_another_execution_outlives_an_instance(opened: Opened, is_purge: bool) -> None:
+    """Whoever sent it waits for its end. The instance's own start goes with it."""
+    target = orchestration_target("a")
+    starts = [
+        EventMessage(
+            ExecutionStarted(timestamp=START, instance_id="a", execution_id=own, name="chain", input=None), given
+        )
+        for own, given in (("e1", "e1"), ("e2", None), ("e3", "e3"))
+    ]
+    await opened.store.commit(Step(orchestration=_instance(), produced=tuple(Outgoing(target, one) for one in starts)))
+    ended = _instance(status=Status.COMPLETED)
+    last = Step(forgotten=(target,)) if is_purge else Step(orchestration=ended, silenced=target)
+    await opened.store.commit(last)
+    assert [message.seq for message in await _waiting(opened.store)] == [2, 3]
+
+
+async def test_a_message_may_be_due_in_any_year(opened: Opened) -> None:
+    """An app may ask for what it likes; the file stays readable."""
+    first = datetime(1, 1, 1, tzinfo=timezone.utc)
+    await opened.store.commit(Step(produced=(_signal(1, first),)))
+    assert await _waiting(opened.store) == [_sent(1, _signal(1, first))]
+    assert (await opened.store.inbox(entity_target(COUNTER), START, 5)).messages == (_sent(1, _signal(1, first)),)
 
 
 async def test_futures_are_done_in_the_order_of_the_commits(opened: Opened) -> None:
