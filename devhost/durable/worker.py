@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 _FIRST_RETRY_SECONDS = 3.0
 _LONGEST_RETRY_SECONDS = 60.0
+_UNWIND_SECONDS = 2.0  # for code that was cancelled when the grace was over
 
 
 class Worker:
@@ -61,7 +62,10 @@ class Worker:
             self._wake(target)
 
     async def stop(self, grace_seconds: float) -> None:
-        """Begin nothing new, give running work so long to end, and leave the rest to the next start."""
+        """Begin nothing new, give running work so long to end, and leave the rest to the next start.
+
+        Code that does not heed its cancellation is not waited for: another process may wait to go on with the work.
+        """
         self._is_stopping = True
         self._timers.stop()
         running = [self._pumps[target] for target in self._busy if target in self._pumps]
@@ -70,6 +74,11 @@ class Worker:
         rest = list(self._pumps.values())
         for pump in rest:
             pump.cancel()
+        if rest:
+            _, stuck = await asyncio.wait(rest, timeout=_UNWIND_SECONDS)
+            for pump in stuck:
+                logger.error("A function goes on though it was cancelled, and is left behind; its work is done again.")
+                pump.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
 
     def _wake(self, target: Target) -> None:
@@ -123,9 +132,12 @@ class Worker:
     async def _work(self, target: Target) -> Outcome | None:
         """Handle what waits for the target and commit that; None when nothing waits."""
         self._hinted.discard(target)
+        self._timers.set(target, None)
         processor = self._processors[target.kind]
         inbox = await self._ledger.inbox(target, processor.most_messages)
-        self._timers.set(target, inbox.next_due)
+        if inbox.next_due is not None:
+            # Added, not set: what was sent while this was read may be due earlier, or the only one.
+            self._timers.add(target, inbox.next_due)
         if not inbox.messages:
             return None
         outcome = await processor.process(target, inbox)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Generator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import azure.durable_functions as df
 import pytest
 
-from devhost.durable.records import EntityId
+from devhost.durable.records import EntityId, Inbox, Target, TargetKind
 from devhost.durable.store.memory import MemoryStore
 from devhost.durable.timestamps import format_utc
 from devhost.ports import DurableKind
@@ -118,4 +119,35 @@ async def test_a_delayed_signal_arrives_at_its_time_and_behind_what_came_before_
         await engine.hub.signal(KEY, "early", None)
         await engine.state_is(KEY, '["early"]')
         clock.advance(DAY)
+        await engine.state_is(KEY, '["early", "late"]')
+
+
+class _LateReads(MemoryStore):
+    """Hands out one inbox only when the test says so; what came meanwhile is not in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_read = asyncio.Event()
+        self.may_answer = asyncio.Event()
+
+    async def inbox(self, target: Target, now: datetime, limit: int) -> Inbox:
+        found = await super().inbox(target, now, limit)
+        if target.kind is TargetKind.ENTITY and not self.has_read.is_set():
+            self.has_read.set()
+            await self.may_answer.wait()
+        return found
+
+
+@pytest.mark.behaviour("engine.delayed-signals")
+async def test_a_delayed_signal_that_is_sent_while_the_entity_is_read_is_not_forgotten() -> None:
+    """The reader has not seen it, and must not conclude that nothing is to come."""
+    clock, inner, functions = ManualClock(), _LateReads(), _DelayedSignal(timedelta(days=2))
+    async with running(functions, clock=clock, inner=inner) as engine:
+        await engine.hub.signal(KEY, "early", None)
+        await asyncio.wait_for(inner.has_read.wait(), 5)
+        await engine.hub.start("later", "l", None)
+        await engine.store.until_ended("l")
+        inner.may_answer.set()
+        await engine.state_is(KEY, '["early"]')
+        clock.advance(2 * DAY)
         await engine.state_is(KEY, '["early", "late"]')

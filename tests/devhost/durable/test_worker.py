@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.memory import MemoryStore
 from devhost.durable.worker import Worker
+from devhost.isolation import run_apart
 from devhost.ports import DurableKind, FunctionFailedError
 from tests.devhost.durable.clocks import ManualClock
 from tests.devhost.durable.running_engine import RunningEngine, running
@@ -218,6 +220,38 @@ async def test_work_that_outlives_the_grace_is_delivered_again() -> None:
     async with running(ScriptedEntities(journal.answer), inner=inner) as second:
         await second.state_is(KEY, '["cut off"]')
     assert journal.batches == [["cut off"], ["cut off"]]
+
+
+class _Stubborn(ScriptedEntities):
+    """An entity that takes no notice of its cancellation, run apart as the host runs its functions."""
+
+    async def call(self, kind: DurableKind, name: str, payload: str) -> str:
+        await run_apart(lambda: self._answer(json.loads(payload)))
+        return entity_answer("never")
+
+
+@pytest.mark.behaviour("engine.drains")
+async def test_code_that_ignores_its_cancellation_does_not_stall_a_stop() -> None:
+    """It is left behind, and the store is closed: the next worker may begin."""
+    inner, started, may_end = MemoryStore(), asyncio.Event(), asyncio.Event()
+
+    async def go_on(_payload: dict[str, Any]) -> str:
+        started.set()
+        while not may_end.is_set():
+            with suppress(asyncio.CancelledError):
+                await may_end.wait()
+        return ""
+
+    engine = DurableTask(_Stubborn(go_on), None, DurableSettings(), store=inner)
+    await engine.start()
+    await engine.hub.signal(KEY, "endless", None)
+    await asyncio.wait_for(started.wait(), 5)
+    stopping = asyncio.create_task(engine.stop(0))
+    has_stopped, _ = await asyncio.wait((stopping,), timeout=10)
+    may_end.set()
+    await stopping
+    assert has_stopped
+    assert [message.body.name for message in await inner.messages(None, 9)] == ["endless"]  # type: ignore[union-attr]
 
 
 async def _idle_worker(engine: RunningEngine) -> Worker:
