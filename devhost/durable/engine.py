@@ -17,7 +17,7 @@ from devhost.durable.activities import Activities
 from devhost.durable.batches import Entities
 from devhost.durable.clock import Clock, SystemClock
 from devhost.durable.episodes import Orchestrations
-from devhost.durable.errors import StoreInUseError
+from devhost.durable.errors import DurableError, StoreInUseError
 from devhost.durable.hub import TaskHub
 from devhost.durable.inspection import describe
 from devhost.durable.ledger import Ledger
@@ -154,17 +154,23 @@ class DurableTask:
         self._poll.start()
 
     async def _begin_when_alone(self) -> None:
-        is_told = False
+        """Become the worker as soon as that succeeds; what hinders is told once, whatever it is, and tried again."""
+        is_alone, told = False, ""
         while True:
             try:
-                self._take_the_work()
-                break
+                if not is_alone:
+                    self._take_the_work()
+                    is_alone = True
+                await self._begin()
+                return
             except StoreInUseError:
-                if not is_told:
-                    logger.warning("Another host works on this folder's durable messages; this one waits for its end.")
-                is_told = True
+                hindrance = "Another host works on this folder's durable messages; this one waits for its end."
+            except DurableError as error:
+                hindrance = f"This host cannot work on the folder's durable messages yet, and tries again: {error}"
+            if hindrance != told:
+                logger.warning(hindrance)
+                told = hindrance
             await asyncio.sleep(_LOCK_POLL_SECONDS)
-        await self._begin()
 
     async def _let_go(self) -> None:
         self._works = False

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from devhost.durable.errors import StaleStepError
+from devhost.durable.errors import StaleStepError, StoreUnreachableError
 from devhost.durable.records import Step
 
 logger = logging.getLogger(__name__)
@@ -40,6 +40,7 @@ class Writer:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._is_closing = threading.Event()
+        self._end = threading.Lock()  # between the last step that is queued and the end of the queue
         self._has_deleted = True  # a process that was killed may have left deleted texts in the log
         self._pause_seconds = _SHORTEST_STALL_SECONDS
 
@@ -51,17 +52,24 @@ class Writer:
         self._thread.start()
 
     def commit(self, step: Step) -> asyncio.Future[None]:
-        """Queue the step; the future is done, on this loop, once it is durable."""
+        """Queue the step; the future is done, on this loop, once it is durable, and fails once the writer is closed."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._jobs.put((step, done))
+        with self._end:
+            if self._is_closing.is_set():
+                done.set_exception(StoreUnreachableError(f"{self._path} is closed: this host stops. Ask another one."))
+            else:
+                self._jobs.put((step, done))
         return done
 
     def close(self) -> None:
         """Write what is queued, then end the thread. Blocks; a write that stalls now is given up."""
-        if not self._is_closing.is_set() and self._thread is not None:
-            self._is_closing.set()
-            self._jobs.put(None)
-            self._thread.join()
+        if self._thread is None:
+            return
+        with self._end:
+            if not self._is_closing.is_set():
+                self._is_closing.set()
+                self._jobs.put(None)
+        self._thread.join()
 
     def _write_until_closed(self, connection: sqlite3.Connection) -> None:
         is_last = False

@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 
 from devhost.durable.engine import DurableTask, Role, reset
-from devhost.durable.errors import StoreInUseError, StoreUnreadableError
+from devhost.durable.errors import StoreInUseError, StoreUnreachableError, StoreUnreadableError
 from devhost.durable.hub import Purged
 from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Read, Step, entity_target
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store import schema
+from devhost.durable.store.contract import Arrivals
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.ports import DurableFunctions
 from tests.devhost.durable.clocks import START
@@ -97,6 +98,43 @@ async def test_a_second_worker_waits_for_the_end_of_the_first(tmp_path: Path) ->
     await asyncio.wait_for(journal.started.wait(), 5)
     await engine.stop(5)
     assert journal.batches == [["sent meanwhile"]]
+
+
+class FailsFirst(SqliteStore):
+    """Its first look for messages fails, as on a disk that does not answer for a moment."""
+
+    has_failed = False
+
+    async def arrivals(self, after_seq: int) -> Arrivals:
+        if not self.has_failed:
+            self.has_failed = True
+            raise StoreUnreachableError("disk I/O error")
+        return await super().arrivals(after_seq)
+
+
+@pytest.mark.behaviour("engine.groups")
+async def test_a_worker_whose_beginning_fails_begins_again(tmp_path: Path) -> None:
+    """It has the lock, so nobody else would do the work."""
+    functions, settings = ScriptedEntities(Journal().answer), DurableSettings(queue_poll_seconds=0.05)
+    engine = DurableTask(functions, tmp_path, settings, store=FailsFirst(tmp_path), role=Role.WORKER)
+    client = engine_on(tmp_path, Role.CLIENT)
+    await client.start()
+    await engine.start()
+    assert engine._beginning is not None
+    await asyncio.wait((engine._beginning,), timeout=5)
+    await client.hub.signal(KEY, "from elsewhere", None)
+    await until_state(client, '["from elsewhere"]')
+    await client.stop(0)
+    await engine.stop(5)
+
+
+async def test_what_is_sent_to_a_closed_engine_fails_and_does_not_wait(tmp_path: Path) -> None:
+    """A request may still run when its host has stopped working."""
+    engine = engine_on(tmp_path)
+    await engine.start()
+    await engine.stop(0)
+    with pytest.raises(StoreUnreachableError, match="this host stops"):
+        await asyncio.wait_for(engine.hub.signal(KEY, "too late", None), 5)
 
 
 @pytest.mark.behaviour("engine.groups")
