@@ -6,8 +6,10 @@ engine's messages is alone with another.
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
+import weakref
 from pathlib import Path
 from typing import IO
 
@@ -28,7 +30,17 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+    # A process that was forked, by an app's multiprocessing perhaps, has the open file too and would keep the lock.
+    _open_files: weakref.WeakSet[IO[bytes]] = weakref.WeakSet()
+
+    def _let_go_in_child() -> None:
+        for file in _open_files:
+            file.close()
+
+    os.register_at_fork(after_in_child=_let_go_in_child)
+
     def _take(file: IO[bytes], is_shared: bool) -> None:
+        _open_files.add(file)
         fcntl.flock(file.fileno(), (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 

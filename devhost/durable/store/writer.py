@@ -5,7 +5,9 @@ a savepoint of its own: one that cannot be kept fails alone. Nothing is reported
 cannot take now, because its disk is full or another process holds it, is tried again until it can.
 
 What was deleted still stands in the write-ahead log until that is emptied, which a reader of an old moment prevents. So
-emptying it is work of its own: tried after the commit, never waited for, and tried again until it succeeded.
+emptying it is work of its own: tried after the commit, never waited for, and tried again until it succeeded. A process
+that is killed before that leaves it to the others, who know nothing of the deletion: whoever has nothing to write for a
+while empties the log, whatever it holds.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class Writer:
 
     def __init__(self, path: Path, apply: Callable[[sqlite3.Connection, Step], None]) -> None:
         self._path = path
+        self._log = path.with_name(f"{path.name}-wal")
         self._apply = apply
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -77,6 +80,8 @@ class Writer:
             group, is_last = self._next_group()
             if group:
                 _report(self._write_group(connection, group))
+            elif not is_last:
+                self._has_deleted = self._has_deleted or self._holds_log()
             if self._has_deleted:
                 self._empty_log(connection)
         connection.close()
@@ -84,7 +89,7 @@ class Writer:
     def _next_group(self) -> tuple[list[_Job], bool]:
         """Return the next job with those that wait behind it, and whether the end came after them.
 
-        There is none when none came for a while and the log is still to be emptied.
+        There is none when none came for a while.
         """
         group: list[_Job] = []
         while len(group) < _MOST_STEPS_AT_ONCE:
@@ -97,8 +102,14 @@ class Writer:
             group.append(job)
         return group, False
 
-    def _idle_seconds(self) -> float | None:
-        return self._pause_seconds if self._has_deleted else None
+    def _idle_seconds(self) -> float:
+        return self._pause_seconds if self._has_deleted else _LONGEST_STALL_SECONDS
+
+    def _holds_log(self) -> bool:
+        try:
+            return self._log.stat().st_size > 0
+        except OSError:
+            return False
 
     def _write_group(self, connection: sqlite3.Connection, group: list[_Job]) -> list[_Outcome]:
         stall_seconds = _SHORTEST_STALL_SECONDS

@@ -247,6 +247,71 @@ async def test_a_reader_neither_stalls_a_deletion_nor_keeps_its_text_for_ever(tm
     await store.close()
 
 
+_KILLED_PURGER = """
+import asyncio, sys
+from pathlib import Path
+from devhost.durable.crash import kill_this_process
+from devhost.durable.engine import Role
+from devhost.durable.store.writer import Writer
+from tests.devhost.durable.test_sqlite_file import KEY, engine_on
+async def main():
+    engine = engine_on(Path(sys.argv[1]), Role.CLIENT)
+    await engine.start()
+    await engine.hub.signal(KEY, "x", None)
+    Writer._empty_log = lambda *_: kill_this_process()
+    await engine.hub.purge_entity(KEY)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.behaviour("engine.groups")
+async def test_what_a_killed_process_deleted_leaves_the_files_of_those_that_live(tmp_path: Path) -> None:
+    """It was killed before it emptied the log; a worker that has nothing to write does that."""
+    worker = engine_on(tmp_path, Role.WORKER)
+    await worker.start()
+    await worker.hub.signal(KEY, "a secret", None)
+    await until_state(worker, '["a secret"]')
+    command = [sys.executable, "-c", _KILLED_PURGER, str(tmp_path)]
+    await asyncio.to_thread(subprocess.run, command, cwd=_ROOT, timeout=20)
+
+    async def is_gone() -> None:
+        while holds_secret(tmp_path):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(is_gone(), 10)
+    await worker.stop(5)
+
+
+_FORKING_HOLDER = """
+import asyncio, os, sys
+from pathlib import Path
+from tests.devhost.durable.test_sqlite_file import engine_on
+async def main():
+    await engine_on(Path(sys.argv[1])).start()
+    child = os.fork()
+    if child:
+        print(child, flush=True)
+    sys.stdin.read()
+    os._exit(0)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.behaviour("engine.one-process")
+async def test_a_process_that_was_forked_does_not_keep_the_folder_of_a_killed_one(tmp_path: Path) -> None:
+    """An app's multiprocessing forks; its processes outlive a host that was killed."""
+    command = [sys.executable, "-c", _FORKING_HOLDER, str(tmp_path)]
+    with subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        int(holder.stdout.readline())
+        holder.kill()
+        holder.wait(timeout=5)
+        engine = engine_on(tmp_path)
+        await engine.start()
+        await engine.stop(0)
+
+
 def holds_secret(folder: Path) -> bool:
     return any(b"a secret" in path.read_bytes() for path in folder.glob("durable.db*"))
 
