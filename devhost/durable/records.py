@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
 
 from devhost.durable.events import Event, Parent
 
+
+def _etags_of_process() -> Iterator[str]:
+    """Return texts that no process gives out twice; random ones would cost a system call for each step."""
+    process = uuid.uuid4().hex
+    return (f"{process}-{number}" for number in itertools.count())
+
+
+def _begin_in_child() -> None:
+    global _etags
+    _etags = _etags_of_process()
+
+
+_etags = _etags_of_process()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -245,7 +263,7 @@ class Step:
     produced: tuple[Outgoing, ...] = ()
     read: Read | None = None
     at: datetime = _LONG_AGO
-    etag: str = field(default_factory=lambda: uuid.uuid4().hex)
+    etag: str = field(default_factory=lambda: next(_etags))
 
     @property
     def deletes(self) -> bool:

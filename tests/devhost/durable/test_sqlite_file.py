@@ -297,8 +297,8 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 @pytest.mark.behaviour("engine.one-process")
+@pytest.mark.skipif(sys.platform == "win32", reason="processes cannot be forked there")
 async def test_a_process_that_was_forked_does_not_keep_the_folder_of_a_killed_one(tmp_path: Path) -> None:
     """An app's multiprocessing forks; its processes outlive a host that was killed."""
     command = [sys.executable, "-c", _FORKING_HOLDER, str(tmp_path)]
