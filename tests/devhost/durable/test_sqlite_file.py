@@ -257,8 +257,10 @@ from tests.devhost.durable.test_sqlite_file import KEY, engine_on
 async def main():
     engine = engine_on(Path(sys.argv[1]), Role.CLIENT)
     await engine.start()
-    await engine.hub.signal(KEY, "x", None)
-    Writer._empty_log = lambda *_: kill_this_process()
+    def die_when_purged(self, connection):
+        if connection.execute("SELECT count(*) FROM entities").fetchone() == (0,):
+            kill_this_process()
+    Writer._empty_log = die_when_purged
     await engine.hub.purge_entity(KEY)
 asyncio.run(main())
 """
@@ -289,8 +291,8 @@ from tests.devhost.durable.test_sqlite_file import engine_on
 async def main():
     await engine_on(Path(sys.argv[1])).start()
     child = os.fork()
-    if child:
-        print(child, flush=True)
+    if not child:
+        print("forked", flush=True)
     sys.stdin.read()
     os._exit(0)
 asyncio.run(main())
@@ -304,7 +306,7 @@ async def test_a_process_that_was_forked_does_not_keep_the_folder_of_a_killed_on
     command = [sys.executable, "-c", _FORKING_HOLDER, str(tmp_path)]
     with subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
-        int(holder.stdout.readline())
+        assert holder.stdout.readline() == "forked\n"
         holder.kill()
         holder.wait(timeout=5)
         engine = engine_on(tmp_path)
