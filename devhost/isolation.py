@@ -17,6 +17,8 @@ from typing import Any
 
 from devhost.failures import failure_of
 
+_UNWIND_SECONDS = 2.0
+
 
 @dataclass(frozen=True)
 class Returned:
@@ -34,7 +36,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class TimedOut:
-    """The code was cancelled because its time was over, and has unwound; what it made of the cancellation is lost."""
+    """The code was cancelled because its time was over; what it made of the cancellation is lost."""
 
 
 def run_caught(code: Callable[[], object]) -> Returned | Raised:
@@ -54,7 +56,8 @@ async def run_apart(
     """Run async code in a task of its own, for so long at most.
 
     When the caller is cancelled, so is the code, and the cancellation goes on only after the code has unwound; a
-    second one does not wait for that.
+    second one does not wait for that. Code that does not heed its own time-out is left behind after a while, as a
+    thread is: its caller is answered.
     """
     task = asyncio.get_running_loop().create_task(_caught(code))
     try:
@@ -62,7 +65,7 @@ async def run_apart(
         if task.done():
             return task.result()
         task.cancel()
-        await asyncio.wait((task,))
+        await asyncio.wait((task,), timeout=_UNWIND_SECONDS)
     except asyncio.CancelledError:
         task.cancel()
         await asyncio.wait((task,))

@@ -248,7 +248,7 @@ class Step:
 
     It is kept only when the record of `read` is still the one that was read and every message of `consumed` (their
     seqs) still waits: another process may have changed either. `silenced` is a target whose waiting messages are
-    dropped (but for the start of another execution, whose sender waits for its end), `superseded` an execution whose
+    dropped (but for what its sender waits for: a call, the start of another execution), `superseded` an execution whose
     are (those of `produced` are not), `forgotten` instances that vanish with all that belongs to them. `at` is when the
     messages of `produced` are sent, `etag` what the written records carry.
     """

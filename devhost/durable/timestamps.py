@@ -39,7 +39,10 @@ def parse_utc(text: str) -> datetime:
     year, month, day, hour, minute, second = (int(number or 0) for number in numbers)
     microsecond = int((fraction or "0")[:6].ljust(6, "0"))
     moment = datetime(year, month, day, hour, minute, second, microsecond, tzinfo=timezone.utc)
-    return moment - _offset(zone)
+    try:
+        return moment - _offset(zone)
+    except OverflowError as error:
+        raise ValueError(f"{text!r} is no moment of the years 1 to 9999 in UTC") from error
 
 
 def _offset(zone: str | None) -> timedelta:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import contextlib
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -116,6 +117,23 @@ async def test_a_function_past_its_timeout_has_failed_whatever_it_makes_of_its_c
     message = await _failure(functions_of(app, timeout_seconds=0.01), "swallows")
     assert message == "FunctionTimeoutException: Timeout value of 00:00:00 was exceeded by function: Functions.swallows"
     assert answered.is_set()
+
+
+@pytest.mark.behaviour("devhost.function-timeout")
+async def test_a_function_that_does_not_heed_its_timeout_is_answered_all_the_same():
+    """Its code is left behind, as a thread is; nobody waits for it any more."""
+    may_end = asyncio.Event()
+
+    async def stubborn(value):
+        while not may_end.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await may_end.wait()
+
+    app = df.DFApp()
+    app.activity_trigger(input_name="value")(stubborn)
+    message = await _failure(functions_of(app, timeout_seconds=0.01), "stubborn")
+    may_end.set()
+    assert message.startswith("FunctionTimeoutException: ")
 
 
 @pytest.mark.behaviour("devhost.isolated-functions")

@@ -69,9 +69,9 @@ class Store(Protocol):
 
         Steps of one process are kept in the order of the calls, and their futures are done in that order; several may
         become durable at once. Within a step: what it was decided on is compared, messages are consumed, those that
-        have nobody to go to any more and the forgotten instances' are dropped (never the start of another execution
-        than the record's), records are replaced, and then messages
-        are produced. The future of a step that was decided on what is no longer so fails with `StaleStepError`. A store
+        have nobody to go to any more and the forgotten instances' are dropped (never what its sender waits for: a call
+        of an entity, the start of another execution than the record's), records are replaced, and then messages are
+        produced. The future of a step that was decided on what is no longer so fails with `StaleStepError`. A store
         that cannot write for now (disk full, file busy) waits and tries again: the future stays undone, and no step is
         lost. Any other failure is that step's alone. A future that fails says that nothing of its step was kept.
         """

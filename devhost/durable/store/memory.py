@@ -16,6 +16,7 @@ from devhost.durable.records import (
     EventMessage,
     Inbox,
     Message,
+    Operation,
     Orchestration,
     Outgoing,
     Read,
@@ -127,10 +128,13 @@ class MemoryStore:
     def _drop_messages(self, step: Step) -> None:
         dropped = {*step.forgotten, step.silenced}
         for seq, (message, _) in list(self._messages.items()):
-            if (message.target in dropped and not self._begins_another(message)) or _is_for(message, step.superseded):
+            if (message.target in dropped and not self._is_still_asked(message)) or _is_for(message, step.superseded):
                 del self._messages[seq]
 
-    def _begins_another(self, message: Message) -> bool:
+    def _is_still_asked(self, message: Message) -> bool:
+        """Tell whether its sender waits for the message: a call, or the start of another execution than is there."""
+        if isinstance(message.body, Operation):
+            return not message.body.is_signal
         stored = self._orchestrations.get(message.target.id)
         return (
             isinstance(message.body, EventMessage)

@@ -99,15 +99,17 @@ def write_message(message: Outgoing, at: datetime) -> Row:
         target.kind.value,
         target.id,
         execution_id,
-        _is_start(message.body),
+        _is_asked(message.body),
         write_time(at),
         due,
         _write_body(message.body),
     )
 
 
-def _is_start(body: Body) -> bool:
-    """Tell whether the message begins an execution, and so is for nobody who was there before it."""
+def _is_asked(body: Body) -> bool:
+    """Tell whether somebody may wait for what becomes of the message: it begins an execution, or calls an operation."""
+    if isinstance(body, Operation):
+        return not body.is_signal
     return isinstance(body, EventMessage) and isinstance(body.event, ExecutionStarted)
 
 

@@ -26,7 +26,8 @@ _UPGRADES = (
     );
     CREATE INDEX messages_by_target ON messages (kind, target);
     """,
-    # Several processes: seqs are the file's and never used twice, and records say which step wrote them.
+    # Several processes: seqs are the file's and never used twice, and records say which step wrote them. A message with
+    # `is_asked` has a sender who waits for its outcome: the start of an execution, an operation that is called.
     """
     ALTER TABLE orchestrations ADD COLUMN etag TEXT NOT NULL DEFAULT '';
     ALTER TABLE entities ADD COLUMN etag TEXT NOT NULL DEFAULT '';
@@ -34,19 +35,16 @@ _UPGRADES = (
     DROP INDEX messages_by_target;
     CREATE TABLE messages (
         seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, target TEXT NOT NULL, execution_id TEXT,
-        sent TEXT NOT NULL, due TEXT, body TEXT NOT NULL
+        is_asked INTEGER NOT NULL, sent TEXT NOT NULL, due TEXT, body TEXT NOT NULL
     );
     INSERT INTO messages
-        SELECT seq, kind, target, json_extract(body, '$.execution_id'), '', due, body
+        SELECT seq, kind, target, json_extract(body, '$.execution_id'),
+            coalesce(json_extract(body, '$.event.EventType') = 0, 0)
+            OR json_extract(body, '$.caller_id') IS NOT NULL AND kind = 'entity',
+            '', due, body
         FROM messages_before;
     DROP TABLE messages_before;
     CREATE INDEX messages_by_target ON messages (kind, target, due);
-    """,
-    # The start of another execution stays when an instance ends or is forgotten.
-    """
-    ALTER TABLE messages ADD COLUMN is_start INTEGER NOT NULL DEFAULT 0;
-    UPDATE messages SET is_start = 1
-        WHERE kind = 'orchestration' AND json_extract(body, '$.event.EventType') = 0;
     """,
 )
 VERSION = len(_UPGRADES)

@@ -24,12 +24,14 @@ _PRAGMAS = (
     "PRAGMA secure_delete = ON",
 )
 _INSERT_MESSAGE = (
-    "INSERT INTO messages (kind, target, execution_id, is_start, sent, due, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO messages (kind, target, execution_id, is_asked, sent, due, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-_DROP_MESSAGES = (
-    "DELETE FROM messages WHERE kind = ? AND target = ? AND NOT "
-    "(is_start AND execution_id IS NOT (SELECT execution_id FROM orchestrations WHERE instance_id = ?))"
-)
+_THE_RECORDS = "SELECT execution_id FROM orchestrations WHERE instance_id = messages.target"
+# The starts of other executions than the record's, and calls: their senders wait for what becomes of them.
+_STILL_ASKED = {
+    TargetKind.ENTITY: "is_asked",
+    TargetKind.ORCHESTRATION: f"is_asked AND execution_id IS NOT ({_THE_RECORDS})",
+}
 _ETAG_OF = {
     TargetKind.ENTITY: "SELECT etag FROM entities WHERE entity_id = ?",
     TargetKind.ORCHESTRATION: "SELECT etag FROM orchestrations WHERE instance_id = ?",
@@ -129,7 +131,10 @@ def _write_orchestration(connection: sqlite3.Connection, step: Step, instance: O
 
 
 def _drop_messages(connection: sqlite3.Connection, target: Target) -> None:
-    connection.execute(_DROP_MESSAGES, (target.kind.value, target.id, target.id))
+    connection.execute(
+        f"DELETE FROM messages WHERE kind = ? AND target = ? AND NOT ({_STILL_ASKED[target.kind]})",
+        (target.kind.value, target.id),
+    )
 
 
 def _forget(connection: sqlite3.Connection, target: Target) -> None:

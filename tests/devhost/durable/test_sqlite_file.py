@@ -82,6 +82,7 @@ async def test_what_a_client_has_open_is_not_deleted_under_it(tmp_path: Path) ->
         reset(tmp_path)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped there")
 @pytest.mark.behaviour("engine.groups")
 async def test_a_second_worker_waits_for_the_end_of_the_first(tmp_path: Path) -> None:
     """It is there at once, and takes over what the first, killed, left."""

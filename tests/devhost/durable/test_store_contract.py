@@ -270,6 +270,14 @@ async def test_a_message_may_be_due_in_any_year(opened: Opened) -> None:
     assert (await opened.store.inbox(entity_target(COUNTER), START, 5)).messages == (_sent(1, _signal(1, first)),)
 
 
+async def test_forgetting_an_entity_leaves_the_calls_whose_callers_wait(opened: Opened) -> None:
+    """Signals are nobody's any more; a call finds the entity begun anew, and its caller an answer."""
+    call = Outgoing(entity_target(COUNTER), Operation("id", "add", None, "a", "e1"))
+    await opened.store.commit(Step(entity=Entity(COUNTER, True, "1", START), produced=(_signal(1), call)))
+    await opened.store.commit(Step(forgotten=(entity_target(COUNTER),)))
+    assert await _waiting(opened.store) == [_sent(2, call)]
+
+
 async def test_futures_are_done_in_the_order_of_the_commits(opened: Opened) -> None:
     """Grouping steps into one transaction may not reorder them."""
     finished: list[int] = []

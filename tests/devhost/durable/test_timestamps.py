@@ -27,7 +27,9 @@ def test_every_form_names_its_moment(text: str, moment: datetime) -> None:
     assert parse_utc(text) == moment
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "2026-11-21T09:48:20.5Zx"])
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "2026-13-01", "2026-11-21T09:48:20.5Zx", "0001-01-01T00:00:00+01:00"]
+)
 def test_what_is_no_date_is_refused(text: str) -> None:
     """ValueError, whatever is wrong with it."""
     with pytest.raises(ValueError):
