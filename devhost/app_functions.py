@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from devhost.bindings import DurableTrigger
 from devhost.converters import WireKind, decode_text, encode_result
-from devhost.durable.compact import well_formed
+from devhost.durable.texts import well_formed
 from devhost.index import Function, FunctionIndex
 from devhost.invoke import Invoker
 from devhost.ports import DurableKind, FunctionFailedError

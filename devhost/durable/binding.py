@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devhost.durable.compact import compact
+from devhost.durable.texts import compact
 
 WEBHOOK_PATH = "/runtime/webhooks/durabletask"
 _ID = "INSTANCEID"

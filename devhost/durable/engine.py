@@ -14,9 +14,8 @@ from pathlib import Path
 
 from devhost.durable import binding
 from devhost.durable.activities import Activities
-from devhost.durable.batches import Entities
 from devhost.durable.clock import Clock, SystemClock
-from devhost.durable.episodes import Orchestrations
+from devhost.durable.entities import Entities
 from devhost.durable.errors import DurableError, StoreInUseError
 from devhost.durable.hub import TaskHub
 from devhost.durable.inspection import describe
@@ -25,16 +24,16 @@ from devhost.durable.management.app import ManagementApp
 from devhost.durable.management.entities import Entities as EntityRoutes
 from devhost.durable.management.http import ASGIApp
 from devhost.durable.management.instances import Instances as InstanceRoutes
-from devhost.durable.missing import function_names
-from devhost.durable.queuepoll import QueuePoll
+from devhost.durable.orchestrations import Orchestrations
 from devhost.durable.records import Target, TargetKind
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
 from devhost.durable.store.lock import HOSTS_LOCK, WORKER_LOCK, FolderLock
 from devhost.durable.store.memory import MemoryStore
-from devhost.durable.store.sqlite import FILE, SqliteStore
-from devhost.durable.worker import Worker
-from devhost.ports import DurableFunctions
+from devhost.durable.store.sqlite import SqliteStore
+from devhost.durable.store.tables import FILE
+from devhost.durable.worker import QueuePoll, Worker
+from devhost.ports import DurableFunctions, function_names
 
 logger = logging.getLogger(__name__)
 
@@ -154,8 +153,8 @@ class DurableTask:
         self._poll.start()
 
     async def _begin_when_alone(self) -> None:
-        """Become the worker as soon as that succeeds; what hinders is told once, whatever it is, and tried again."""
-        is_alone, told = False, ""
+        """Become the worker as soon as that succeeds; what hinders is logged once, whatever it is, and tried again."""
+        is_alone, logged = False, ""
         while True:
             try:
                 if not is_alone:
@@ -167,9 +166,9 @@ class DurableTask:
                 hindrance = "Another host works on this folder's durable messages; this one waits for its end."
             except DurableError as error:
                 hindrance = f"This host cannot work on the folder's durable messages yet, and tries again: {error}"
-            if hindrance != told:
+            if hindrance != logged:
                 logger.warning(hindrance)
-                told = hindrance
+                logged = hindrance
             await asyncio.sleep(_LOCK_POLL_SECONDS)
 
     async def _let_go(self) -> None:

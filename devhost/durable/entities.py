@@ -1,4 +1,4 @@
-"""One batch of one entity: state, operations and the app's answer in; state, replies and signals out.
+"""Entities: one batch of operations of one entity, from the call of the app to the step.
 
 The state is an opaque text that nobody here reads. Effects of a batch are kept as a whole: the new state, a reply to
 each caller in the order of the operations, and the signals that the entity sent (host contract 3.15).
@@ -6,26 +6,81 @@ each caller in the order of the operations, and the signals that the entity sent
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from devhost.durable.answers import EmittedSignal, EntityAnswer, OperationResult
-from devhost.durable.entity_messages import response_text
+from devhost.durable import wire
+from devhost.durable.answers import (
+    EmittedSignal,
+    EntityAnswer,
+    OperationResult,
+    UnreadableAnswerError,
+    parse_entity_answer,
+    timeout_text,
+)
+from devhost.durable.clock import Clock
+from devhost.durable.crash import crash_points
 from devhost.durable.events import EventRaised
-from devhost.durable.missing import FunctionNames, is_missing
 from devhost.durable.records import (
     Entity,
     EntityId,
     EventMessage,
+    Inbox,
     Operation,
     Outgoing,
+    Read,
+    Step,
+    Target,
     entity_target,
     orchestration_target,
 )
+from devhost.durable.wire import response_text
+from devhost.durable.worker import Abandoned, Done, Held, Outcome, bodies, seqs
+from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing, missing_function
+
+logger = logging.getLogger(__name__)
 
 _SIGNAL_IDS = uuid.UUID("0d3c1c5e-4f0a-5f1a-8a3f-5b1d0c2f7e66")
+
+
+class Entities:
+    """Runs one batch of operations of one entity."""
+
+    def __init__(self, functions: DurableFunctions, names: FunctionNames, clock: Clock, batch_size: int) -> None:
+        self.most_messages = batch_size
+        self._functions = functions
+        self._names = names
+        self._clock = clock
+
+    async def process(self, target: Target, inbox: Inbox) -> Outcome:
+        entity_id = EntityId.parse(target.id)
+        if is_missing(self._names, "entity", entity_id.name):
+            return Held(missing_function(self._names, "entity", entity_id.name))
+        operations = bodies(inbox.messages, Operation)
+        entity = inbox.record if isinstance(inbox.record, Entity) else None
+        crash_points.reached("before-entity")
+        answer: EntityAnswer | TimedOut
+        try:
+            text = await self._functions.call(
+                "entity", entity_id.name, wire.entity_payload(entity_id, entity, operations)
+            )
+            answer = parse_entity_answer(text, len(operations))
+        except FunctionFailedError as failure:
+            too_long = timeout_text(failure.message)
+            if too_long is None:
+                return Abandoned(failure.message)
+            answer = TimedOut(too_long)
+        except UnreadableAnswerError as error:
+            return Abandoned(str(error))
+        crash_points.reached("after-entity")
+        batch = apply_batch(entity_id, operations, answer, self._names, self._clock.now())
+        for signal in batch.undeliverable:
+            logger.error("%s: %s", entity_id, missing_function(self._names, "entity", signal.entity_name))
+        step = Step(seqs(inbox.messages), entity=batch.entity, produced=batch.outgoing, read=Read.of(target, entity))
+        return Done(step)
 
 
 @dataclass(frozen=True)

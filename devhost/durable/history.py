@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from devhost.durable import events
-from devhost.durable.compact import parse_or_text
-from devhost.durable.eventwire import show_event
+from devhost.durable.events import show_event
 from devhost.durable.records import Entity, Orchestration, Status
-from devhost.durable.timestamps import format_seconds, format_utc
+from devhost.durable.texts import format_seconds, format_utc, parse_or_text
 
 _HIDDEN_KEYS = frozenset(
     {"EventType", "EventId", "IsPlayed", "Timestamp", "OrchestrationInstance", "TimerId", "Version"}

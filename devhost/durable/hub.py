@@ -1,4 +1,4 @@
-"""What clients ask of the engine: start, tell, stop, look at, forget. Outcomes are types; HTTP is another module's job.
+"""What clients ask of the engine: start, notify, stop, look at, forget. Outcomes are types; HTTP is elsewhere.
 
 Whatever changes a live instance is a message to it; one that ends between check and delivery drops the message, as on
 the real host. What a client writes itself (a start, a rewind, a purge) is kept only if the instance is still as it was
@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from devhost.durable import events
 from devhost.durable.clock import Clock
-from devhost.durable.errors import StaleStepError
-from devhost.durable.intake import new_orchestration
+from devhost.durable.episode import new_orchestration
 from devhost.durable.ledger import Ledger
 from devhost.durable.records import (
     Entity,
@@ -27,7 +26,6 @@ from devhost.durable.records import (
     Read,
     Status,
     Step,
-    Target,
     entity_target,
     orchestration_target,
 )
@@ -94,8 +92,8 @@ class TaskHub:
         return await self._start(old.name, new_id, given, uuid.uuid4().hex)
 
     async def raise_event(self, instance_id: str, name: str, given: str) -> Outcome:
-        """Tell a live instance of an event; `given` is JSON text."""
-        return await self._tell(
+        """Raise an event for a live instance; `given` is JSON text."""
+        return await self._notify(
             instance_id, events.EventRaised(timestamp=self._clock.now(), name=name, input=given), _is_live
         )
 
@@ -108,20 +106,25 @@ class TaskHub:
             if stored.instance.status is not Status.FAILED:
                 return WrongStatus(stored.instance.status)
             children = await self._ledger.statuses(children_of(stored.history))
-            turn = rewind(stored.instance, stored.history, reason, self._clock.now(), children)
-            step = Step(orchestration=turn.orchestration, history=turn.history, produced=turn.outgoing)
-            if await self._is_kept(step, orchestration_target(instance_id), stored.instance):
+            outcome = rewind(stored.instance, stored.history, reason, self._clock.now(), children)
+            step = Step(
+                orchestration=outcome.orchestration,
+                history=outcome.history,
+                produced=outcome.outgoing,
+                read=Read.of(orchestration_target(instance_id), stored.instance),
+            )
+            if await self._ledger.commit(step):
                 return Accepted(instance_id)
 
     async def terminate(self, instance_id: str, reason: str | None) -> Outcome:
         """End a live instance."""
-        return await self._tell(
+        return await self._notify(
             instance_id, events.ExecutionTerminated(timestamp=self._clock.now(), input=reason), _is_live
         )
 
     async def suspend(self, instance_id: str, reason: str | None) -> Outcome:
         """Make a live instance pause that does not pause yet."""
-        return await self._tell(
+        return await self._notify(
             instance_id,
             events.ExecutionSuspended(timestamp=self._clock.now(), reason=reason),
             lambda status: _is_live(status) and status is not Status.SUSPENDED,
@@ -129,7 +132,7 @@ class TaskHub:
 
     async def resume(self, instance_id: str, reason: str | None) -> Outcome:
         """Make a paused instance go on."""
-        return await self._tell(
+        return await self._notify(
             instance_id,
             events.ExecutionResumed(timestamp=self._clock.now(), reason=reason),
             lambda status: status is Status.SUSPENDED,
@@ -149,7 +152,7 @@ class TaskHub:
                 return NotFound()
             if not instance.status.is_terminal:
                 return WrongStatus(instance.status)
-            if await self._is_kept(Step(forgotten=(target,)), target, instance):
+            if await self._ledger.commit(Step(forgotten=(target,), read=Read.of(target, instance))):
                 return Purged(1)
 
     async def purge_entity(self, entity_id: EntityId) -> Purged:
@@ -206,19 +209,16 @@ class TaskHub:
                 version=version or self._default_version,
             )
             outgoing = Outgoing(target, EventMessage(start, execution_id))
-            step = Step(orchestration=new_orchestration(start), history=History(is_new=True), produced=(outgoing,))
-            if await self._is_kept(step, target, known):
+            step = Step(
+                orchestration=new_orchestration(start),
+                history=History(is_new=True),
+                produced=(outgoing,),
+                read=Read.of(target, known),
+            )
+            if await self._ledger.commit(step):
                 return Accepted(instance_id)
 
-    async def _is_kept(self, step: Step, target: Target, known: Orchestration | None) -> bool:
-        """Commit a step that was decided on this record; False when the record was changed meanwhile."""
-        try:
-            await self._ledger.commit(replace(step, read=Read.of(target, known)))
-        except StaleStepError:
-            return False
-        return True
-
-    async def _tell(
+    async def _notify(
         self,
         instance_id: str,
         event: events.Event,

@@ -1,4 +1,4 @@
-"""A task hub as readable text: what there is, what waits, and what each instance waits for.
+"""A task hub as readable text: what there is, what waits, what each instance waits for, and each step as it is kept.
 
 Reads and changes nothing, so it works on a running engine, and beside one on the file that a host has open. The app's
 own values are shown as their lengths, but for the reason of a failure, which is what a reader comes for.
@@ -6,30 +6,41 @@ own values are shown as their lengths, but for the reason of a failure, which is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from devhost.durable import events
-from devhost.durable.openwork import open_work
-from devhost.durable.phrases import event_line, length, message_line
 from devhost.durable.records import (
+    ActivityTask,
+    Body,
     Entity,
     EntityId,
+    EventMessage,
     Message,
+    Operation,
     Orchestration,
+    Outgoing,
+    Rewind,
     Status,
+    Step,
     Target,
     entity_target,
     orchestration_target,
 )
 from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
 from devhost.durable.store.reader import reader_beside
-from devhost.durable.timestamps import format_utc
+from devhost.durable.texts import format_utc
+
+logger = logging.getLogger(__name__)
 
 MOST_LINES = 200
 _LONGEST_REASON = 300
+_HIDDEN = frozenset({"timestamp", "event_id", "parent", "generation", "details"})
+_PAYLOADS = frozenset({"input", "result"})
 
 
 class Readable(Protocol):
@@ -51,7 +62,7 @@ class Readable(Protocol):
 async def describe(source: Readable, instance_id: str | None, now: datetime) -> list[str]:
     """Return lines about one instance or entity (`@name@key`), or about all when no id is given.
 
-    Of each kind the first `MOST_LINES` are told, and that there are more. An unknown id is told in a line, too.
+    Of each kind the first `MOST_LINES` are listed, with a line when there are more. An unknown id is one line, too.
     """
     return await (_describe_hub(source, now) if instance_id is None else _describe_one(source, instance_id, now))
 
@@ -161,3 +172,124 @@ def _parse_entity_id(text: str) -> EntityId | None:
         return EntityId.parse(text)
     except ValueError:
         return None
+
+
+def message_line(message: Message) -> str:
+    """Return the message's seq, its target, what it says, and when it is due."""
+    return f"#{message.seq} {outgoing_line(message)}"
+
+
+def outgoing_line(message: Message | Outgoing) -> str:
+    """Return the target, what the message says, and when it is due."""
+    due = f" due {format_utc(message.due)}" if message.due else ""
+    body = _BODIES[type(message.body)](message.body)
+    return f"to {message.target.kind.value} {message.target.id}: {body}{due}"
+
+
+def _operation(body: Operation) -> str:
+    return f"{'signal' if body.is_signal else f'call from {body.caller_id}'} {body.name} ({body.id})"
+
+
+def _event(body: EventMessage) -> str:
+    return f"{type(body.event).__name__}{_details(body.event)}"
+
+
+def event_line(number: int, event: events.Event) -> str:
+    """Return the place in the history, the time and the facts."""
+    return f"{number:>4}  {format_utc(event.timestamp):<28}  {type(event).__name__}{_details(event)}"
+
+
+def _details(event: events.Event) -> str:
+    """Return the ids and names of an event, and the lengths of the app's values."""
+    shown = {name: value for name, value in vars(event).items() if name not in _HIDDEN and value is not None}
+    if event.event_id >= 0:
+        shown["id"] = event.event_id
+    return "".join(f" {name}={_shown(name, value)}" for name, value in shown.items())
+
+
+def _shown(name: str, value: object) -> object:
+    if name in _PAYLOADS:
+        return length(str(value))
+    return format_utc(value) if isinstance(value, datetime) else value
+
+
+def length(text: str | None) -> str:
+    """Return how much text there is, in place of the text."""
+    return "none" if text is None else f"{len(text)} characters"
+
+
+_BODIES: Mapping[type[Body], Callable[[Any], str]] = {
+    EventMessage: _event,
+    Operation: _operation,
+    Rewind: lambda body: "rewind",
+    ActivityTask: lambda body: f"run {body.name} for {body.caller_id} (id {body.task_id})",
+}
+
+
+def open_work(history: Sequence[events.Event]) -> list[str]:
+    """Return a phrase for each request that has not ended, in the order of asking (host contract 3.4).
+
+    External events are not among them: a wait for one leaves no event in the history.
+    """
+    waiting: dict[object, str] = {}
+    for event in history:
+        change = _CHANGES.get(type(event))
+        if change is not None:
+            change(waiting, event)
+    return list(waiting.values())
+
+
+def _task(waiting: dict[object, str], event: events.TaskScheduled) -> None:
+    waiting[event.event_id] = f"activity {event.name} (id {event.event_id})"
+
+
+def _child(waiting: dict[object, str], event: events.ChildCreated) -> None:
+    waiting[event.event_id] = f"sub-orchestration {event.name} {event.instance_id} (id {event.event_id})"
+
+
+def _timer(waiting: dict[object, str], event: events.TimerCreated) -> None:
+    waiting[event.event_id] = f"timer until {format_utc(event.fire_at)} (id {event.event_id})"
+
+
+def _message(waiting: dict[object, str], event: events.EventSent) -> None:
+    request = json.loads(event.input)
+    if not request.get("signal"):
+        waiting[request["id"]] = f"operation {request['op']} of {event.instance_id} (id {event.event_id})"
+
+
+def _end(waiting: dict[object, str], event: events.TaskCompleted) -> None:
+    waiting.pop(event.task_id, None)
+
+
+def _fire(waiting: dict[object, str], event: events.TimerFired) -> None:
+    waiting.pop(event.timer_id, None)
+
+
+def _reply(waiting: dict[object, str], event: events.EventRaised) -> None:
+    waiting.pop(event.name, None)
+
+
+_CHANGES: Mapping[type[events.Event], Callable[[dict[object, str], Any], None]] = {
+    events.TaskScheduled: _task,
+    events.ChildCreated: _child,
+    events.TimerCreated: _timer,
+    events.EventSent: _message,
+    events.TaskCompleted: _end,
+    events.TaskFailed: _end,
+    events.ChildCompleted: _end,
+    events.ChildFailed: _end,
+    events.TimerFired: _fire,
+    events.EventRaised: _reply,
+}
+
+
+def log_step(target: Target, taken: Sequence[Message], step: Step) -> None:
+    """Log a step that is durable."""
+    if not logger.isEnabledFor(logging.DEBUG):
+        return
+    status = f" is {step.orchestration.status.value}" if step.orchestration is not None else ""
+    logger.debug("%s %s%s", target.kind.value, target.id, status)
+    for message in taken:
+        logger.debug("  took %s", message_line(message))
+    for outgoing in step.produced:
+        logger.debug("  sent %s", outgoing_line(outgoing))

@@ -1,4 +1,4 @@
-"""The one way by which the engine changes anything: steps, and whom to tell of what they sent.
+"""The one way by which the engine changes anything: steps, kept or stale, and a hint for each message they sent.
 
 The store is the truth, which other processes change too. What memory holds is a cache of histories, each valid only
 while the store's record has the etag that it was read or written under: reading a record is cheap, a history is not.
@@ -7,23 +7,65 @@ while the store's record has the etag that it was read or written under: reading
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Generic, TypeVar
 
-from devhost.durable.cache import RecentlyUsed
 from devhost.durable.clock import Clock
 from devhost.durable.crash import crash_points
+from devhost.durable.errors import StaleStepError
 from devhost.durable.events import Event
 from devhost.durable.records import Inbox, Orchestration, Status, Step, Target
 from devhost.durable.store.contract import Store, StoredOrchestration
 
+logger = logging.getLogger(__name__)
+
 _HISTORY_BYTES = 64_000_000
 _EVENT_BYTES = 500  # an event without its texts, with the objects that hold it
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
 
 Deliver = Callable[[Target, "datetime | None"], None]
 """Takes the target that a message was sent to, and when it is due (None: now)."""
+
+
+class RecentlyUsed(Generic[_Key, _Value]):
+    """Holds values by key and lets go of those used longest ago when all together weigh too much."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._weight = 0
+        self._entries: OrderedDict[_Key, tuple[_Value, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: _Key) -> _Value | None:
+        """Return the value, which counts as used now, or None."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        self._entries.move_to_end(key)
+        return entry[0]
+
+    def put(self, key: _Key, value: _Value, weight: int) -> None:
+        """Hold the value; one that is heavier than everything allowed is not held."""
+        self.drop(key)
+        self._entries[key] = (value, weight)
+        self._weight += weight
+        while self._weight > self._capacity:
+            _, (_, lost) = self._entries.popitem(last=False)
+            self._weight -= lost
+
+    def drop(self, key: _Key) -> None:
+        """Let go of the value; nothing when it is not held."""
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._weight -= entry[1]
 
 
 @dataclass(frozen=True)
@@ -36,7 +78,7 @@ class _Held:
 
 
 class Ledger:
-    """Commits steps and reads histories; `deliver` hears of each message that a commit of this process made durable."""
+    """Commits steps and reads histories; calls `deliver` for each message that its commits made durable."""
 
     def __init__(self, store: Store, clock: Clock, deliver: Deliver) -> None:
         self.store = store
@@ -44,27 +86,34 @@ class Ledger:
         self._deliver = deliver
         self._histories: RecentlyUsed[str, _Held] = RecentlyUsed(_HISTORY_BYTES)
 
-    async def commit(self, step: Step, past: tuple[Event, ...] = ()) -> None:
-        """Return when the step is durable and its messages are on their way; raises what `Store.commit` fails with.
+    async def commit(self, step: Step, past: tuple[Event, ...] = ()) -> bool:
+        """Return True once the step is durable and its messages are on their way.
 
-        `past` is the history that the step's events follow. A caller who goes away meanwhile undoes nothing.
+        False says that nothing of it was kept: what it was decided on is no longer so, and whoever decided looks again.
+        Raises whatever else `Store.commit` fails with. `past` is the history that the step's events follow. A caller
+        who goes away meanwhile undoes nothing.
         """
         crash_points.reached("before-commit")
-        published: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        published: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         sent = replace(step, at=self._clock.now())
 
         def publish(kept: asyncio.Future[None]) -> None:
             error = kept.exception()
-            if error is not None:
+            if isinstance(error, StaleStepError):
+                logger.debug("A step is decided anew: %s", error)
+                published.set_result(False)
+            elif error is not None:
                 published.set_exception(error)
-                return
-            self._publish(sent, past)
-            published.set_result(None)
+            else:
+                self._publish(sent, past)
+                published.set_result(True)
 
-        # Not the store's own future: the caller must not go on before the worker has heard.
+        # Not the store's own future: the caller must not go on before the worker has its hints.
         self.store.commit(sent).add_done_callback(publish)
-        await asyncio.shield(published)
-        crash_points.reached("after-commit")
+        is_kept = await asyncio.shield(published)
+        if is_kept:
+            crash_points.reached("after-commit")
+        return is_kept
 
     async def inbox(self, target: Target, limit: int) -> Inbox:
         """Return what waits for the target and is due, so many messages at most."""

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from devhost.durable import actions, events
+from devhost.durable import answers, events
 from devhost.durable.answers import OrchestratorAnswer
-from devhost.durable.missing import FunctionNames, is_missing, missing_function
 from devhost.durable.promises import Program, ProgramFailedError, Promise, all_of, any_of, follow, settled
 from devhost.durable.records import EntityId
+from devhost.ports import FunctionNames, is_missing, missing_function
 
 _REQUEST_IDS = uuid.UUID("6f0a4c0e-9b51-5f0c-8c53-0f6d1a8f0a11")
 
@@ -158,7 +158,7 @@ class Replay:
             return Continued(self._continue_input)
         return Returned(self._answer.output)
 
-    def _issue(self, action: actions.Action) -> Promise:
+    def _issue(self, action: answers.Action) -> Promise:
         return _ISSUE[type(action)](self, action)
 
     def _take_id(self) -> int:
@@ -170,7 +170,7 @@ class Replay:
         promise = self._open[command.id] = Promise()
         return promise
 
-    def _call_activity(self, action: actions.CallActivity) -> Promise:
+    def _call_activity(self, action: answers.CallActivity) -> Promise:
         if is_missing(self._names, "activity", action.name):
             raise RefusedActionError(missing_function(self._names, "activity", action.name))
 
@@ -179,7 +179,7 @@ class Replay:
 
         return self._attempt(ask, action.retry)
 
-    def _call_child(self, action: actions.CallChild) -> Promise:
+    def _call_child(self, action: answers.CallChild) -> Promise:
         self._check_child(action)
 
         def ask(first: int | None) -> Promise:
@@ -189,7 +189,7 @@ class Replay:
 
         return self._attempt(ask, action.retry)
 
-    def _check_child(self, action: actions.CallChild) -> None:
+    def _check_child(self, action: answers.CallChild) -> None:
         if is_missing(self._names, "orchestrator", action.name):
             raise RefusedActionError(missing_function(self._names, "orchestrator", action.name))
         given = action.instance_id or ""
@@ -199,10 +199,10 @@ class Replay:
                 "parent. Give it an id of its own."
             )
 
-    def _attempt(self, ask: Callable[[int | None], Promise], retry: actions.RetryOptions | None) -> Promise:
+    def _attempt(self, ask: Callable[[int | None], Promise], retry: answers.RetryOptions | None) -> Promise:
         return ask(None) if retry is None else follow(self._retry(ask, retry))
 
-    def _retry(self, ask: Callable[[int | None], Promise], retry: actions.RetryOptions) -> Program:
+    def _retry(self, ask: Callable[[int | None], Promise], retry: answers.RetryOptions) -> Program:
         first = self.next_id
         for attempt in range(retry.max_attempts):
             has_failed = yield ask(first if attempt else None)
@@ -221,7 +221,7 @@ class Replay:
     def _set_timer(self, fire_at: datetime, retry_of: int | None = None) -> Promise:
         return self._ask(SetTimer(self._take_id(), fire_at, retry_of))
 
-    def _create_timer(self, action: actions.CreateTimer) -> Promise:
+    def _create_timer(self, action: answers.CreateTimer) -> Promise:
         """Set a timer. A cancelled one is no open work, and that is all: it ends when it fires, as the SDK sees it.
 
         The real host ends it here, where the answer names it, and so before whatever the code cancelled it for: a race
@@ -233,13 +233,13 @@ class Replay:
             self._cancelled_timers.add(self.next_id - 1)
         return promise
 
-    def _continue_as_new(self, action: actions.ContinueAsNew) -> Promise:
+    def _continue_as_new(self, action: answers.ContinueAsNew) -> Promise:
         self._continue_input = action.input
         # Waits from before are over with their execution; one that is asked for from here on must get its event.
         self._waiting.clear()
         return settled()
 
-    def _wait_for_event(self, action: actions.WaitForEvent) -> Promise:
+    def _wait_for_event(self, action: answers.WaitForEvent) -> Promise:
         return self._await_name(action.name)
 
     def _await_name(self, name: str) -> Promise:
@@ -251,7 +251,7 @@ class Replay:
         self._waiting.setdefault(key, []).append(promise)
         return promise
 
-    def _call_entity(self, action: actions.CallEntity) -> Promise:
+    def _call_entity(self, action: answers.CallEntity) -> Promise:
         entity_id = _parse_entity_id(action.entity_id)
         if is_missing(self._names, "entity", entity_id.name):
             raise RefusedActionError(missing_function(self._names, "entity", entity_id.name))
@@ -262,13 +262,13 @@ class Replay:
         )
         return settled() if action.is_signal else self._await_name(request_id)
 
-    def _call_http(self, action: actions.CallHttp) -> Promise:
-        return self._ask(ScheduleTask(self._take_id(), actions.HTTP_ACTIVITY, action.request))
+    def _call_http(self, action: answers.CallHttp) -> Promise:
+        return self._ask(ScheduleTask(self._take_id(), answers.HTTP_ACTIVITY, action.request))
 
-    def _when_all(self, action: actions.WhenAll) -> Promise:
+    def _when_all(self, action: answers.WhenAll) -> Promise:
         return all_of([self._issue(child) for child in action.actions])
 
-    def _when_any(self, action: actions.WhenAny) -> Promise:
+    def _when_any(self, action: answers.WhenAny) -> Promise:
         return any_of([self._issue(child) for child in action.actions])
 
     def _begin_episode(self, event: events.OrchestratorStarted) -> None:
@@ -324,32 +324,32 @@ def _parse_entity_id(text: str) -> EntityId:
         raise RefusedActionError(str(error)) from error
 
 
-def _interval(retry: actions.RetryOptions, attempt: int) -> timedelta:
+def _interval(retry: answers.RetryOptions, attempt: int) -> timedelta:
     interval = retry.first_interval * retry.backoff**attempt
     return min(interval, retry.max_interval) if retry.max_interval else interval
 
 
 def _is_confirmed_by(command: Command, event: events.Event) -> bool:
     match command, event:
-        case ScheduleTask(name=asked), events.TaskScheduled(name=told):
-            return asked.lower() == told.lower()
-        case CreateChild(name=asked), events.ChildCreated(name=told):
-            return asked.lower() == told.lower()
+        case ScheduleTask(name=asked), events.TaskScheduled(name=confirmed):
+            return asked.lower() == confirmed.lower()
+        case CreateChild(name=asked), events.ChildCreated(name=confirmed):
+            return asked.lower() == confirmed.lower()
         case (SetTimer(), events.TimerCreated()) | (SendOperation(), events.EventSent()):
             return True
     return False
 
 
-_ISSUE: Mapping[type[actions.Action], Callable[[Replay, Any], Promise]] = {
-    actions.CallActivity: Replay._call_activity,
-    actions.CallChild: Replay._call_child,
-    actions.ContinueAsNew: Replay._continue_as_new,
-    actions.CreateTimer: Replay._create_timer,
-    actions.WaitForEvent: Replay._wait_for_event,
-    actions.CallEntity: Replay._call_entity,
-    actions.CallHttp: Replay._call_http,
-    actions.WhenAll: Replay._when_all,
-    actions.WhenAny: Replay._when_any,
+_ISSUE: Mapping[type[answers.Action], Callable[[Replay, Any], Promise]] = {
+    answers.CallActivity: Replay._call_activity,
+    answers.CallChild: Replay._call_child,
+    answers.ContinueAsNew: Replay._continue_as_new,
+    answers.CreateTimer: Replay._create_timer,
+    answers.WaitForEvent: Replay._wait_for_event,
+    answers.CallEntity: Replay._call_entity,
+    answers.CallHttp: Replay._call_http,
+    answers.WhenAll: Replay._when_all,
+    answers.WhenAny: Replay._when_any,
 }
 
 _FEED: Mapping[type[events.Event], Callable[[Replay, Any], None]] = {

@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any
 
 from devhost.durable import events
-from devhost.durable.ending import Turn
+from devhost.durable.episode import EpisodeOutcome
 from devhost.durable.records import (
     EventMessage,
     History,
@@ -43,12 +43,12 @@ def rewind(
     reason: str | None,
     now: datetime,
     children: Mapping[str, Status],
-) -> Turn:
+) -> EpisodeOutcome:
     """Return what makes a failed instance run again; `children` are the statuses of `children_of` the history.
 
-    It begins at the deepest failures: an instance that waits for a rewound child is told by that child alone. A child
-    that cannot be rewound is asked for anew: one that was terminated or purged, or whose request gets another id, for
-    it would answer to the old one.
+    It begins at the deepest failures: an instance that waits for a rewound child goes on when that child answers. A
+    child that cannot be rewound is asked for anew: one that was terminated or purged, or whose request gets another
+    id, for it would answer to the old one.
     """
     failures = _failures(history)
     again = [
@@ -62,14 +62,14 @@ def rewind(
     kept = {child.event_id for child in again}
     outgoing = [Outgoing(orchestration_target(child.instance_id), Rewind(reason)) for child in again]
     if not again:
-        told = events.GenericEvent(timestamp=now, text=reason)
-        message = EventMessage(told, instance.execution_id)
+        resumed = events.GenericEvent(timestamp=now, text=reason)
+        message = EventMessage(resumed, instance.execution_id)
         outgoing.append(Outgoing(orchestration_target(instance.instance_id), message))
     rewound = tuple(
         _emptied(event) if failures.undo(event, kept) else _moved(event, failures.new_id) for event in history
     )
     pending = replace(instance, status=Status.PENDING, output=None, updated_at=now)
-    return Turn(pending, History(rewound, is_new=True), tuple(outgoing))
+    return EpisodeOutcome(pending, History(rewound, is_new=True), tuple(outgoing))
 
 
 @dataclass(frozen=True)

@@ -1,30 +1,34 @@
-"""The texts with which the app's functions are called (host contract 3.2, 3.15, 1.5)."""
+"""The texts with which the app's functions are called, and those of entity messages (host contract 3.2, 3.9, 3.15)."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from datetime import datetime
 
-from devhost.durable.compact import compact, envelope, parse_or_text
-from devhost.durable.ending import Episode
-from devhost.durable.events import Event, OrchestratorCompleted, OrchestratorStarted
-from devhost.durable.eventwire import show_event
-from devhost.durable.records import Entity, EntityId, Operation
+from devhost.durable.answers import OperationResult
+from devhost.durable.events import Event, EventSent, OrchestratorCompleted, OrchestratorStarted, show_event
+from devhost.durable.records import Entity, EntityId, Operation, Orchestration
+from devhost.durable.replay import SendOperation
+from devhost.durable.texts import compact, envelope, format_utc, parse_or_text
+
+_TYPE = "Microsoft.Azure.WebJobs.Extensions.DurableTask.{0}, Microsoft.Azure.WebJobs.Extensions.DurableTask"
+_NOBODY_BEFORE = "0001-01-01T00:00:00"
 
 
-def orchestrator_payload(episode: Episode) -> str:
+def orchestrator_payload(instance: Orchestration, past: Sequence[Event], new: Sequence[Event]) -> str:
     """Return an orchestration trigger's text.
 
     The two timer durations are null, so that the SDK never cuts a long timer into pieces: those cannot be cancelled
     inside `task_any`, and one machine's store needs none (host contract 3.5, 3.11).
     """
-    instance = episode.orchestration
-    history = _past(episode.past)
-    history += [show_event(event) for event in episode.new]
+    history = _past(past)
+    history += [show_event(event) for event in new]
     payload = {
         "history": history,
         "input": parse_or_text(instance.input),
         "instanceId": instance.instance_id,
-        "isReplaying": episode.is_replaying,
+        "isReplaying": bool(past),
         "parentInstanceId": instance.parent.instance_id if instance.parent else None,
         "upperSchemaVersion": 1,
         "upperSchemaVersionNew": 3,
@@ -56,3 +60,42 @@ def entity_payload(entity_id: EntityId, entity: Entity | None, operations: Seque
         ],
     }
     return envelope(payload)
+
+
+def request_text(command: SendOperation, parent: tuple[str, str], sent_at: datetime, history: Sequence[Event]) -> str:
+    """Return the RequestMessage; `parent` is the caller's instance and execution id.
+
+    `Predecessor` is the time of the message before it to the same entity, as the history has it.
+    """
+    message: dict[str, object] = {"$type": _TYPE.format("RequestMessage"), "op": command.operation}
+    if command.is_signal:
+        message["signal"] = True
+    message |= {"input": operation_input(command), "id": command.request_id}
+    message |= {"parent": parent[0], "parentExecution": parent[1]}
+    if command.due is not None:
+        message["due"] = format_utc(command.due)
+    message |= {"Timestamp": format_utc(sent_at), "Predecessor": _predecessor(command, history)}
+    message["requestTime"] = format_utc(sent_at, zone="+00:00")
+    return compact(message)
+
+
+def operation_input(command: SendOperation) -> str:
+    """Return the operation's input: JSON text of a JSON string of JSON text, which is what Python entities decode."""
+    return compact(command.input)
+
+
+def response_text(result: OperationResult) -> str:
+    """Return the ResponseMessage; the SDK takes the mere presence of `exceptionType` for an error."""
+    message: dict[str, object] = {"$type": _TYPE.format("ResponseMessage"), "result": result.result}
+    if result.is_error:
+        message["exceptionType"] = "Error"
+    return compact(message)
+
+
+def _predecessor(command: SendOperation, history: Sequence[Event]) -> str:
+    target = str(command.entity_id)
+    for event in reversed(history):
+        if isinstance(event, EventSent) and event.instance_id == target:
+            text: str = json.loads(event.input)["Timestamp"]
+            return text
+    return _NOBODY_BEFORE

@@ -2,35 +2,96 @@
 
 The store is the truth: what waits for a target is read when its turn comes. Memory has only hints: targets that may
 have something, and when to look at them again. So other processes may send and forget while this one works, and waiting
-messages cost no memory. A hint too many costs one read. Of what other processes send there is no hint: `queuepoll`
+messages cost no memory. A hint too many costs one read. Of what other processes send there is no hint: `QueuePoll`
 finds it.
 
 Every target with a hint has one pump, a task that lives until there is nothing more to do. So work of one target is
 done in order and one at a time, work of different targets side by side, up to the limits of host.json. A message leaves
 the store only in the step that handled it: a process that dies delivers it again when it is started next. A step that
 was decided on what another process changed meanwhile is not kept; the target is looked at again.
+
+A processor gets the messages that wait for one target and answers with an outcome. It commits nothing: whatever it did
+before it was killed is done again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol, TypeVar
 
-from devhost.durable.clock import Clock
-from devhost.durable.errors import DurableError, StaleStepError
-from devhost.durable.ledger import Ledger
-from devhost.durable.records import Target, TargetKind
-from devhost.durable.steps import log_step
-from devhost.durable.timers import Timers
-from devhost.durable.work import Abandoned, Done, Held, Outcome, Processor
+from devhost.durable.clock import Alarm, Clock
+from devhost.durable.errors import DurableError
+from devhost.durable.events import Event
+from devhost.durable.inspection import log_step
+from devhost.durable.ledger import Deliver, Ledger
+from devhost.durable.records import Body, Inbox, Message, Step, Target, TargetKind
+from devhost.durable.store.contract import Store
 
 logger = logging.getLogger(__name__)
 
 _FIRST_RETRY_SECONDS = 3.0
 _LONGEST_RETRY_SECONDS = 60.0
 _UNWIND_SECONDS = 2.0  # for code that was cancelled when the grace was over
+# A laptop that slept has its wall clock ahead of its loop's: look again at least this often.
+_LONGEST_WAIT_SECONDS = 30.0
+# Clocks are set right by fractions of a second all the time.
+_NOTED_SECONDS = 1.0
+# Entries that were set anew stay in the queue until there are so many more of them than targets.
+_MOST_OLD_ENTRIES = 100
+_DOUBLINGS = 6  # from the shortest time between two looks to the longest: 16 ms to 1 s
+
+_Body = TypeVar("_Body", bound=Body)
+
+
+@dataclass(frozen=True)
+class Done:
+    """The step to commit; `past` is the history that its events follow."""
+
+    step: Step
+    past: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True)
+class Abandoned:
+    """The app failed in a way that the protocol answers by delivering the same messages again, later."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Held:
+    """The app lacks the function; the messages stay until it is there again, after a restart."""
+
+    reason: str
+
+
+Outcome = Done | Abandoned | Held
+
+
+class Processor(Protocol):
+    """Handles the messages of one kind of target."""
+
+    most_messages: int
+    """How many messages one call takes at most."""
+
+    async def process(self, target: Target, inbox: Inbox) -> Outcome:
+        """Call the app and return what is to be committed; messages that the step does not consume come again."""
+        ...
+
+
+def seqs(messages: Sequence[Message]) -> tuple[int, ...]:
+    return tuple(message.seq for message in messages)
+
+
+def bodies(messages: Sequence[Message], kind: type[_Body]) -> list[_Body]:
+    """Return what those messages say that are of this kind, in order."""
+    return [message.body for message in messages if isinstance(message.body, kind)]
 
 
 class Worker:
@@ -117,10 +178,6 @@ class Worker:
         self._busy.add(target)
         try:
             return await self._work(target)
-        except StaleStepError as stale:
-            logger.debug("%s is looked at again: %s", target.id, stale)
-            self._hinted.add(target)
-            return None
         except DurableError as error:
             return Abandoned(str(error))
         except Exception as error:
@@ -142,7 +199,9 @@ class Worker:
             return None
         outcome = await processor.process(target, inbox)
         if isinstance(outcome, Done):
-            await self._ledger.commit(outcome.step, outcome.past)
+            if not await self._ledger.commit(outcome.step, outcome.past):
+                self._hinted.add(target)
+                return None
             log_step(target, inbox.messages, outcome.step)
             if outcome.step.silenced == target:
                 self._timers.set(target, None)
@@ -160,3 +219,123 @@ class Worker:
         finally:
             alarm.cancel()
             del self._pauses[target]
+
+
+class Timers:
+    """Calls `wake` with each target when its time has come, in the order of the times, never early."""
+
+    def __init__(self, clock: Clock, wake: Callable[[Target], None]) -> None:
+        self._clock = clock
+        self._wake = wake
+        self._due: dict[Target, datetime] = {}
+        self._queue: list[tuple[datetime, int, Target]] = []
+        self._added = 0
+        self._alarm: Alarm | None = None
+        self._latest = clock.now()
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, target: Target, due: datetime) -> None:
+        """Wake the target then, or when it is due already, if that is earlier."""
+        known = self._due.get(target)
+        if known is None or due < known:
+            self.set(target, due)
+
+    def set(self, target: Target, due: datetime | None) -> None:
+        """Wake the target then, and at no other time; with None not at all."""
+        if due == self._due.get(target):
+            return
+        if due is None:
+            del self._due[target]
+            self._sweep()
+            return
+        self._due[target] = due
+        self._added += 1
+        heapq.heappush(self._queue, (due, self._added, target))
+        if self._queue[0][2] == target:
+            self._set_alarm()
+        self._sweep()
+
+    def stop(self) -> None:
+        """Wake nobody any more."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _sweep(self) -> None:
+        if len(self._queue) > 2 * len(self._due) + _MOST_OLD_ENTRIES:
+            self._queue = [entry for entry in self._queue if self._due.get(entry[2]) == entry[0]]
+            heapq.heapify(self._queue)
+
+    def _set_alarm(self) -> None:
+        self.stop()
+        if self._queue:
+            seconds = (self._queue[0][0] - self._now()).total_seconds()
+            self._alarm = self._clock.call_later(min(seconds, _LONGEST_WAIT_SECONDS), self._ring)
+
+    def _ring(self) -> None:
+        now = self._now()
+        while self._queue and self._queue[0][0] <= now:
+            due, _, target = heapq.heappop(self._queue)
+            if self._due.get(target) == due:
+                del self._due[target]
+                self._wake(target)
+        self._set_alarm()
+
+    def _now(self) -> datetime:
+        now = self._clock.now()
+        back = (self._latest - now).total_seconds()
+        if back > _NOTED_SECONDS:
+            logger.warning("The clock went back by at least %.0f s; timers wait until it shows their time.", back)
+        self._latest = now
+        return now
+
+
+class QueuePoll:
+    """Finds messages that other processes wrote, by looking, as the real host looks into its queues.
+
+    It looks from `start` to `stop`; with `longest_seconds` None only where `look` is called. A look that finds
+    something is followed by another one soon, each that finds nothing by one after twice the time, up to the longest.
+    What this process sent itself needs no look (`Ledger`), so a process that is alone never waits for one.
+    """
+
+    def __init__(self, store: Store, deliver: Deliver, longest_seconds: float | None) -> None:
+        self._store = store
+        self._deliver = deliver
+        self._longest_seconds = longest_seconds
+        self._last_seq = 0
+        self._task: asyncio.Task[None] | None = None
+
+    async def look(self) -> bool:
+        """Deliver what came since the last look, the first time all that waits; return whether there was anything."""
+        arrivals = await self._store.arrivals(self._last_seq)
+        self._last_seq = arrivals.last_seq
+        for arrival in arrivals.of:
+            self._deliver(arrival.target, arrival.due)
+        return bool(arrivals.of)
+
+    def start(self) -> None:
+        """Go on looking."""
+        if self._longest_seconds is not None:
+            self._task = asyncio.get_running_loop().create_task(self._keep_looking(self._longest_seconds))
+
+    async def stop(self) -> None:
+        """Look no more; nothing when it was never started."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _keep_looking(self, longest: float) -> None:
+        seconds = shortest = longest / 2**_DOUBLINGS
+        while True:
+            await asyncio.sleep(seconds)
+            seconds = shortest if await self._try_to_look() else min(2 * seconds, longest)
+
+    async def _try_to_look(self) -> bool:
+        try:
+            return await self.look()
+        except DurableError as error:
+            logger.error("Messages that other processes sent are not seen now: %s", error)
+            return False

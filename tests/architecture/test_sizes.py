@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.imports import module_name, product_files
+from tests.architecture.imports import ROOT, module_name, product_files
 
 MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 70
+ENGINE = sorted(path for path in (ROOT / "devhost" / "durable").rglob("*.py") if "management" not in path.parts)
+MOST_ENGINE_FILES = 31
+MOST_ENGINE_LINES = 5400
+LEAST_ENGINE_FILE_LINES = 40
 
 
 @pytest.mark.parametrize("path", product_files(), ids=module_name)
@@ -37,3 +41,15 @@ def test_a_package_file_holds_only_its_docstring(path: Path) -> None:
 
     assert ast.get_docstring(tree)
     assert len(tree.body) == 1
+
+
+def test_the_engine_of_the_local_host_is_read_in_few_files() -> None:
+    """Each a subject: what changes together stands in one, and no file is there for a single function."""
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in ENGINE}
+    small = [
+        module_name(path) for path in ENGINE if path.name != "__init__.py" and lines[path] < LEAST_ENGINE_FILE_LINES
+    ]
+
+    assert small == []
+    assert len(ENGINE) <= MOST_ENGINE_FILES
+    assert sum(lines.values()) <= MOST_ENGINE_LINES

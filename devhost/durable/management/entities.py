@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 
-from devhost.durable.compact import compact, recompact
 from devhost.durable.hub import TaskHub
 from devhost.durable.management import errors
 from devhost.durable.management.http import Reply, Request, text_reply
 from devhost.durable.management.paging import next_page, parse_moment, parse_page
-from devhost.durable.missing import FunctionNames, is_missing, missing_function
 from devhost.durable.records import Entity, EntityId
-from devhost.durable.timestamps import format_utc
+from devhost.durable.texts import compact, format_utc, recompact
+from devhost.ports import FunctionNames, is_missing, missing_function
 
 _FORBIDDEN = re.compile(r"[/\\#?\x00-\x1f\x7f]")
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs
 
-from devhost.durable.compact import compact
+from devhost.durable.texts import compact
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 from devhost.durable.binding import WEBHOOK_PATH, check_status_payload
 from devhost.durable.clock import Clock, sleep
-from devhost.durable.compact import recompact
 from devhost.durable.history import StatusView, entity_status, orchestration_status
 from devhost.durable.hub import Accepted, NotFound, Purged, TaskHub, WrongStatus
 from devhost.durable.management import errors
@@ -15,6 +14,7 @@ from devhost.durable.management.http import Reply, Request, json_reply, text_rep
 from devhost.durable.management.paging import next_page, parse_filter, parse_moment, parse_page
 from devhost.durable.records import Entity, EntityId, Orchestration, Status
 from devhost.durable.store.contract import StoredOrchestration
+from devhost.durable.texts import recompact
 
 _POLL_SECONDS = 1.0
 

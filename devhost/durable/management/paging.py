@@ -11,7 +11,7 @@ from datetime import datetime
 from devhost.durable.management.http import Request
 from devhost.durable.records import Status
 from devhost.durable.store.contract import InstanceFilter
-from devhost.durable.timestamps import parse_utc
+from devhost.durable.texts import parse_utc
 
 TOKEN_HEADER = "x-ms-continuation-token"
 _DEFAULT_SIZE = 100

@@ -8,10 +8,11 @@ that one of them remembers is true for long: a step says what it was decided on,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from devhost.durable.events import Event
 from devhost.durable.records import Entity, EntityId, Inbox, Message, Orchestration, Status, Step, Target
@@ -114,3 +115,25 @@ class Store(Protocol):
     async def close(self) -> None:
         """Finish what was given to `commit` and let go of the store; closing twice changes nothing."""
         ...
+
+
+_TimeT = TypeVar("_TimeT", str, datetime)  # a text of fixed width, or the moment itself
+_MessageT = TypeVar("_MessageT")
+_Timed = tuple[_TimeT, _MessageT]
+
+
+def merge_by_time(
+    sent: Sequence[_Timed[_TimeT, _MessageT]], delayed: Iterable[_Timed[_TimeT, _MessageT]]
+) -> Iterator[_MessageT]:
+    """Return the messages that were `sent` to be handled at once, those that were `delayed` in between by their times.
+
+    Each comes with its time, when it was sent or when it was due. What was sent keeps its order, whatever the clock did
+    meanwhile; a delayed one comes before the first that was sent behind its time, so that none waits for ever.
+    """
+    later = deque(delayed)
+    for moment, message in sent:
+        while later and later[0][0] < moment:
+            yield later.popleft()[1]
+        yield message
+    for _, message in later:
+        yield message

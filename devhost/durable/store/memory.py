@@ -25,8 +25,7 @@ from devhost.durable.records import (
     Target,
     TargetKind,
 )
-from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration
-from devhost.durable.store.order import merge_by_time
+from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration, merge_by_time
 
 
 class MemoryStore:

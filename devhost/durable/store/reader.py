@@ -16,16 +16,15 @@ from typing import Any, TypeVar
 
 from devhost.durable.errors import StoreUnreachableError, StoreUnreadableError
 from devhost.durable.records import Entity, EntityId, Inbox, Message, Orchestration, Target, TargetKind
-from devhost.durable.store import rows, schema
-from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration
-from devhost.durable.store.order import merge_by_time
+from devhost.durable.store import tables
+from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration, merge_by_time
 
-_INSTANCE = f"SELECT {rows.ORCHESTRATION_COLUMNS} FROM orchestrations"
-_ENTITY = f"SELECT {rows.ENTITY_COLUMNS} FROM entities"
-_MESSAGES = f"SELECT {rows.MESSAGE_COLUMNS} FROM messages"
+_INSTANCE = f"SELECT {tables.ORCHESTRATION_COLUMNS} FROM orchestrations"
+_ENTITY = f"SELECT {tables.ENTITY_COLUMNS} FROM entities"
+_MESSAGES = f"SELECT {tables.MESSAGE_COLUMNS} FROM messages"
 _FOR_TARGET = "FROM messages WHERE kind = ? AND target = ? AND due"
-_SENT = f"SELECT sent, {rows.MESSAGE_COLUMNS} {_FOR_TARGET} IS NULL ORDER BY seq LIMIT ?"
-_DELAYED = f"SELECT due, {rows.MESSAGE_COLUMNS} {_FOR_TARGET} <= ? ORDER BY due, seq LIMIT ?"
+_SENT = f"SELECT sent, {tables.MESSAGE_COLUMNS} {_FOR_TARGET} IS NULL ORDER BY seq LIMIT ?"
+_DELAYED = f"SELECT due, {tables.MESSAGE_COLUMNS} {_FOR_TARGET} <= ? ORDER BY due, seq LIMIT ?"
 _NEXT_DUE = f"SELECT min(due) {_FOR_TARGET} > ?"
 _ARRIVALS = "SELECT max(seq), kind, target, min(coalesce(due, '')) FROM messages WHERE seq > ? GROUP BY kind, target"
 _Found = TypeVar("_Found")
@@ -56,7 +55,7 @@ class SqliteReader:
             ("", ()) if target is None else ("WHERE kind = ? AND target = ?", (target.kind.value, target.id))
         )
         query = f"{_MESSAGES} {where} ORDER BY seq LIMIT ?"
-        return await self._read_all(query, (*values, limit), rows.read_message)
+        return await self._read_all(query, (*values, limit), tables.read_message)
 
     async def instance(self, instance_id: str) -> Orchestration | None:
         return await self._read(lambda connection: _read_instance(connection, instance_id))
@@ -71,12 +70,12 @@ class SqliteReader:
         self, wanted: InstanceFilter, first_id: str, limit: int | None
     ) -> Sequence[Orchestration]:
         query, values = _list_query(wanted, first_id, limit)
-        return await self._read_all(query, values, rows.read_orchestration)
+        return await self._read_all(query, values, tables.read_orchestration)
 
     async def list_entities(self, prefix: str, first_id: str, limit: int | None) -> Sequence[Entity]:
         query = f"{_ENTITY} WHERE entity_id >= ? AND substr(entity_id, 1, ?) = ? ORDER BY entity_id LIMIT ?"
         values = (max(first_id, prefix), len(prefix), prefix, -1 if limit is None else limit)
-        return await self._read_all(query, values, rows.read_entity)
+        return await self._read_all(query, values, tables.read_entity)
 
     async def close(self) -> None:
         """Finish what is being read, then let go; closing twice changes nothing."""
@@ -86,7 +85,7 @@ class SqliteReader:
             self._reader = None
 
     async def _read_all(
-        self, query: str, values: Sequence[Any], read_row: Callable[[rows.Row], _Found]
+        self, query: str, values: Sequence[Any], read_row: Callable[[tables.Row], _Found]
     ) -> Sequence[_Found]:
         return await self._read(lambda connection: [read_row(row) for row in connection.execute(query, values)])
 
@@ -108,7 +107,7 @@ def reader_beside(folder: Path) -> SqliteReader:
     Its `open` raises `StoreUnreachableError` when there is no file, `StoreUnreadableError` for none of the engine's,
     `StoreVersionError` for one of another version.
     """
-    path = folder / "durable.db"
+    path = folder / tables.FILE
     return SqliteReader(path, lambda: _connect_beside(path))
 
 
@@ -119,7 +118,7 @@ def _connect_beside(path: Path) -> sqlite3.Connection:
         f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
     )
     try:
-        schema.check(connection, path)
+        tables.check(connection, path)
     except sqlite3.OperationalError as error:
         connection.close()
         raise StoreUnreachableError(f"{path} cannot be read now ({error}). Try again.") from error
@@ -131,14 +130,12 @@ def _connect_beside(path: Path) -> sqlite3.Connection:
 
 def _read_arrivals(connection: sqlite3.Connection, after_seq: int) -> Arrivals:
     found = connection.execute(_ARRIVALS, (after_seq,)).fetchall()
-    last_seq = max((seq for seq, *_ in found), default=after_seq)
-    return Arrivals(
-        last_seq, tuple(Arrival(Target(TargetKind(kind), target), rows.read_due(due)) for _, kind, target, due in found)
-    )
+    arrivals = (Arrival(Target(TargetKind(kind), target), tables.read_due(due)) for _, kind, target, due in found)
+    return Arrivals(max((seq for seq, *_ in found), default=after_seq), tuple(arrivals))
 
 
 def _read_inbox(connection: sqlite3.Connection, target: Target, now: datetime, limit: int) -> Inbox:
-    who, moment = (target.kind.value, target.id), rows.write_time(now)
+    who, moment = (target.kind.value, target.id), tables.write_time(now)
     connection.execute("BEGIN")
     try:
         sent = connection.execute(_SENT, (*who, limit + 1)).fetchall()
@@ -148,18 +145,18 @@ def _read_inbox(connection: sqlite3.Connection, target: Target, now: datetime, l
     finally:
         connection.execute("COMMIT")
     found = merge_by_time([(row[0], row[1:]) for row in sent], [(row[0], row[1:]) for row in delayed])
-    messages = tuple(rows.read_message(row) for row in islice(found, limit))
-    return Inbox(messages, len(sent) + len(delayed) <= limit, rows.read_due(next_due), record)
+    messages = tuple(tables.read_message(row) for row in islice(found, limit))
+    return Inbox(messages, len(sent) + len(delayed) <= limit, tables.read_due(next_due), record)
 
 
 def _read_instance(connection: sqlite3.Connection, instance_id: str) -> Orchestration | None:
     row = connection.execute(f"{_INSTANCE} WHERE instance_id = ?", (instance_id,)).fetchone()
-    return rows.read_orchestration(row) if row else None
+    return tables.read_orchestration(row) if row else None
 
 
 def _read_entity(connection: sqlite3.Connection, entity_id: str) -> Entity | None:
     row = connection.execute(f"{_ENTITY} WHERE entity_id = ?", (entity_id,)).fetchone()
-    return rows.read_entity(row) if row else None
+    return tables.read_entity(row) if row else None
 
 
 _READ_RECORD: Mapping[TargetKind, Callable[[sqlite3.Connection, str], Orchestration | Entity | None]] = {
@@ -181,7 +178,7 @@ def _read_orchestration(connection: sqlite3.Connection, instance_id: str) -> Sto
         connection.execute("COMMIT")
     if instance is None:
         return None
-    return StoredOrchestration(instance, tuple(rows.read_history_event(text) for (text,) in texts))
+    return StoredOrchestration(instance, tuple(tables.read_history_event(text) for (text,) in texts))
 
 
 def _list_query(wanted: InstanceFilter, first_id: str, limit: int | None) -> tuple[str, list[Any]]:
@@ -192,9 +189,9 @@ def _list_query(wanted: InstanceFilter, first_id: str, limit: int | None) -> tup
         values += [status.value for status in wanted.statuses]
     if wanted.created_from is not None:
         conditions.append("created_at >= ?")
-        values.append(rows.write_time(wanted.created_from))
+        values.append(tables.write_time(wanted.created_from))
     if wanted.created_to is not None:
         conditions.append("created_at <= ?")
-        values.append(rows.write_time(wanted.created_to))
+        values.append(tables.write_time(wanted.created_to))
     query = f"{_INSTANCE} WHERE {' AND '.join(conditions)} ORDER BY instance_id LIMIT ?"
     return query, [*values, -1 if limit is None else limit]

@@ -1,22 +1,35 @@
-"""The store in one SQLite file: WAL, a writer thread with group commit, a reader thread beside it.
+"""The store in one SQLite file: WAL, a writer thread with group commit, a reader thread beside it (`reader`).
 
 Several processes may have the file open and write it, in turn: it stands for the storage account of an app.
+
+A commit costs the same for one step as for fifty, so the thread takes all that queued up while it wrote. Each step has
+a savepoint of its own: one that cannot be kept fails alone. Nothing is reported before it is durable, and what the file
+cannot take now, because its disk is full or another process holds it, is tried again until it can.
+
+What was deleted still stands in the write-ahead log until that is emptied, which a reader of an old moment prevents. So
+emptying it is work of its own: tried after the commit, never waited for, and tried again until it succeeded. A process
+that is killed before that leaves it to the others, who know nothing of the deletion: whoever has nothing to write for a
+while empties the log, whatever it holds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import queue
 import sqlite3
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from devhost.durable.crash import crash_points
-from devhost.durable.errors import StaleStepError, StoreUnreadableError, StoreUnwritableError
+from devhost.durable.errors import StaleStepError, StoreUnreachableError, StoreUnreadableError, StoreUnwritableError
 from devhost.durable.records import Orchestration, Read, Step, Target, TargetKind
-from devhost.durable.store import rows, schema
+from devhost.durable.store import tables
 from devhost.durable.store.reader import SqliteReader
-from devhost.durable.store.writer import Writer
 
-FILE = "durable.db"
+logger = logging.getLogger(__name__)
+
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     # Safe against a killed process; a power cut may take the last commits, never the file.
@@ -36,13 +49,19 @@ _ETAG_OF = {
     TargetKind.ENTITY: "SELECT etag FROM entities WHERE entity_id = ?",
     TargetKind.ORCHESTRATION: "SELECT etag FROM orchestrations WHERE instance_id = ?",
 }
+_MOST_STEPS_AT_ONCE = 200
+_SHORTEST_STALL_SECONDS = 0.05
+_LONGEST_STALL_SECONDS = 2.0
+
+_Job = tuple[Step, "asyncio.Future[None]"]
+_Outcome = tuple["asyncio.Future[None]", Exception | None]
 
 
 class SqliteStore(SqliteReader):
     """Keeps everything in `durable.db` in the given folder, which is made if it is not there."""
 
     def __init__(self, folder: Path, busy_timeout_ms: int = 5000) -> None:
-        super().__init__(folder / FILE, self._connect_checked)
+        super().__init__(folder / tables.FILE, self._connect_checked)
         self._busy_timeout_ms = busy_timeout_ms
         self._writer = Writer(self._path, _apply)
 
@@ -77,7 +96,7 @@ class SqliteStore(SqliteReader):
         connection = sqlite3.connect(self._path, isolation_level=None)
         connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
         try:
-            schema.upgrade(connection, self._path)
+            tables.upgrade(connection, self._path)
         finally:
             connection.close()
         return self._connect()
@@ -101,11 +120,11 @@ def _apply(connection: sqlite3.Connection, step: Step) -> None:
     for target in step.forgotten:
         _forget(connection, target)
     if step.entity is not None:
-        values = rows.write_entity(step.entity, step.etag)
-        connection.execute(f"REPLACE INTO entities ({rows.ENTITY_COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
+        values = tables.write_entity(step.entity, step.etag)
+        connection.execute(f"REPLACE INTO entities ({tables.ENTITY_COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
     if step.orchestration is not None:
         _write_orchestration(connection, step, step.orchestration)
-    connection.executemany(_INSERT_MESSAGE, [rows.write_message(message, step.at) for message in step.produced])
+    connection.executemany(_INSERT_MESSAGE, [tables.write_message(message, step.at) for message in step.produced])
 
 
 def _compare(connection: sqlite3.Connection, read: Read) -> None:
@@ -117,14 +136,14 @@ def _compare(connection: sqlite3.Connection, read: Read) -> None:
 def _write_orchestration(connection: sqlite3.Connection, step: Step, instance: Orchestration) -> None:
     instance_id = instance.instance_id
     connection.execute(
-        f"REPLACE INTO orchestrations ({rows.ORCHESTRATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        rows.write_orchestration(instance, step.etag),
+        f"REPLACE INTO orchestrations ({tables.ORCHESTRATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        tables.write_orchestration(instance, step.etag),
     )
     if step.history.is_new:
         connection.execute("DELETE FROM history WHERE instance_id = ?", (instance_id,))
     last = "SELECT coalesce(max(position) + 1, 0) FROM history WHERE instance_id = ?"
     (length,) = connection.execute(last, (instance_id,)).fetchone()
-    texts = [rows.write_history_event(event) for event in step.history.events]
+    texts = [tables.write_history_event(event) for event in step.history.events]
     connection.executemany(
         "INSERT INTO history VALUES (?, ?, ?)", [(instance_id, length + at, text) for at, text in enumerate(texts)]
     )
@@ -144,3 +163,156 @@ def _forget(connection: sqlite3.Connection, target: Target) -> None:
     else:
         connection.execute("DELETE FROM orchestrations WHERE instance_id = ?", (target.id,))
         connection.execute("DELETE FROM history WHERE instance_id = ?", (target.id,))
+
+
+class Writer:
+    """Applies steps in order through `apply`, on a thread of its own; `apply` runs inside the transaction."""
+
+    def __init__(self, path: Path, apply: Callable[[sqlite3.Connection, Step], None]) -> None:
+        self._path = path
+        self._log = path.with_name(f"{path.name}-wal")
+        self._apply = apply
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._is_closing = threading.Event()
+        self._end = threading.Lock()  # between the last step that is queued and the end of the queue
+        self._has_deleted = True  # a process that was killed may have left deleted texts in the log
+        self._pause_seconds = _SHORTEST_STALL_SECONDS
+
+    def start(self, connection: sqlite3.Connection) -> None:
+        """Begin to write over this connection, which is the thread's from now on."""
+        self._thread = threading.Thread(
+            target=self._write_until_closed, args=(connection,), name="durable-writer", daemon=True
+        )
+        self._thread.start()
+
+    def commit(self, step: Step) -> asyncio.Future[None]:
+        """Queue the step; the future is done, on this loop, once it is durable, and fails once the writer is closed."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        with self._end:
+            if self._is_closing.is_set():
+                done.set_exception(StoreUnreachableError(f"{self._path} is closed: this host stops. Ask another one."))
+            else:
+                self._jobs.put((step, done))
+        return done
+
+    def close(self) -> None:
+        """Write what is queued, then end the thread. Blocks; a write that stalls now is given up."""
+        if self._thread is None:
+            return
+        with self._end:
+            if not self._is_closing.is_set():
+                self._is_closing.set()
+                self._jobs.put(None)
+        self._thread.join()
+
+    def _write_until_closed(self, connection: sqlite3.Connection) -> None:
+        is_last = False
+        while not is_last:
+            group, is_last = self._next_group()
+            if group:
+                _report(self._write_group(connection, group))
+            elif not is_last:
+                self._has_deleted = self._has_deleted or self._holds_log()
+            if self._has_deleted:
+                self._empty_log(connection)
+        connection.close()
+
+    def _next_group(self) -> tuple[list[_Job], bool]:
+        """Return the next job with those that wait behind it, and whether the end came after them.
+
+        There is none when none came for a while.
+        """
+        group: list[_Job] = []
+        while len(group) < _MOST_STEPS_AT_ONCE:
+            try:
+                job = self._jobs.get_nowait() if group else self._jobs.get(timeout=self._idle_seconds())
+            except queue.Empty:
+                break
+            if job is None:
+                return group, True
+            group.append(job)
+        return group, False
+
+    def _idle_seconds(self) -> float:
+        return self._pause_seconds if self._has_deleted else _LONGEST_STALL_SECONDS
+
+    def _holds_log(self) -> bool:
+        try:
+            return self._log.stat().st_size > 0
+        except OSError:
+            return False
+
+    def _write_group(self, connection: sqlite3.Connection, group: list[_Job]) -> list[_Outcome]:
+        stall_seconds = _SHORTEST_STALL_SECONDS
+        while True:
+            try:
+                return self._write(connection, group)
+            except Exception as error:
+                if self._is_closing.is_set() or not isinstance(error, sqlite3.OperationalError):
+                    logger.error("%d steps were not written, their work is done again: %s", len(group), error)
+                    return [(done, error) for _, done in group]
+                logger.warning("Durable work is stalled, %s cannot be written: %s", self._path, error)
+            self._is_closing.wait(stall_seconds)
+            stall_seconds = min(2 * stall_seconds, _LONGEST_STALL_SECONDS)
+
+    def _write(self, connection: sqlite3.Connection, group: list[_Job]) -> list[_Outcome]:
+        """Return what became of each step, once that is durable; raises what the file as a whole refuses."""
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            outcomes = [(done, self._apply_alone(connection, step)) for step, done in group]
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        kept = [step for (step, _), (_, error) in zip(group, outcomes, strict=True) if error is None]
+        self._has_deleted = self._has_deleted or any(step.deletes for step in kept)
+        return outcomes
+
+    def _apply_alone(self, connection: sqlite3.Connection, step: Step) -> Exception | None:
+        """Return why the step cannot be kept, None when it was applied."""
+        connection.execute("SAVEPOINT step")
+        try:
+            self._apply(connection, step)
+        except sqlite3.OperationalError:
+            raise
+        except Exception as error:
+            connection.execute("ROLLBACK TO step")
+            connection.execute("RELEASE step")
+            if not isinstance(error, StaleStepError):
+                logger.error("A step cannot be kept in %s: %s", self._path, type(error).__name__)
+            return error
+        connection.execute("RELEASE step")
+        return None
+
+    def _empty_log(self, connection: sqlite3.Connection) -> None:
+        """Move the write-ahead log into the file and cut it; while a reader needs it, leave it for a later time."""
+        (timeout_ms,) = connection.execute("PRAGMA busy_timeout").fetchone()
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.Error as error:
+            logger.warning("Deleted texts are still in the write-ahead log of %s: %s", self._path, error)
+            is_busy = True
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {timeout_ms}")
+        self._has_deleted = bool(is_busy)
+        longer = min(2 * self._pause_seconds, _LONGEST_STALL_SECONDS)
+        self._pause_seconds = longer if is_busy else _SHORTEST_STALL_SECONDS
+
+
+def _report(outcomes: list[_Outcome]) -> None:
+    loop = outcomes[0][0].get_loop()
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(_settle, outcomes)
+
+
+def _settle(outcomes: list[_Outcome]) -> None:
+    for future, error in outcomes:
+        if future.cancelled():
+            continue
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)

@@ -15,12 +15,12 @@ from typing import Any
 import azure.durable_functions as df
 import pytest
 
-from devhost.durable.compact import compact
 from devhost.durable.engine import DurableTask
 from devhost.durable.errors import StoreUnwritableError
 from devhost.durable.records import EntityId, Orchestration
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
+from devhost.durable.texts import compact
 from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 from tests.devhost.durable_functions import functions_of

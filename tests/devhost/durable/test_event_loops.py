@@ -1,4 +1,4 @@
-"""Loops that wait for an event or a timer and continue as new: each event once, and no turn without a cause."""
+"""Loops that wait for an event or a timer and continue as new: each event once, and no episode without a cause."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable import events
-from devhost.durable.actions import CallActivity, ContinueAsNew, CreateTimer, WaitForEvent, WhenAny
-from devhost.durable.answers import OrchestratorAnswer
+from devhost.durable.answers import CallActivity, ContinueAsNew, CreateTimer, OrchestratorAnswer, WaitForEvent, WhenAny
 from devhost.durable.records import EventMessage
 from tests.devhost.durable.clocks import START, ManualClock
+from tests.devhost.durable.episodes import Episodes, done
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
-from tests.devhost.durable.turns import Turns, done
 
 pytestmark = pytest.mark.behaviour("engine.event-loops")
 Steps = Generator[Any, Any, Any]
@@ -121,8 +120,8 @@ def _raised(number: int) -> events.EventRaised:
     return events.EventRaised(timestamp=START, name="go", input=str(number))
 
 
-def _carried(turns: Turns, inbox: list[events.Event], answer: OrchestratorAnswer) -> tuple[events.Event, ...]:
-    (sent,) = turns.play(inbox, answer).outgoing
+def _carried(episodes: Episodes, inbox: list[events.Event], answer: OrchestratorAnswer) -> tuple[events.Event, ...]:
+    (sent,) = episodes.play(inbox, answer).outgoing
     assert isinstance(sent.body, EventMessage)
     assert isinstance(sent.body.event, events.ExecutionStarted)
     return sent.body.carried
@@ -130,36 +129,36 @@ def _carried(turns: Turns, inbox: list[events.Event], answer: OrchestratorAnswer
 
 def test_the_event_that_won_against_a_cancelled_timer_is_not_carried() -> None:
     """The answer shows the timer as cancelled from the start; the event came first all the same."""
-    turns = Turns()
-    turns.start(_race(False))
-    assert _carried(turns, [_raised(1), _raised(2)], done(_race(True), ContinueAsNew("2"))) == (_raised(2),)
+    episodes = Episodes()
+    episodes.start(_race(False))
+    assert _carried(episodes, [_raised(1), _raised(2)], done(_race(True), ContinueAsNew("2"))) == (_raised(2),)
 
 
 def test_a_cancelled_timer_that_is_waited_for_ends_when_it_fires() -> None:
     """As the SDK sees it: cancelling only says that the instance need not stay for it."""
     timer = CreateTimer(START + HOUR, is_canceled=True)
-    turns = Turns()
-    turns.start(timer)
+    episodes = Episodes()
+    episodes.start(timer)
     fired = events.TimerFired(timestamp=START, timer_id=0, fire_at=START + HOUR)
-    turns.play([fired], OrchestratorAnswer((timer, CallActivity("A", "1"))))
-    assert turns.event_names()[-2:] == ["TaskScheduled", "OrchestratorCompleted"]
+    episodes.play([fired], OrchestratorAnswer((timer, CallActivity("A", "1"))))
+    assert episodes.event_names()[-2:] == ["TaskScheduled", "OrchestratorCompleted"]
 
 
 def test_events_behind_a_continue_as_new_that_has_work_left_are_carried() -> None:
     """Also when the wait that lost would take them: it belongs to an execution that is over."""
     answer = done(_race(False), ContinueAsNew("2"), CallActivity("A", "1"))
-    turns = Turns()
-    turns.start(_race(False))
+    episodes = Episodes()
+    episodes.start(_race(False))
     fired = events.TimerFired(timestamp=START, timer_id=0, fire_at=START + HOUR)
-    turns.play([fired], answer)
-    turns.play([_raised(1)], answer)
+    episodes.play([fired], answer)
+    episodes.play([_raised(1)], answer)
     ended = events.TaskCompleted(timestamp=START, task_id=1, result="1")
-    assert _carried(turns, [ended], answer) == (_raised(1),)
+    assert _carried(episodes, [ended], answer) == (_raised(1),)
 
 
 def test_what_is_asked_for_behind_continue_as_new_gets_its_event() -> None:
     """The real host would carry it over and wait for ever."""
     answer = done(ContinueAsNew("2"), WaitForEvent("go"))
-    turns = Turns()
-    turns.start(ContinueAsNew("2"), WaitForEvent("go"))
-    assert _carried(turns, [_raised(1), _raised(2)], answer) == (_raised(2),)
+    episodes = Episodes()
+    episodes.start(ContinueAsNew("2"), WaitForEvent("go"))
+    assert _carried(episodes, [_raised(1), _raised(2)], answer) == (_raised(2),)

@@ -11,7 +11,7 @@ from typing import Any
 import azure.durable_functions as df
 import pytest
 
-from devhost.durable.httpactivity import HttpFailedError, call_http
+from devhost.durable.activities import HttpFailedError, call_http
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.sdk_functions import SdkFunctions
 

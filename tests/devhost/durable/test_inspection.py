@@ -12,10 +12,9 @@ import pytest
 
 from devhost.durable import events
 from devhost.durable.errors import StoreUnreachableError, StoreVersionError
-from devhost.durable.inspection import MOST_LINES, describe_folder
-from devhost.durable.openwork import open_work
+from devhost.durable.inspection import MOST_LINES, describe_folder, open_work
 from devhost.durable.records import EntityId
-from devhost.durable.store import schema
+from devhost.durable.store import tables
 from devhost.durable.store.reader import reader_beside
 from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.clocks import START, ManualClock
@@ -103,18 +102,18 @@ async def test_a_folder_without_state_and_a_file_of_another_version_are_told(tmp
         await describe_folder(tmp_path, None, START)
     script = f"import sqlite3; sqlite3.connect({str(tmp_path / 'durable.db')!r}).execute('PRAGMA user_version = 99')"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=_ROOT)
-    with pytest.raises(StoreVersionError, match=f"version 99, and this local host reads version {schema.VERSION}"):
+    with pytest.raises(StoreVersionError, match=f"version 99, and this local host reads version {tables.VERSION}"):
         await describe_folder(tmp_path, None, START)
 
 
 async def test_each_step_is_logged_by_its_ids_and_none_by_its_texts(caplog: pytest.LogCaptureFixture) -> None:
     """What `--verbose` shows, line by line: who, what was taken, what was sent."""
-    with caplog.at_level(logging.DEBUG, "devhost.durable.steps"):
+    with caplog.at_level(logging.DEBUG, "devhost.durable.inspection"):
         async with running(SdkFunctions(build_app())) as engine:
             await engine.hub.start("child", "c", json.dumps('"secret"'))
             await engine.store.until_ended("c")
             await engine.engine.stop(5)
-    told = [record.message for record in caplog.records if record.name == "devhost.durable.steps"]
+    told = [record.message for record in caplog.records if record.name == "devhost.durable.inspection"]
     execution = told[3].split()[1].removesuffix(":0")
     assert [line for line in told if " took " not in line] == [
         "orchestration c is Running",

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from devhost.durable import events
-from devhost.durable.intake import take_in
+from devhost.durable.episode import take_in
 from devhost.durable.records import EventMessage, Status
 from tests.devhost.durable.clocks import START
-from tests.devhost.durable.turns import Turns, started
+from tests.devhost.durable.episodes import Episodes, started
 
-LIVE = replace(Turns().orchestration, status=Status.RUNNING)
+LIVE = replace(Episodes().orchestration, status=Status.RUNNING)
 ENDED = replace(LIVE, status=Status.COMPLETED)
 RESULT = events.TaskCompleted(timestamp=START, task_id=0, result="1")
 RAISED = events.EventRaised(timestamp=START, name="go", input="1")

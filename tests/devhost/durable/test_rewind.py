@@ -12,14 +12,14 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable import events
+from devhost.durable.episode import new_orchestration
 from devhost.durable.hub import Accepted
-from devhost.durable.intake import new_orchestration
 from devhost.durable.records import Orchestration, Outgoing, Rewind, Status, orchestration_target
 from devhost.durable.rewind import rewind
 from tests.devhost.durable.clocks import START
+from tests.devhost.durable.episodes import started
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
-from tests.devhost.durable.turns import started
 
 pytestmark = pytest.mark.behaviour("engine.rewind")
 Steps = Generator[Any, Any, Any]
@@ -146,10 +146,10 @@ def test_the_failure_becomes_an_event_without_meaning_as_recorded() -> None:
     """In its place, under its id and time; the reason comes as another one, in the next episode."""
     start = started()
     ended = events.ExecutionCompleted(timestamp=START, event_id=1, status=Status.FAILED.number, result="bad")
-    turn = rewind(_instance(), [start, ended], "again", START, {})
-    assert turn.orchestration.status is Status.PENDING
-    assert turn.history.events == (start, events.GenericEvent(timestamp=START, event_id=1, text=None))
-    told = turn.outgoing[0].body
+    outcome = rewind(_instance(), [start, ended], "again", START, {})
+    assert outcome.orchestration.status is Status.PENDING
+    assert outcome.history.events == (start, events.GenericEvent(timestamp=START, event_id=1, text=None))
+    told = outcome.outgoing[0].body
     assert getattr(told, "event", None) == events.GenericEvent(timestamp=START, text="again")
 
 
@@ -161,7 +161,7 @@ def test_a_failed_child_keeps_its_request_and_is_told_instead_of_its_parent() ->
     """The parent goes on when the child ends; a child that cannot be rewound is asked for anew."""
     made = [events.ChildCreated(timestamp=START, event_id=at, name="leg", instance_id=f"leg-{at}") for at in range(2)]
     failed = [events.ChildFailed(timestamp=START, task_id=at, reason="bad", details=None) for at in range(2)]
-    turn = rewind(_instance(), [started(), *made, *failed], "why", START, {"leg-0": Status.FAILED})
+    outcome = rewind(_instance(), [started(), *made, *failed], "why", START, {"leg-0": Status.FAILED})
     empty = events.GenericEvent(timestamp=START, text=None)
-    assert turn.history.events == (started(), made[0], replace(empty, event_id=1), empty, empty)
-    assert turn.outgoing == (Outgoing(orchestration_target("leg-0"), Rewind("why")),)
+    assert outcome.history.events == (started(), made[0], replace(empty, event_id=1), empty, empty)
+    assert outcome.outgoing == (Outgoing(orchestration_target("leg-0"), Rewind("why")),)

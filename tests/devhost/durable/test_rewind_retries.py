@@ -13,15 +13,15 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable import events
-from devhost.durable.eventwire import read_event, show_event, write_event
-from devhost.durable.intake import new_orchestration
+from devhost.durable.episode import new_orchestration
+from devhost.durable.events import read_event, show_event, write_event
 from devhost.durable.records import Status
 from devhost.durable.rewind import rewind
 from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.clocks import START
+from tests.devhost.durable.episodes import started
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
-from tests.devhost.durable.turns import started
 
 pytestmark = pytest.mark.behaviour("engine.rewind-retries")
 Steps = Generator[Any, Any, Any]
@@ -214,8 +214,8 @@ def test_ids_move_up_wherever_they_stand() -> None:
         return made
 
     failed = replace(new_orchestration(started()), status=Status.FAILED)
-    turn = rewind(failed, [*flight(0), *flight(2, 4)], None, START, {})
-    assert [event for event in turn.history.events if not isinstance(event, events.GenericEvent)] == flight(1, 3)[:4]
+    outcome = rewind(failed, [*flight(0), *flight(2, 4)], None, START, {})
+    assert [event for event in outcome.history.events if not isinstance(event, events.GenericEvent)] == flight(1, 3)[:4]
 
 
 def test_the_app_is_not_shown_which_attempts_belong_together() -> None:

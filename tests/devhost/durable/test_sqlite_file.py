@@ -21,7 +21,7 @@ from devhost.durable.errors import StoreInUseError, StoreUnreachableError, Store
 from devhost.durable.hub import Purged
 from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Read, Step, entity_target
 from devhost.durable.settings import DurableSettings
-from devhost.durable.store import schema
+from devhost.durable.store import tables
 from devhost.durable.store.contract import Arrivals
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.ports import DurableFunctions
@@ -253,7 +253,7 @@ import asyncio, sys
 from pathlib import Path
 from devhost.durable.crash import kill_this_process
 from devhost.durable.engine import Role
-from devhost.durable.store.writer import Writer
+from devhost.durable.store.sqlite import Writer
 from tests.devhost.durable.test_sqlite_file import KEY, engine_on
 async def main():
     engine = engine_on(Path(sys.argv[1]), Role.CLIENT)
@@ -322,7 +322,7 @@ def holds_secret(folder: Path) -> bool:
 def file_of_version_1(folder: Path) -> Path:
     """Make the file of an older host, with an entity and a message for it."""
     connection = sqlite3.connect(folder / "durable.db")
-    connection.executescript(f"{schema._UPGRADES[0]}; PRAGMA user_version = 1")
+    connection.executescript(f"{tables._UPGRADES[0]}; PRAGMA user_version = 1")
     operation = '{"id": "i", "name": "add", "input": null, "caller_id": null, "caller_execution_id": null}'
     connection.execute("INSERT INTO entities VALUES ('@counter@k', 1, '[\"old\"]', '2026-01-01T00:00:00.000000')")
     connection.execute("INSERT INTO messages VALUES (7, 'entity', '@counter@k', NULL, ?)", (operation,))
@@ -356,7 +356,7 @@ def test_two_processes_that_upgrade_a_file_at_once_upgrade_it_once(tmp_path: Pat
         assert upgrader.is_about_to_write.wait(5)
     first.execute("COMMIT")
     first.close()
-    assert [upgrader.outcome.result(5) for upgrader in upgraders] == [schema.VERSION] * 2
+    assert [upgrader.outcome.result(5) for upgrader in upgraders] == [tables.VERSION] * 2
 
 
 class Upgrader:
@@ -369,7 +369,7 @@ class Upgrader:
     def _upgrade(self, path: Path) -> int:
         connection = sqlite3.connect(path, isolation_level=None, timeout=5)
         connection.set_trace_callback(lambda statement: statement.startswith("BEGIN") and self.is_about_to_write.set())
-        schema.upgrade(connection, path)
+        tables.upgrade(connection, path)
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 

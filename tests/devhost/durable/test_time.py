@@ -14,7 +14,7 @@ import pytest
 
 from devhost.durable.records import EntityId, Inbox, Target, TargetKind
 from devhost.durable.store.memory import MemoryStore
-from devhost.durable.timestamps import format_utc
+from devhost.durable.texts import format_utc
 from devhost.ports import DurableKind
 from tests.devhost.durable.clocks import START, ManualClock
 from tests.devhost.durable.running_engine import RunningEngine, running

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from devhost.durable.timestamps import format_seconds, format_utc, parse_utc
+from devhost.durable.texts import format_seconds, format_utc, parse_utc
 
 NINE = datetime(2026, 11, 21, 9, 48, 20, 833835, tzinfo=timezone.utc)
 

@@ -19,19 +19,21 @@ from devhost.durable.answers import (
     parse_orchestrator_failure,
     timeout_text,
 )
-from devhost.durable.turn import open_episode
+from devhost.durable.episode import open_episode
 from devhost.durable.wire import orchestrator_payload
 from tests.devhost.durable.clocks import START
-from tests.devhost.durable.turns import Turns, started
+from tests.devhost.durable.episodes import Episodes, started
 
 
-def _answer(function: Any, turns: Turns, *inbox: events.Event) -> str:
-    """Return the SDK's answer to the next episode of these turns."""
+def _answer(function: Any, episodes: Episodes, *inbox: events.Event) -> str:
+    """Return the SDK's answer to the next episode of these episodes."""
     app = df.DFApp()
     app.orchestration_trigger(context_name="c")(function)
     (built,) = app.get_functions()
-    episode = open_episode(turns.orchestration, turns.history, inbox, START)
-    answer: str = built.get_user_function()(OrchestrationContext(orchestrator_payload(episode)))
+    episode = open_episode(episodes.orchestration, episodes.history, inbox, START)
+    answer: str = built.get_user_function()(
+        OrchestrationContext(orchestrator_payload(episode.orchestration, episode.past, episode.new))
+    )
     return answer
 
 
@@ -87,45 +89,45 @@ HELLO = {"actionType": 0, "functionName": "A", "input": '{"a": 1}'}
 )
 def test_the_sdk_answers_a_first_episode_as_the_contract_says(function: Any, expected: object) -> None:
     """The trigger text is ours; an SDK that changed would be seen here first."""
-    assert json.loads(_answer(function, Turns(), started())) == expected
+    assert json.loads(_answer(function, Episodes(), started())) == expected
 
 
 def test_a_result_ends_the_orchestration() -> None:
     """Same actions, `isDone`, the output as plain JSON."""
-    turns = Turns()
-    turns.play([started()], parse_orchestrator_answer(_answer(hello, turns, started())))
+    episodes = Episodes()
+    episodes.play([started()], parse_orchestrator_answer(_answer(hello, episodes, started())))
     completed = events.TaskCompleted(timestamp=START, task_id=0, result='"hi"')
-    text = _answer(hello, turns, completed)
+    text = _answer(hello, episodes, completed)
     assert json.loads(text) == {"isDone": True, "schemaVersion": 2, "actions": [[HELLO]], "output": "hi"}
-    turns.play([completed], parse_orchestrator_answer(text))
-    assert turns.orchestration.output == '"hi"'
+    episodes.play([completed], parse_orchestrator_answer(text))
+    assert episodes.orchestration.output == '"hi"'
 
 
 def test_an_error_carries_the_answer_behind_its_label() -> None:
     """The actions are still needed: they confirm the history."""
-    turns = Turns()
-    turns.play([started()], parse_orchestrator_answer(_answer(raises, turns, started())))
+    episodes = Episodes()
+    episodes.play([started()], parse_orchestrator_answer(_answer(raises, episodes, started())))
     completed = events.TaskCompleted(timestamp=START, task_id=0, result="1")
     with pytest.raises(Exception, match="bad thing") as caught:
-        _answer(raises, turns, completed)
+        _answer(raises, episodes, completed)
     answer = parse_orchestrator_failure(f"Exception: {caught.value}")
     assert answer is not None
     assert answer.error == "bad thing"
-    turns.play([completed], answer)
-    assert turns.orchestration.output == "\"Orchestrator function 'main' failed: bad thing\""
+    episodes.play([completed], answer)
+    assert episodes.orchestration.output == "\"Orchestrator function 'main' failed: bad thing\""
 
 
 def test_task_all_fails_at_once_and_the_instance_ends_with_the_other_task() -> None:
     """The error's text is reason and details, as the SDK joins them."""
-    turns = Turns()
-    turns.play([started()], parse_orchestrator_answer(_answer(both, turns, started())))
+    episodes = Episodes()
+    episodes.play([started()], parse_orchestrator_answer(_answer(both, episodes, started())))
     failed = events.TaskFailed(timestamp=START, task_id=0, reason="R", details="D")
-    answer = parse_orchestrator_answer(_answer(both, turns, failed))
+    answer = parse_orchestrator_answer(_answer(both, episodes, failed))
     assert (answer.is_done, answer.output) == (True, '"R \\n D"')
-    turns.play([failed], answer)
-    assert turns.orchestration.status.value == "Running"
-    turns.play([events.TaskCompleted(timestamp=START, task_id=1, result="2")], answer)
-    assert turns.orchestration.status.value == "Completed"
+    episodes.play([failed], answer)
+    assert episodes.orchestration.status.value == "Running"
+    episodes.play([events.TaskCompleted(timestamp=START, task_id=1, result="2")], answer)
+    assert episodes.orchestration.status.value == "Completed"
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"actions": [[], []], "schemaVersion": 2}'])

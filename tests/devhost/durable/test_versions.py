@@ -10,9 +10,9 @@ from typing import Any
 import azure.durable_functions as df
 import pytest
 
+from devhost.durable.orchestrations import refusal
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.memory import MemoryStore
-from devhost.durable.versions import refusal
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.sdk_functions import SdkFunctions
 

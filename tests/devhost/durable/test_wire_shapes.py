@@ -11,18 +11,15 @@ from typing import Any
 
 import pytest
 
-from devhost.durable.actions import CreateTimer
-from devhost.durable.answers import OperationResult
+from devhost.durable.answers import CreateTimer, OperationResult
 from devhost.durable.binding import client_binding
-from devhost.durable.compact import compact
-from devhost.durable.entity_messages import response_text
-from devhost.durable.eventwire import SHAPES, read_event, show_event, write_event
-from devhost.durable.intake import new_orchestration
+from devhost.durable.episode import new_orchestration, open_episode
+from devhost.durable.events import SHAPES, read_event, show_event, write_event
 from devhost.durable.records import Entity, EntityId, Operation
-from devhost.durable.turn import open_episode
-from devhost.durable.wire import entity_payload, orchestrator_payload
+from devhost.durable.texts import compact
+from devhost.durable.wire import entity_payload, orchestrator_payload, response_text
 from tests.devhost.durable.clocks import START
-from tests.devhost.durable.turns import Turns, started
+from tests.devhost.durable.episodes import Episodes, started
 
 pytestmark = pytest.mark.behaviour("engine.wire-shapes")
 RECORDINGS = Path(__file__).parents[4] / "shared" / "recordings"
@@ -62,7 +59,8 @@ def test_triggers_have_the_recorded_keys_in_the_recorded_order() -> None:
     """Orchestrations and entities, whole and per operation."""
     recorded = json.loads(next(_recorded("orchestration.in")))
     start = started()
-    ours = json.loads(orchestrator_payload(open_episode(new_orchestration(start), (), [start], START)))
+    episode = open_episode(new_orchestration(start), (), [start], START)
+    ours = json.loads(orchestrator_payload(episode.orchestration, episode.past, episode.new))
     assert list(ours) == list(recorded)
     assert [list(event) for event in ours["history"]] == [list(event) for event in recorded["history"]]
     entity = json.loads(next(_recorded("entity.in")))
@@ -91,11 +89,11 @@ def test_only_received_events_of_the_past_are_marked_as_played() -> None:
 
 def test_the_extra_end_of_a_continued_execution_is_played_and_no_other_is() -> None:
     """The event that continue-as-new left between the start and the first requests."""
-    turns = Turns()
-    turns.orchestration = replace(turns.orchestration, is_continued=True)
-    turns.start(CreateTimer(START, False))
-    episode = open_episode(turns.orchestration, turns.history, [], START)
-    told = json.loads(orchestrator_payload(episode))["history"]
+    episodes = Episodes()
+    episodes.orchestration = replace(episodes.orchestration, is_continued=True)
+    episodes.start(CreateTimer(START, False))
+    episode = open_episode(episodes.orchestration, episodes.history, [], START)
+    told = json.loads(orchestrator_payload(episode.orchestration, episode.past, episode.new))["history"]
     assert [event["IsPlayed"] for event in told if event["EventType"] == 13] == [True, False]
 
 

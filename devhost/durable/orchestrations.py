@@ -1,4 +1,4 @@
-"""Orchestrations: calls the app's orchestrator for an episode, and turns its answer into a step by the pure core."""
+"""Orchestrations: calls the app's orchestrator for an episode, and turns its outcome into a step."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from devhost.durable import wire
-from devhost.durable.actions import MalformedActionError
 from devhost.durable.answers import (
+    MalformedActionError,
     OrchestratorAnswer,
     UnreadableAnswerError,
     parse_orchestrator_answer,
@@ -17,11 +17,18 @@ from devhost.durable.answers import (
 )
 from devhost.durable.clock import Clock
 from devhost.durable.crash import crash_points
-from devhost.durable.ending import Episode, Turn
+from devhost.durable.episode import (
+    Broken,
+    Episode,
+    EpisodeOutcome,
+    Intake,
+    close_episode,
+    open_episode,
+    take_in,
+    terminate_episode,
+)
 from devhost.durable.events import Event, ExecutionStarted, ExecutionTerminated
-from devhost.durable.intake import Intake, take_in
 from devhost.durable.ledger import Ledger
-from devhost.durable.missing import FunctionNames, is_missing, missing_function
 from devhost.durable.records import (
     EventMessage,
     History,
@@ -38,10 +45,8 @@ from devhost.durable.records import (
 )
 from devhost.durable.rewind import children_of, rewind
 from devhost.durable.store.contract import StoredOrchestration
-from devhost.durable.turn import Broken, close_episode, open_episode, terminate_episode
-from devhost.durable.versions import refusal
-from devhost.durable.work import Abandoned, Done, Held, Outcome, bodies, seqs
-from devhost.ports import DurableFunctions, FunctionFailedError
+from devhost.durable.worker import Abandoned, Done, Held, Outcome, bodies, seqs
+from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing, missing_function
 
 # Random ids would do, but cost a system call for each episode, and this one is hardly ever taken.
 _EXECUTION_IDS = uuid.UUID("0a6c8c64-3b57-5a0e-9f0f-6d1f8d3f0b52")
@@ -77,7 +82,7 @@ class Orchestrations:
         if episode.termination is not None:
             # The real host runs the code once more and ignores its answer (3.7). Code that is not run cannot hang or
             # time out in the way of its own end.
-            turn = terminate_episode(episode, episode.termination, self._clock.now())
+            outcome = terminate_episode(episode, episode.termination, self._clock.now())
         else:
             answer = await self._ask(episode)
             if isinstance(answer, Abandoned):
@@ -86,8 +91,8 @@ class Orchestrations:
                 # Tried again, it would time out again as long as the instance is suspended, and take in no event.
                 answer = Broken(answer.reason)
             next_id = uuid.uuid5(_EXECUTION_IDS, intake.orchestration.execution_id).hex
-            turn = close_episode(episode, answer, self._names, self._clock.now(), next_id)
-        return _turn_done(turn, basis, intake, past)
+            outcome = close_episode(episode, answer, self._names, self._clock.now(), next_id)
+        return _done(outcome, basis, intake, past)
 
     def _refuse(self, inbox: Sequence[Event]) -> str | None:
         """Return why an instance waits that these events start; one that they end as well need not."""
@@ -100,8 +105,10 @@ class Orchestrations:
         if known is None or known.instance.status is not Status.FAILED:
             return Done(basis)
         children = await self._ledger.statuses(children_of(known.history))
-        turn = rewind(known.instance, known.history, asked.reason, self._clock.now(), children)
-        return Done(replace(basis, orchestration=turn.orchestration, history=turn.history, produced=turn.outgoing))
+        outcome = rewind(known.instance, known.history, asked.reason, self._clock.now(), children)
+        return Done(
+            replace(basis, orchestration=outcome.orchestration, history=outcome.history, produced=outcome.outgoing)
+        )
 
     async def _ask(self, episode: Episode) -> OrchestratorAnswer | Broken | Abandoned:
         name = episode.orchestration.name
@@ -109,7 +116,9 @@ class Orchestrations:
             return Broken(missing_function(self._names, "orchestrator", name))
         crash_points.reached("before-orchestrator")
         try:
-            text = await self._functions.call("orchestrator", name, wire.orchestrator_payload(episode))
+            text = await self._functions.call(
+                "orchestrator", name, wire.orchestrator_payload(episode.orchestration, episode.past, episode.new)
+            )
             crash_points.reached("after-orchestrator")
             return parse_orchestrator_answer(text)
         except FunctionFailedError as failure:
@@ -134,17 +143,36 @@ def _up_to_a_rewind(messages: Sequence[Message]) -> Sequence[Message]:
     return messages[: max(rewinds[0], 1)] if rewinds else messages
 
 
-def _turn_done(turn: Turn, basis: Step, intake: Intake, past: tuple[Event, ...]) -> Done:
-    target = orchestration_target(turn.orchestration.instance_id)
-    is_fresh = intake.is_new or turn.history.is_new
+def _done(outcome: EpisodeOutcome, basis: Step, intake: Intake, past: tuple[Event, ...]) -> Done:
+    target = orchestration_target(outcome.orchestration.instance_id)
+    is_fresh = intake.is_new or outcome.history.is_new
     # What an execution that continued as new still waited for has nobody to go to: its timers above all.
-    earlier = intake.orchestration if turn.history.is_new else None
+    earlier = intake.orchestration if outcome.history.is_new else None
     step = replace(
         basis,
-        orchestration=turn.orchestration,
-        history=History(turn.history.events, is_fresh),
-        silenced=target if turn.is_over else None,
+        orchestration=outcome.orchestration,
+        history=History(outcome.history.events, is_fresh),
+        silenced=target if outcome.is_over else None,
         superseded=Superseded(target, earlier.execution_id) if earlier else None,
-        produced=(*intake.refusals, *turn.outgoing),
+        produced=(*intake.refusals, *outcome.outgoing),
     )
     return Done(step, () if is_fresh else past)
+
+
+def refusal(wanted: str | None, current: str | None) -> str | None:
+    """Return why an instance of the wanted version waits, or None when it runs here.
+
+    The real host says nothing and leaves it Pending.
+    """
+    if wanted is None or (current is not None and _parts(wanted) <= _parts(current)):
+        return None
+    have = f"is {current}" if current else "is not set"
+    return (
+        f"it was started with version {wanted}, and extensions.durableTask.defaultVersion of host.json {have}. "
+        "Set it to that version or a newer one and start the host again, or terminate the instance."
+    )
+
+
+def _parts(version: str) -> list[tuple[int, str]]:
+    """Return the parts between the dots, numbers by their value and before words."""
+    return [(int(part), "") if part.isdecimal() else (1 << 62, part.lower()) for part in version.split(".")]

@@ -7,22 +7,22 @@ from datetime import timedelta
 import pytest
 
 from devhost.durable import events
-from devhost.durable.actions import (
+from devhost.durable.answers import (
     CallActivity,
     CallChild,
     CallEntity,
     ContinueAsNew,
     CreateTimer,
+    OrchestratorAnswer,
     RetryOptions,
     WaitForEvent,
     WhenAll,
     WhenAny,
 )
-from devhost.durable.answers import OrchestratorAnswer
+from devhost.durable.episode import Broken
 from devhost.durable.records import ActivityTask, EventMessage, Status
-from devhost.durable.turn import Broken
 from tests.devhost.durable.clocks import START
-from tests.devhost.durable.turns import Turns, done, events_of, started
+from tests.devhost.durable.episodes import Episodes, done, events_of, started
 
 A, B = CallActivity("A", "1"), CallActivity("B", "2")
 RETRIED = WhenAll((CallActivity("A", "1", RetryOptions(timedelta(seconds=5), 2)),))
@@ -46,36 +46,36 @@ def _raised(name: str = "go") -> events.EventRaised:
 
 def test_an_episode_writes_its_history_in_the_order_of_the_protocol() -> None:
     """Started, what arrived, what was asked for, completed (host contract B.2)."""
-    turns = Turns()
-    turns.start(A)
-    turns.play([_completed(0)], done(A, output='"r"'))
-    assert turns.event_names() == [
+    episodes = Episodes()
+    episodes.start(A)
+    episodes.play([_completed(0)], done(A, output='"r"'))
+    assert episodes.event_names() == [
         *("OrchestratorStarted", "ExecutionStarted", "TaskScheduled", "OrchestratorCompleted"),
         *("OrchestratorStarted", "TaskCompleted", "ExecutionCompleted", "OrchestratorCompleted"),
     ]
-    assert (turns.orchestration.status, turns.orchestration.output) == (Status.COMPLETED, '"r"')
+    assert (episodes.orchestration.status, episodes.orchestration.output) == (Status.COMPLETED, '"r"')
 
 
 def test_what_the_history_confirms_is_not_asked_for_again() -> None:
     """The answer is cumulative; only the second activity is new."""
-    turns = Turns()
-    turns.start(A)
-    turn = turns.play([_completed(0)], OrchestratorAnswer((A, B)))
-    assert [sent.body for sent in turn.outgoing] == [ActivityTask("B", "2", 1, "i", "e")]
+    episodes = Episodes()
+    episodes.start(A)
+    outcome = episodes.play([_completed(0)], OrchestratorAnswer((A, B)))
+    assert [sent.body for sent in outcome.outgoing] == [ActivityTask("B", "2", 1, "i", "e")]
 
 
 def test_ids_are_given_in_the_order_of_the_children() -> None:
     """A compound asks for all of its children at once."""
     timer = CreateTimer(START + timedelta(seconds=9), is_canceled=False)
-    turns = Turns()
-    turns.start(WhenAny((WaitForEvent("go"), timer, WhenAll((A, CallChild("child", "null", None))))))
-    ids = {type(event).__name__: event.event_id for event in turns.history if event.event_id >= 0}
+    episodes = Episodes()
+    episodes.start(WhenAny((WaitForEvent("go"), timer, WhenAll((A, CallChild("child", "null", None))))))
+    ids = {type(event).__name__: event.event_id for event in episodes.history if event.event_id >= 0}
     assert ids == {"TimerCreated": 0, "TaskScheduled": 1, "ChildCreated": 2}
 
 
 def test_a_child_without_an_id_is_named_after_the_execution() -> None:
     """`<execution id>:<number>`, in decimal (host contract 3.7)."""
-    (start,) = events_of(Turns().start(CallChild("child", "null", None)))
+    (start,) = events_of(Episodes().start(CallChild("child", "null", None)))
     assert isinstance(start, events.ExecutionStarted)
     assert (start.instance_id, start.parent) == ("e:0", events.Parent("main", "i", "e", 0))
 
@@ -83,33 +83,33 @@ def test_a_child_without_an_id_is_named_after_the_execution() -> None:
 @pytest.mark.behaviour("engine.retry-ids")
 def test_a_retry_takes_an_id_for_each_attempt_and_each_timer() -> None:
     """Task 0, timer 1 after the interval, task 2; after a success no timer."""
-    turns = Turns()
-    turns.start(RETRIED)
-    turn = turns.play([_failed(0)], OrchestratorAnswer((RETRIED,)))
-    assert turn.outgoing[0].due == START + timedelta(seconds=2 + 5)
-    turns.play([_fired(1)], OrchestratorAnswer((RETRIED,)))
-    turns.play([_completed(2)], OrchestratorAnswer((RETRIED, B)))
-    assert [event.event_id for event in turns.history if isinstance(event, events.TaskScheduled)] == [0, 2, 3]
+    episodes = Episodes()
+    episodes.start(RETRIED)
+    outcome = episodes.play([_failed(0)], OrchestratorAnswer((RETRIED,)))
+    assert outcome.outgoing[0].due == START + timedelta(seconds=2 + 5)
+    episodes.play([_fired(1)], OrchestratorAnswer((RETRIED,)))
+    episodes.play([_completed(2)], OrchestratorAnswer((RETRIED, B)))
+    assert [event.event_id for event in episodes.history if isinstance(event, events.TaskScheduled)] == [0, 2, 3]
 
 
 @pytest.mark.behaviour("engine.retry-ids")
 def test_the_last_failure_sets_one_more_timer_that_fires_at_once() -> None:
     """Without it the SDK never learns that the retries are over (host contract 3.10)."""
-    turns = Turns()
-    turns.start(RETRIED)
-    turns.play([_failed(0)], OrchestratorAnswer((RETRIED,)))
-    turns.play([_fired(1)], OrchestratorAnswer((RETRIED,)))
-    turn = turns.play([_failed(2)], OrchestratorAnswer((RETRIED,)))
-    assert (turn.outgoing[0].due, turns.history[-2].event_id) == (START + timedelta(seconds=4), 3)
+    episodes = Episodes()
+    episodes.start(RETRIED)
+    episodes.play([_failed(0)], OrchestratorAnswer((RETRIED,)))
+    episodes.play([_fired(1)], OrchestratorAnswer((RETRIED,)))
+    outcome = episodes.play([_failed(2)], OrchestratorAnswer((RETRIED,)))
+    assert (outcome.outgoing[0].due, episodes.history[-2].event_id) == (START + timedelta(seconds=4), 3)
 
 
 @pytest.mark.behaviour("engine.missing-by-name")
 def test_a_call_to_nobody_fails_the_instance_with_the_names_there_are() -> None:
     """Asked for in the middle of a compound, too: what was asked for before it is still carried out."""
-    turns = Turns()
-    turns.start(WhenAll((A, CallActivity("nobody", "1"))))
-    turns.play([_completed(0)], OrchestratorAnswer((WhenAll((A, CallActivity("nobody", "1"))),)))
-    output = turns.orchestration.output or ""
+    episodes = Episodes()
+    episodes.start(WhenAll((A, CallActivity("nobody", "1"))))
+    episodes.play([_completed(0)], OrchestratorAnswer((WhenAll((A, CallActivity("nobody", "1"))),)))
+    output = episodes.orchestration.output or ""
     assert output.startswith(
         "\"Orchestrator function 'main' failed: The function 'nobody' doesn't exist, is disabled, "
     )
@@ -119,22 +119,22 @@ def test_a_call_to_nobody_fails_the_instance_with_the_names_there_are() -> None:
 def test_a_failed_child_fails_the_whole_at_once() -> None:
     """The SDK goes on with the first failure, and takes the next id; waiting for the other child would lose count."""
     both = WhenAll((A, B))
-    turns = Turns()
-    turns.start(both)
-    turn = turns.play([_failed(0)], OrchestratorAnswer((both, A)))
-    assert [sent.body for sent in turn.outgoing] == [ActivityTask("A", "1", 2, "i", "e")]
+    episodes = Episodes()
+    episodes.start(both)
+    outcome = episodes.play([_failed(0)], OrchestratorAnswer((both, A)))
+    assert [sent.body for sent in outcome.outgoing] == [ActivityTask("A", "1", 2, "i", "e")]
 
 
 @pytest.mark.behaviour("engine.open-work")
 def test_an_instance_with_open_work_ends_when_the_work_does() -> None:
     """The orchestrator has returned; its other activity has not."""
     race = WhenAny((A, B))
-    turns = Turns()
-    turns.start(race)
-    turns.play([_completed(0)], done(race, output='"first"'))
-    assert turns.orchestration.status is Status.RUNNING
-    turns.play([_completed(1)], done(race, output='"first"'))
-    assert (turns.orchestration.status, turns.orchestration.output) == (Status.COMPLETED, '"first"')
+    episodes = Episodes()
+    episodes.start(race)
+    episodes.play([_completed(0)], done(race, output='"first"'))
+    assert episodes.orchestration.status is Status.RUNNING
+    episodes.play([_completed(1)], done(race, output='"first"'))
+    assert (episodes.orchestration.status, episodes.orchestration.output) == (Status.COMPLETED, '"first"')
 
 
 @pytest.mark.behaviour("engine.open-work")
@@ -144,40 +144,40 @@ def test_a_cancelled_timer_and_waits_for_events_do_not_hold_an_instance_open() -
     def race(is_canceled: bool) -> WhenAny:
         return WhenAny((CreateTimer(START + timedelta(hours=1), is_canceled), WaitForEvent("go"), WaitForEvent("stop")))
 
-    turns = Turns()
-    turns.start(race(False))
-    turns.play([_raised()], OrchestratorAnswer((race(True), A)))
-    turns.play([_completed(1)], done(race(True), A))
-    assert turns.orchestration.status is Status.COMPLETED
+    episodes = Episodes()
+    episodes.start(race(False))
+    episodes.play([_raised()], OrchestratorAnswer((race(True), A)))
+    episodes.play([_completed(1)], done(race(True), A))
+    assert episodes.orchestration.status is Status.COMPLETED
 
 
 @pytest.mark.behaviour("engine.carried-events")
 def test_events_after_continue_as_new_go_to_the_next_execution() -> None:
     """The first is taken; the second comes along behind the start of the new execution."""
-    turns = Turns()
-    turns.start(WaitForEvent("go"))
+    episodes = Episodes()
+    episodes.start(WaitForEvent("go"))
     answer = done(WaitForEvent("go"), ContinueAsNew("2"))
-    turn = turns.play([_raised(), _raised("other")], answer)
-    (sent,) = turn.outgoing
+    outcome = episodes.play([_raised(), _raised("other")], answer)
+    (sent,) = outcome.outgoing
     assert isinstance(sent.body, EventMessage)
     start = sent.body.event
     assert isinstance(start, events.ExecutionStarted)
     assert (start.execution_id, start.input, start.generation) == ("e2", '"2"', None)
     assert sent.body.carried == (_raised("other"),)
-    assert (turns.history, turns.orchestration.is_continued) == ((), True)
+    assert (episodes.history, episodes.orchestration.is_continued) == ((), True)
 
 
 def test_a_continued_execution_begins_with_the_extra_completed_event() -> None:
     """As recorded: the fresh history ends with OrchestratorCompleted before anything is scheduled."""
-    turns = Turns()
+    episodes = Episodes()
     start = events_of(
-        turns.play(
+        episodes.play(
             [events.ExecutionStarted(timestamp=START, instance_id="i", execution_id="e", name="main", input=None)],
             done(ContinueAsNew("2")),
         )
     )
-    turns.play(list(start), OrchestratorAnswer((A,)))
-    assert turns.event_names() == [
+    episodes.play(list(start), OrchestratorAnswer((A,)))
+    assert episodes.event_names() == [
         *("OrchestratorStarted", "ExecutionStarted", "OrchestratorCompleted"),
         *("TaskScheduled", "OrchestratorCompleted"),
     ]
@@ -186,77 +186,77 @@ def test_a_continued_execution_begins_with_the_extra_completed_event() -> None:
 @pytest.mark.behaviour("engine.suspended")
 def test_a_suspended_instance_writes_what_arrives_and_nothing_that_is_decided() -> None:
     """On resume, all that was held back is carried out at once."""
-    turns = Turns()
-    turns.start(WaitForEvent("go"))
+    episodes = Episodes()
+    episodes.start(WaitForEvent("go"))
     suspended = events.ExecutionSuspended(timestamp=START, reason="pause")
-    turns.play([suspended], OrchestratorAnswer((WaitForEvent("go"),)))
-    held = turns.play([_raised()], OrchestratorAnswer((WaitForEvent("go"), A)))
+    episodes.play([suspended], OrchestratorAnswer((WaitForEvent("go"),)))
+    held = episodes.play([_raised()], OrchestratorAnswer((WaitForEvent("go"), A)))
     assert (held.outgoing, held.orchestration.status, held.orchestration.output) == ((), Status.SUSPENDED, '"pause"')
     resumed = events.ExecutionResumed(timestamp=START, reason=None)
-    turn = turns.play([resumed], OrchestratorAnswer((WaitForEvent("go"), A)))
-    assert len(turn.outgoing) == 1
-    assert (turn.orchestration.status, turn.orchestration.output) == (Status.RUNNING, None)
+    outcome = episodes.play([resumed], OrchestratorAnswer((WaitForEvent("go"), A)))
+    assert len(outcome.outgoing) == 1
+    assert (outcome.orchestration.status, outcome.orchestration.output) == (Status.RUNNING, None)
 
 
 @pytest.mark.behaviour("engine.terminated")
 def test_terminating_ends_the_instance_whatever_it_answers() -> None:
     """The code is not asked, and open work is not awaited."""
-    turns = Turns()
-    turns.start(A)
+    episodes = Episodes()
+    episodes.start(A)
     terminated = events.ExecutionTerminated(timestamp=START, input="stop")
-    turn = turns.play([terminated], OrchestratorAnswer((A, B)))
-    assert (turn.orchestration.status, turn.orchestration.output) == (Status.TERMINATED, '"stop"')
-    assert (turn.outgoing, turn.is_over) == ((), True)
+    outcome = episodes.play([terminated], OrchestratorAnswer((A, B)))
+    assert (outcome.orchestration.status, outcome.orchestration.output) == (Status.TERMINATED, '"stop"')
+    assert (outcome.outgoing, outcome.is_over) == ((), True)
 
 
 def test_a_history_that_the_code_does_not_ask_for_fails_the_instance() -> None:
     """The app was changed under a running instance: it fails by name instead of doing something else."""
-    turns = Turns()
-    turns.start(A)
-    turns.play([_completed(0)], OrchestratorAnswer((B,)))
-    assert turns.orchestration.status is Status.FAILED
-    assert (turns.orchestration.output or "").startswith('"Non-Deterministic workflow detected: ')
+    episodes = Episodes()
+    episodes.start(A)
+    episodes.play([_completed(0)], OrchestratorAnswer((B,)))
+    assert episodes.orchestration.status is Status.FAILED
+    assert (episodes.orchestration.output or "").startswith('"Non-Deterministic workflow detected: ')
 
 
 def test_a_failure_without_an_answer_is_the_instance_failure() -> None:
     """The whole text, under the function's name (host contract 3.8)."""
-    turns = Turns()
-    turns.play(
+    episodes = Episodes()
+    episodes.play(
         [events.ExecutionStarted(timestamp=START, instance_id="i", execution_id="e", name="main", input=None)],
         Broken("AttributeError: x"),
     )
-    assert turns.orchestration.output == "\"Orchestrator function 'main' failed: AttributeError: x\""
+    assert episodes.orchestration.output == "\"Orchestrator function 'main' failed: AttributeError: x\""
 
 
 @pytest.mark.behaviour("engine.custom-status-limit")
 def test_a_custom_status_of_more_than_16_kb_fails_the_instance() -> None:
     """Counted in UTF-16, quotes included; the one before it stays."""
-    turns = Turns()
-    turns.play([started()], OrchestratorAnswer((), custom_status='"' + "é" * 8190 + '"'))
-    assert turns.orchestration.status is Status.RUNNING
-    turns.play([_raised()], OrchestratorAnswer((), custom_status='"' + "é" * 8191 + '"'))
-    assert turns.orchestration.output == (
+    episodes = Episodes()
+    episodes.play([started()], OrchestratorAnswer((), custom_status='"' + "é" * 8190 + '"'))
+    assert episodes.orchestration.status is Status.RUNNING
+    episodes.play([_raised()], OrchestratorAnswer((), custom_status='"' + "é" * 8191 + '"'))
+    assert episodes.orchestration.output == (
         "\"Orchestrator function 'main' failed: The size of the JSON-serialized payload must not exceed 16 KB of "
         'UTF-16 text."'
     )
-    assert turns.orchestration.custom_status == '"' + "é" * 8190 + '"'
+    assert episodes.orchestration.custom_status == '"' + "é" * 8190 + '"'
 
 
 def test_results_that_come_twice_count_once() -> None:
     """An activity delivered again after a crash may answer twice; ids that are not open are passed over."""
-    turns = Turns()
-    turns.start(A)
-    turns.play([_completed(0), _completed(0)], OrchestratorAnswer((A, B)))
-    assert [event.event_id for event in turns.history if isinstance(event, events.TaskScheduled)] == [0, 1]
+    episodes = Episodes()
+    episodes.start(A)
+    episodes.play([_completed(0), _completed(0)], OrchestratorAnswer((A, B)))
+    assert [event.event_id for event in episodes.history if isinstance(event, events.TaskScheduled)] == [0, 1]
 
 
 def test_a_message_to_an_entity_names_the_one_before_it() -> None:
     """`Predecessor` is the time of the last message to the same entity; a signal says so."""
     call = CallEntity("@counter@k", "get", "null", is_signal=False)
     signal = CallEntity("@counter@k", "add", "5", is_signal=True)
-    turns = Turns()
-    turns.start(signal, call)
-    first, second = (event.input for event in turns.history if isinstance(event, events.EventSent))
+    episodes = Episodes()
+    episodes.start(signal, call)
+    first, second = (event.input for event in episodes.history if isinstance(event, events.EventSent))
     assert '"op":"add","signal":true,"input":"\\"5\\""' in first
     assert '"Predecessor":"0001-01-01T00:00:00"' in first
     assert '"op":"get","input":"\\"null\\""' in second

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from devhost.durable.actions import Action
-from devhost.durable.answers import OrchestratorAnswer
-from devhost.durable.ending import Turn
+from devhost.durable.answers import Action, OrchestratorAnswer
+from devhost.durable.episode import (
+    Broken,
+    EpisodeOutcome,
+    close_episode,
+    new_orchestration,
+    open_episode,
+    terminate_episode,
+)
 from devhost.durable.events import Event, ExecutionStarted
-from devhost.durable.intake import new_orchestration
-from devhost.durable.missing import FunctionNames
 from devhost.durable.records import EventMessage
-from devhost.durable.turn import Broken, close_episode, open_episode, terminate_episode
+from devhost.ports import FunctionNames
 from tests.devhost.durable.clocks import START
 
 NAMES: FunctionNames = {
@@ -27,7 +31,7 @@ def started(name: str = "main") -> ExecutionStarted:
     return ExecutionStarted(timestamp=START, instance_id="i", execution_id="e", name=name, input='"in"', generation=0)
 
 
-class Turns:
+class Episodes:
     """Plays episodes one second apart, keeping record and history as the engine would."""
 
     def __init__(self) -> None:
@@ -35,20 +39,20 @@ class Turns:
         self.history: tuple[Event, ...] = ()
         self._seconds = 0
 
-    def play(self, inbox: list[Event], answer: OrchestratorAnswer | Broken) -> Turn:
+    def play(self, inbox: list[Event], answer: OrchestratorAnswer | Broken) -> EpisodeOutcome:
         """Run one episode; returns what it changed."""
         self._seconds += 1
         now = START + timedelta(seconds=self._seconds)
         episode = open_episode(self.orchestration, self.history, inbox, now)
         if episode.termination is not None:
-            turn = terminate_episode(episode, episode.termination, now)
+            outcome = terminate_episode(episode, episode.termination, now)
         else:
-            turn = close_episode(episode, answer, NAMES, now, "e2")
-        self.orchestration = turn.orchestration
-        self.history = turn.history.events if turn.history.is_new else self.history + turn.history.events
-        return turn
+            outcome = close_episode(episode, answer, NAMES, now, "e2")
+        self.orchestration = outcome.orchestration
+        self.history = outcome.history.events if outcome.history.is_new else self.history + outcome.history.events
+        return outcome
 
-    def start(self, *actions: Action) -> Turn:
+    def start(self, *actions: Action) -> EpisodeOutcome:
         """Run the first episode, which answers these actions."""
         return self.play([started()], OrchestratorAnswer(actions))
 
@@ -61,9 +65,9 @@ def done(*actions: Action, output: str | None = None) -> OrchestratorAnswer:
     return OrchestratorAnswer(actions, is_done=True, output=output)
 
 
-def events_of(turn: Turn) -> list[Event]:
-    """Return the events that a turn sends."""
-    return [sent.body.event for sent in turn.outgoing if isinstance(sent.body, EventMessage)]
+def events_of(outcome: EpisodeOutcome) -> list[Event]:
+    """Return the events that an episode sends."""
+    return [sent.body.event for sent in outcome.outgoing if isinstance(sent.body, EventMessage)]
 
 
 def at(event: Event, seconds: float) -> Event:

@@ -1,0 +1,385 @@
+"""One episode of one orchestration: history, inbox and the app's answer in; events, messages and status out.
+
+Theory of operation. An instance is its history, a list of events that only grows until the instance begins anew. An
+episode takes every message that waits for the instance, appends the events they carry, shows the whole history to the
+app's function, and lets `replay` say what of its answer is new. The new requests become scheduling events, which end
+the episode's part of the history, and outgoing messages. The history of one episode reads
+
+    OrchestratorStarted, [ExecutionStarted], events, scheduling events, [ExecutionCompleted], OrchestratorCompleted
+
+(host contract B.2). What always holds:
+
+- An event is received once: the step that appends it also consumes its message.
+- A request is carried out once: its scheduling event confirms it in every later replay.
+- An execution ends only when its code has ended and no activity, timer or sub-orchestration is open (3.7).
+- A suspended instance receives events, and carries out nothing until it is resumed: it neither asks for anything nor
+  ends, by a failure neither.
+- A terminated instance ends, whatever its code would say.
+- Results that belong to an execution which is over are dropped; external events are for whoever bears the id.
+
+This module knows no clock, store, SDK or source of ids: times and new ids are given to it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from devhost.durable import events
+from devhost.durable.answers import OrchestratorAnswer
+from devhost.durable.records import (
+    ActivityTask,
+    EventMessage,
+    History,
+    Operation,
+    Orchestration,
+    Outgoing,
+    Status,
+    activity_target,
+    entity_target,
+    orchestration_target,
+)
+from devhost.durable.replay import (
+    Command,
+    Continued,
+    CreateChild,
+    NonDeterministicError,
+    Raised,
+    Replay,
+    Returned,
+    ScheduleTask,
+    SendOperation,
+    SetTimer,
+)
+from devhost.durable.texts import compact
+from devhost.durable.wire import operation_input, request_text
+from devhost.ports import FunctionNames
+
+_CUSTOM_STATUS_BYTES = 16 * 1024
+_EXECUTION_IDS = uuid.UUID("b7a3f1f2-2f0e-5d5b-9a53-8f9f0f3ad9c4")
+
+
+@dataclass(frozen=True)
+class Intake:
+    """The instance that the next episode is for, None when nobody is there; a `is_new` one has no past."""
+
+    orchestration: Orchestration | None
+    events: tuple[events.Event, ...] = ()
+    refusals: tuple[Outgoing, ...] = ()
+    is_new: bool = False
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What an episode begins with: the instance, its past, and the new part that the app is to see."""
+
+    orchestration: Orchestration
+    past: tuple[events.Event, ...]
+    new: tuple[events.Event, ...]
+    started_at: datetime
+
+    @property
+    def is_suspended(self) -> bool:
+        return self.orchestration.status is Status.SUSPENDED
+
+    @property
+    def termination(self) -> events.ExecutionTerminated | None:
+        """The event that ends the instance, whatever else the episode holds."""
+        return next((event for event in self.new if isinstance(event, events.ExecutionTerminated)), None)
+
+    @property
+    def version(self) -> str | None:
+        """The version that the instance was started with."""
+        starts = (event for event in (*self.past, *self.new) if isinstance(event, events.ExecutionStarted))
+        return next((start.version for start in starts), None)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The app's function failed without an answer; `message` is all there is to say."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class EpisodeOutcome:
+    """What an episode ends with. After `is_over`, messages that wait for the instance have nobody to go to."""
+
+    orchestration: Orchestration
+    history: History
+    outgoing: tuple[Outgoing, ...] = ()
+    is_over: bool = False
+
+
+def take_in(known: Orchestration | None, messages: Sequence[EventMessage]) -> Intake:
+    """Sort the messages: a start replaces an instance that has ended, everything else needs a live one.
+
+    Messages for another execution, and for an instance that ended or never was, are dropped. A sub-orchestration whose
+    explicit id is taken by a live instance is refused to its parent, where the real host would leave it hanging.
+    """
+    current, is_new = known, False
+    refusals: list[Outgoing] = []
+    for message in messages:
+        if not isinstance(message.event, events.ExecutionStarted) or _is_start_of(current, message.event):
+            continue
+        if current is None or current.status.is_terminal:
+            current, is_new = new_orchestration(message.event), True
+        else:
+            refusals += _refuse(message.event, current)
+    if current is None or current.status.is_terminal:
+        return Intake(None, refusals=tuple(refusals))
+    return Intake(current, _in_order(current, messages), tuple(refusals), is_new)
+
+
+def new_orchestration(start: events.ExecutionStarted) -> Orchestration:
+    """Return the record of an instance whose first episode is still to come."""
+    return Orchestration(
+        instance_id=start.instance_id,
+        name=start.name,
+        execution_id=start.execution_id,
+        status=Status.PENDING,
+        input=start.input,
+        created_at=start.timestamp,
+        updated_at=start.timestamp,
+        parent=start.parent,
+    )
+
+
+def open_episode(
+    orchestration: Orchestration, past: tuple[events.Event, ...], inbox: Sequence[events.Event], now: datetime
+) -> Episode:
+    """Return the episode that these events begin."""
+    new = (events.OrchestratorStarted(timestamp=now), *inbox)
+    if orchestration.is_continued:
+        # The episode that continued as new had ended its part of the history already (host contract 3.7).
+        new = (*new, events.OrchestratorCompleted(timestamp=now))
+    return Episode(_fold_status(orchestration, inbox), past, new, now)
+
+
+def close_episode(
+    episode: Episode, answer: OrchestratorAnswer | Broken, names: FunctionNames, now: datetime, next_execution_id: str
+) -> EpisodeOutcome:
+    """Return what the episode changes; `next_execution_id` is taken if the orchestrator continues as new."""
+    ending = Ending(episode, now)
+    if isinstance(answer, OrchestratorAnswer) and answer.custom_status is not None:
+        custom_status = answer.custom_status
+        if len(custom_status.encode("utf-16-le")) > _CUSTOM_STATUS_BYTES:
+            answer = Broken("The size of the JSON-serialized payload must not exceed 16 KB of UTF-16 text.")
+        else:
+            ending.take_custom_status(custom_status)
+    if episode.is_suspended:
+        # The answer to the whole history, failures included, comes again when the instance is resumed.
+        return ending.wait()
+    if isinstance(answer, Broken):
+        return ending.fail(answer.message)
+    replay = _replay(episode, answer, names)
+    if isinstance(replay, str):
+        return ending.fail_with(f"Non-Deterministic workflow detected: {replay}")
+    ending.carry_out(replay)
+    if replay.result is None or replay.has_open_work:
+        return ending.wait()
+    match replay.result:
+        case Returned(output):
+            return ending.finish(Status.COMPLETED, output, output)
+        case Raised(error):
+            return ending.fail(error)
+        case Continued(given):
+            return ending.continue_as_new(compact(given), next_execution_id, replay.carried)
+
+
+def terminate_episode(episode: Episode, termination: events.ExecutionTerminated, now: datetime) -> EpisodeOutcome:
+    """Return the end of a terminated instance, open work and all."""
+    return Ending(episode, now).finish(Status.TERMINATED, compact(termination.input), termination.input)
+
+
+def _in_order(current: Orchestration, messages: Sequence[EventMessage]) -> tuple[events.Event, ...]:
+    """Return the events for the instance: its start first, though a message may have overtaken it, then in order."""
+    taken = [message for message in messages if _is_for(current, message)]
+    taken.sort(key=lambda message: not isinstance(message.event, events.ExecutionStarted))
+    return tuple(event for message in taken for event in (message.event, *message.carried))
+
+
+def _is_start_of(current: Orchestration | None, start: events.ExecutionStarted) -> bool:
+    return current is not None and current.execution_id == start.execution_id
+
+
+def _is_for(current: Orchestration, message: EventMessage) -> bool:
+    if isinstance(message.event, events.ExecutionStarted):
+        return message.event.execution_id == current.execution_id
+    return message.execution_id in (None, current.execution_id)
+
+
+def _refuse(start: events.ExecutionStarted, current: Orchestration) -> list[Outgoing]:
+    parent = start.parent
+    if parent is None:
+        return []
+    failed = events.ChildFailed(
+        timestamp=start.timestamp,
+        task_id=parent.task_id,
+        reason=f"An Orchestration instance with the ID {start.instance_id} and the status {current.status.value} "
+        "already exists.",
+        details=None,
+    )
+    return [Outgoing(orchestration_target(parent.instance_id), EventMessage(failed, parent.execution_id))]
+
+
+def _fold_status(orchestration: Orchestration, inbox: Sequence[events.Event]) -> Orchestration:
+    """Return the instance as running, or as the last suspension or resumption leaves it."""
+    if orchestration.status is Status.PENDING:
+        orchestration = replace(orchestration, status=Status.RUNNING)
+    for event in inbox:
+        match event:
+            case events.ExecutionSuspended():
+                orchestration = replace(orchestration, status=Status.SUSPENDED, output=compact(event.reason))
+            case events.ExecutionResumed():
+                orchestration = replace(orchestration, status=Status.RUNNING, output=None)
+    return orchestration
+
+
+def _replay(episode: Episode, answer: OrchestratorAnswer, names: FunctionNames) -> Replay | str:
+    instance = episode.orchestration
+    parent_id = instance.parent.instance_id if instance.parent else None
+    replay = Replay(instance.instance_id, instance.execution_id, parent_id, answer, names)
+    try:
+        for event in (*episode.past, *episode.new):
+            replay.feed(event)
+    except NonDeterministicError as error:
+        return str(error)
+    return replay
+
+
+class Ending:
+    """Gathers what an episode appends and sends, until one of its ways to end returns the outcome.
+
+    `close_episode` decides which one it is; nothing is decided here.
+    """
+
+    def __init__(self, episode: Episode, now: datetime) -> None:
+        self._episode = episode
+        self._now = now
+        self._instance = replace(episode.orchestration, updated_at=now, is_continued=False)
+        self._events = list(episode.new)
+        self._outgoing: list[Outgoing] = []
+        self._next_id = -1
+
+    def take_custom_status(self, text: str) -> None:
+        self._instance = replace(self._instance, custom_status=text)
+
+    def carry_out(self, replay: Replay) -> None:
+        """Append the scheduling events of the new requests, in the order of their ids, and send what they ask."""
+        self._next_id = replay.next_id
+        for command in replay.new_commands:
+            _CARRY_OUT[type(command)](self, command)
+
+    def wait(self) -> EpisodeOutcome:
+        return EpisodeOutcome(self._instance, self._closed_history(), tuple(self._outgoing))
+
+    def fail(self, error: str) -> EpisodeOutcome:
+        """End the instance with what its code raised (host contract 3.8)."""
+        return self.fail_with(f"Orchestrator function '{self._instance.name}' failed: {error}", error)
+
+    def fail_with(self, reason: str, error: str | None = None) -> EpisodeOutcome:
+        return self.finish(Status.FAILED, compact(reason), reason, details=f"Message: {error or reason}")
+
+    def finish(
+        self, status: Status, output: str | None, result: str | None, details: str | None = None
+    ) -> EpisodeOutcome:
+        """End the instance and answer its parent; `result` is what history keeps, `output` its JSON text."""
+        self._instance = replace(self._instance, status=status, output=output)
+        self._append(events.ExecutionCompleted, event_id=self._next_id, status=status.number, result=result)
+        self._answer_parent(status, result, details)
+        return EpisodeOutcome(self._instance, self._closed_history(), tuple(self._outgoing), is_over=True)
+
+    def continue_as_new(self, given: str, execution_id: str, carried: Sequence[events.EventRaised]) -> EpisodeOutcome:
+        """Begin anew under the same id, with an empty history, a new execution and the carried events."""
+        old = self._instance
+        self._instance = replace(old, execution_id=execution_id, input=given, is_continued=True)
+        start = events.ExecutionStarted(
+            timestamp=self._now,
+            instance_id=old.instance_id,
+            execution_id=execution_id,
+            name=old.name,
+            input=given,
+            parent=old.parent,
+            version=self._episode.version,
+        )
+        # Not as messages of their own: those would come behind events that arrived while this episode ran.
+        message = EventMessage(start, execution_id, tuple(carried))
+        self._outgoing.append(Outgoing(orchestration_target(old.instance_id), message))
+        return EpisodeOutcome(self._instance, History(is_new=True), tuple(self._outgoing))
+
+    def _closed_history(self) -> History:
+        self._append(events.OrchestratorCompleted)
+        return History(tuple(self._events))
+
+    def _append(self, kind: Callable[..., events.Event], **values: Any) -> None:
+        self._events.append(kind(timestamp=self._now, **values))
+
+    def _answer_parent(self, status: Status, result: str | None, details: str | None) -> None:
+        parent = self._instance.parent
+        if parent is None:
+            return
+        event: events.Event
+        if status is Status.COMPLETED:
+            event = events.ChildCompleted(timestamp=self._now, task_id=parent.task_id, result=result)
+        else:
+            event = events.ChildFailed(
+                timestamp=self._now, task_id=parent.task_id, reason=result or "", details=details
+            )
+        target = orchestration_target(parent.instance_id)
+        self._outgoing.append(Outgoing(target, EventMessage(event, parent.execution_id)))
+
+    def _schedule_task(self, command: ScheduleTask) -> None:
+        instance = self._instance
+        self._append(events.TaskScheduled, event_id=command.id, name=command.name, retry_of=command.retry_of)
+        task = ActivityTask(command.name, command.input, command.id, instance.instance_id, instance.execution_id)
+        self._outgoing.append(Outgoing(activity_target(task), task))
+
+    def _set_timer(self, command: SetTimer) -> None:
+        instance = self._instance
+        self._append(events.TimerCreated, event_id=command.id, fire_at=command.fire_at, retry_of=command.retry_of)
+        fired = events.TimerFired(timestamp=self._now, timer_id=command.id, fire_at=command.fire_at)
+        message = EventMessage(fired, instance.execution_id)
+        self._outgoing.append(Outgoing(orchestration_target(instance.instance_id), message, due=command.fire_at))
+
+    def _create_child(self, command: CreateChild) -> None:
+        instance = self._instance
+        # Its place in the history, and not the request's id, which a rewind asks for again: to an ended child of the
+        # same execution id, the start would be one that it had already.
+        place = len(self._episode.past) + len(self._events)
+        self._append(
+            events.ChildCreated,
+            event_id=command.id,
+            name=command.name,
+            instance_id=command.instance_id,
+            retry_of=command.retry_of,
+        )
+        start = events.ExecutionStarted(
+            timestamp=self._now,
+            instance_id=command.instance_id,
+            execution_id=uuid.uuid5(_EXECUTION_IDS, f"{instance.execution_id}:{place}").hex,
+            name=command.name,
+            input=compact(command.input),
+            parent=events.Parent(instance.name, instance.instance_id, instance.execution_id, command.id),
+            version=command.version or self._episode.version,
+        )
+        self._outgoing.append(Outgoing(orchestration_target(command.instance_id), EventMessage(start)))
+
+    def _send_operation(self, command: SendOperation) -> None:
+        caller = (self._instance.instance_id, self._instance.execution_id)
+        text = request_text(command, caller, self._episode.started_at, (*self._episode.past, *self._events))
+        self._append(events.EventSent, event_id=command.id, instance_id=str(command.entity_id), name="op", input=text)
+        waiting = (None, None) if command.is_signal else caller
+        operation = Operation(command.request_id, command.operation, operation_input(command), *waiting)
+        self._outgoing.append(Outgoing(entity_target(command.entity_id), operation, due=command.due))
+
+
+_CARRY_OUT: Mapping[type[Command], Callable[[Ending, Any], None]] = {
+    ScheduleTask: Ending._schedule_task,
+    SetTimer: Ending._set_timer,
+    CreateChild: Ending._create_child,
+    SendOperation: Ending._send_operation,
+}
