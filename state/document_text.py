@@ -19,7 +19,8 @@ _BEGINNING: Final = re.compile(r'\{"schemaVersion":"[0-9.]+","data":\{"conversat
 # What must not be in the rest of the text: a second history or data, whose value would count, not the first one's.
 _AMBIGUOUS: Final = re.compile(r'"(data|conversationHistory)"|\\u')
 _BEFORE_ENTRY: Final = ("[{", ",{")
-_NEXT_ENTRY: Final = '},{"$type":"re'  # of requests and responses
+_EXCHANGE: Final = '{"$type":"re'
+_NEXT_EXCHANGE: Final = '},{"$type":"re'  # of requests and responses
 _LEVELS_AROUND_ENTRY: Final = 3
 
 
@@ -52,8 +53,13 @@ def cut_document(text: str) -> CutDocument | None:
 
 
 def _plain(text: str, start: int) -> tuple[PlainEntry, int] | None:
-    """Return a plain entry that reaches to the next one, and its end; if what looks like the next one is none, None."""
-    end = text.find(_NEXT_ENTRY, start) + 1
+    """Return a plain entry that reaches to the next one, and its end; if what looks like the next one is none, None.
+
+    Only what begins like one is tried: the search for the next one then never goes the same way twice.
+    """
+    if not text.startswith(_EXCHANGE, start):
+        return None
+    end = text.find(_NEXT_EXCHANGE, start) + 1
     own = text[start:end]
     entry = plain_entry(own) if own else None
     if entry is None:

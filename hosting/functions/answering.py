@@ -141,10 +141,10 @@ async def answer(req: Request, work: Callable[[], Awaitable[Reply | Streamed]]) 
 
 def _joined(items: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return each name once; repeated ones joined by a comma, as HTTP joins headers, so that no value is dropped."""
-    joined: dict[str, str] = {}
+    given: dict[str, list[str]] = {}
     for name, value in items:
-        joined[name] = f"{joined[name]},{value}" if name in joined else value
-    return joined
+        given.setdefault(name, []).append(value)
+    return {name: ",".join(values) for name, values in given.items()}
 
 
 def _error_form(req: Request) -> Form:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import azure.durable_functions as df
@@ -19,6 +20,9 @@ from hosting.request.run_call import parse_run
 from hosting.request.stream_query import read_stream_query
 from hosting.services import Services
 from hosting.settings import Settings
+
+_MOST_BYTES_ON_THE_LOOP = 1024
+"""Of a body that is parsed where other requests wait meanwhile; a larger one is parsed in a thread."""
 
 
 def register_agent(app: df.DFApp, plan: AgentPlan, services: Services, settings: Settings) -> None:
@@ -71,7 +75,11 @@ def register_runs(app: df.DFApp, plan: Plan, services: Services) -> None:
 async def start_run(asked: Asked, plan: AgentPlan, services: Services, settings: Settings) -> Reply | Streamed:
     """Answer `POST agents/<agent>/run` (http-api.md section 2)."""
     call = await asked.call()
-    wanted = parse_run(call, plan.name, limits_of(plan.agent, settings))
+    limits = limits_of(plan.agent, settings)
+    if len(call.body) > _MOST_BYTES_ON_THE_LOOP:
+        wanted = await asyncio.to_thread(parse_run, call, plan.name, limits)
+    else:
+        wanted = parse_run(call, plan.name, limits)
     with about_thread(wanted.thread_id):
         attached = await services.runs.start(plan.name, wanted, asked.client)
     record = attached.record

@@ -10,18 +10,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 import re2
 from jsonschema import FormatChecker
 from jsonschema.exceptions import SchemaError
 
-from hosting.request.schema_parts import BadSchemaError, Schema, compiled_pattern, dialect_of, shown_path, subschemas
+from hosting.request.schema_parts import BadSchemaError, Schema, alone, compiled_pattern, dialect_of, subschemas
 from hosting.request.schema_values import UncheckableError, value_fault
 from state.json_text import dump, is_deeper_than
 
 MAX_SCHEMA_CHARACTERS: Final = 32_768
 MAX_SCHEMA_DEPTH: Final = 32
+MAX_SCHEMA_PARTS: Final = 1_000
+MAX_PATTERN_STEPS: Final = 10_000
+"""Of all patterns of a schema as RE2 compiles them, about a microsecond each: an address has 20, `\\\\pL` has 1,200."""
 _TRIAL_SECONDS: Final = 0.05
 _TOP_ONLY: Final = ("$schema", "$id")
 _NOT_SERVED: Final = {
@@ -57,24 +61,31 @@ def _check_text(text: str) -> None:
 
 
 def _check_parts(schema: Schema) -> None:
+    """Check each part by itself: a part within parts that are referred to is looked at once, not once for each."""
     dialect = dialect_of(schema)
-    _check_by_dialect(dialect, schema)
-    places = dict(subschemas(schema))
+    places = dict(islice(subschemas(schema), MAX_SCHEMA_PARTS + 1))
+    if len(places) > MAX_SCHEMA_PARTS:
+        raise BadSchemaError(f"has more than {MAX_SCHEMA_PARTS:,} schemas in it. Send a smaller schema.")
+    checked: set[str] = set()
     for place, part in places.items():
+        by_itself = alone(part)
+        text = dump(by_itself)
+        if text not in checked:
+            _check_by_dialect(dialect, place, by_itself)
+            checked.add(text)
         if isinstance(part, dict):
             _check_part(place, part, places)
-    referred = {part["$ref"] for part in places.values() if isinstance(part, dict) and "$ref" in part}
-    for reference in sorted(referred - {"#"}):
-        _check_by_dialect(dialect, places[reference])  # an older dialect does not look into $defs
+    _check_patterns(places)
 
 
-def _check_by_dialect(dialect: Any, schema: Schema | bool) -> None:
+def _check_by_dialect(dialect: Any, place: str, part: Any) -> None:
     try:
-        dialect.check_schema(schema, format_checker=FormatChecker(formats=()))
+        dialect.check_schema(part, format_checker=FormatChecker(formats=()))
     except SchemaError as error:
-        place = shown_path(error.absolute_path)
+        within = "".join(f"/{step}" for step in error.absolute_path)
         raise BadSchemaError(
-            f"is not a JSON Schema at {place}: {error.instance!r:.60} breaks the rule {error.validator!r}."
+            f"is not a JSON Schema at {place + within:.200}: {error.instance!r:.60} breaks the rule "
+            f"{error.validator!r}."
         ) from None
 
 
@@ -90,15 +101,21 @@ def _check_part(place: str, part: Schema, places: Mapping[str, Any]) -> None:
             f"has the reference {part['$ref']!r:.80} at {place:.80}. Refer to a schema of the same document, "
             "like #/$defs/name; nothing is fetched."
         )
-    if "pattern" in part:
-        _check_pattern(place, part["pattern"])
 
 
-def _check_pattern(place: str, pattern: str) -> None:
-    try:
-        compiled_pattern(pattern)
-    except re2.error:
-        raise BadSchemaError(
-            f"has the pattern {pattern!r:.80} at {place:.80}, which RE2 does not read. "
-            "Do without look-around, back references and \\u."
-        ) from None
+def _check_patterns(places: Mapping[str, Any]) -> None:
+    """Check all patterns, each once; what they are compiled to takes time and memory, so there is a bound on it."""
+    patterns = {
+        part["pattern"]: place for place, part in places.items() if isinstance(part, dict) and "pattern" in part
+    }
+    steps = 0
+    for pattern, place in patterns.items():
+        try:
+            steps += compiled_pattern(pattern).programsize
+        except re2.error:
+            raise BadSchemaError(
+                f"has the pattern {pattern!r:.80} at {place:.80}, which RE2 does not read or finds too large. "
+                "Do without look-around, back references, \\u and high counts."
+            ) from None
+        if steps > MAX_PATTERN_STEPS:
+            raise BadSchemaError(f"has patterns that are too large together, up to {place:.80}. Use lower counts.")

@@ -36,6 +36,8 @@ _ONE: Final = frozenset(
     ]
 )
 _MANY: Final = frozenset(["allOf", "anyOf", "items", "oneOf", "prefixItems"])
+_MOST_PATTERN_BYTES: Final = 1 << 20
+_WORDS: Final = frozenset(["required", "type"])
 _NAMED: Final = frozenset(["$defs", "definitions", "dependencies", "dependentSchemas", "properties"])
 
 
@@ -66,6 +68,30 @@ def subschemas(schema: Any) -> Iterator[tuple[str, Any]]:
             ]
 
 
+def alone(part: Any) -> Any:
+    """Return a part without the schemas in it, which are parts themselves: what a dialect judges of it alone."""
+    if not isinstance(part, dict):
+        return part
+    kept: dict[str, Any] = {}
+    for keyword, value in part.items():
+        if keyword in _MANY and isinstance(value, list):
+            kept[keyword] = [True] if value else []  # some lists may not be empty, others may not be lists
+        elif keyword in _NAMED and isinstance(value, dict):
+            kept[keyword] = {name: _words(child) for name, child in value.items() if not isinstance(child, dict | bool)}
+        elif keyword not in _ONE:
+            kept[keyword] = _words(value) if keyword in _WORDS else value
+    return kept
+
+
+def _words(value: Any) -> Any:
+    """Return a list of words as it is, of a list with anything else in it that alone: it is as wrong, and shorter.
+
+    The library looks for equal words first, and compares each with each where not all are words.
+    """
+    wrong = [item for item in value if not isinstance(item, str)] if isinstance(value, list) else []
+    return wrong[:1] or value
+
+
 def _children(keyword: str, value: Any) -> Iterator[tuple[str, Any]]:
     if keyword in _MANY and isinstance(value, list):
         yield from ((f"/{index}", child) for index, child in enumerate(value))
@@ -81,9 +107,14 @@ def _pointer(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def compiled_pattern(pattern: str) -> Any:
-    """Return RE2's expression, which matches in linear time; raises `re2.error` for what RE2 does not read."""
+    """Return RE2's expression, which matches in linear time.
+
+    Raises `re2.error` for what RE2 does not read, and for what it makes too much of: a dozen characters can ask for
+    megabytes and a second.
+    """
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = _MOST_PATTERN_BYTES
     return re2.compile(pattern, options)
 
 

@@ -9,6 +9,7 @@ run. Source: turn.md, Records 1, 5 and 6.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -197,7 +198,7 @@ class AgentEntity:
         if order.get("logged"):
             return self._log.known(run_id) or await self._log.read(run_id)
         check_thread_id(thread.key, self._agent)
-        request = carried_request(order, self._limits)
+        request = await asyncio.to_thread(carried_request, order, self._limits)  # a large one takes its time
         accepted = Accepted(
             at=self._clock(),
             run_id=run_id,

@@ -47,10 +47,11 @@ BAD_FORMATS = {
     "a format with an unknown member": bad_format("has 'title', which is not", enveloped(schema={}, title="x")),
     "a format whose name has a blank": bad_format("1 to 64 of A-Z", enveloped(schema={}, name="a b")),
     "a format that is strict by a word": bad_format("Send true or false", enveloped(schema={}, strict="yes")),
-    "a schema of an unknown type": bad_schema("is not a JSON Schema at $.type: 'objekt' breaks", type="objekt"),
+    "a schema of an unknown type": bad_schema("is not a JSON Schema at #/type: 'objekt' breaks", type="objekt"),
     "a schema of an unknown dialect": bad_schema("is of the dialect 'x'", **{"$schema": "x"}),
     "a schema wrong where only a reference leads": bad_schema(
-        "is not a JSON Schema", **{"$schema": DRAFT_7, "$ref": "#/$defs/a", "$defs": {"a": {"type": "objekt"}}}
+        "is not a JSON Schema at #/$defs/a/type",
+        **{"$schema": DRAFT_7, "$ref": "#/$defs/a", "$defs": {"a": {"type": "objekt"}}},
     ),
     "a reference to elsewhere": bad_schema(
         "has the reference 'http://127.0.0.1:9/x'", **{"$ref": "http://127.0.0.1:9/x"}
