@@ -100,7 +100,7 @@ def contents_of(given: Answer, call_prefix: str) -> list[Content]:
 def pieces(contents: Sequence[Content]) -> list[Content]:
     if contents[0].type == "function_call":
         return list(contents)
-    return [Content.from_text(word) for word in re.findall(r"\s*\S+", contents[0].text or "")]
+    return [Content.from_text(word) for word in re.findall(r"\s*\S+", (contents[0].text or "").rstrip())]
 
 
 def finish_reason(contents: Sequence[Content]) -> FinishReason:

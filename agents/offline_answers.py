@@ -142,7 +142,7 @@ def weather_question(text: str) -> re.Match[str] | None:
 
 
 def cities_in(found: re.Match[str]) -> tuple[str, ...]:
-    named = TIME_WORDS.sub("", found["cities"]).strip(" ,.")
+    named = TIME_WORDS.sub("", " ".join(found["cities"].split())).strip(" ,.")
     return tuple(city for city in SEPARATORS.split(named) if city) or (found["cities"].strip(),)
 
 
@@ -156,15 +156,17 @@ INTRODUCTION = (
     "for it later, or ask what you asked before. docs/models.md tells how to connect a real model."
 )
 SEPARATORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+(?:and|or)\s+", re.IGNORECASE)
-TIME_WORDS = re.compile(r"[\s,]+(?:today|tonight|tomorrow|now|right now|this week|please)\b.*$", re.IGNORECASE)
+TIME_WORDS = re.compile(r"[\s,](?:today|tonight|tomorrow|now|right now|this week|please)\b.*$", re.IGNORECASE)
 NAME = re.compile(r"\b(?:my name is|i am called|call me)\s+(?P<name>\w[\w'-]*)", re.IGNORECASE)
 WEATHER = re.compile(
     r"\b(?:weather|forecast|temperature|rain\w*|snow\w*|sunny|warm|cold|hot)\b[^?!\n]*?\b(?:in|for|at)\s+"
-    r"(?P<cities>[^?!;\n]+)",
+    r"(?P<cities>[^\s?!;][^?!;\n]*)",
     re.IGNORECASE,
 )
-FOLLOW_UP = re.compile(r"^(?:and|what about|how about)\s+(?:in\s+)?(?P<cities>[^?!;\n]+)\?", re.IGNORECASE)
-WRITE = re.compile(r"^(?:please\s+)?(?:write|draft)\b[^:\n]*?\b(?:about|for)\s+(?P<subject>[^.!?\n]+)", re.IGNORECASE)
+FOLLOW_UP = re.compile(r"^(?:and|what about|how about)\s+(?:in\s+)?(?P<cities>[^\s?!;][^?!;\n]*)\?", re.IGNORECASE)
+WRITE = re.compile(
+    r"^(?:please\s+)?(?:write|draft)\b[^:\n]*?\b(?:about|for)\s+(?P<subject>[^\s.!?][^.!?\n]*)", re.IGNORECASE
+)
 SHORTEN = re.compile(r"^(?:please\s+)?shorten\b[^:\n]*:\s*(?P<text>\S.*)", re.IGNORECASE)
 CALL = re.compile(r"^call (?P<tool>\w+) with (?P<arguments>\{.*\})\s*$", re.IGNORECASE | re.DOTALL)
 RULES: tuple[Rule, ...] = (

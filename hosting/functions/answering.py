@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -40,7 +41,10 @@ from hosting.request.run_call import Call
 
 logger = logging.getLogger(__name__)
 
+_MOST_BYTES_ON_THE_LOOP = 1024
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,11 @@ def register_route(app: df.DFApp, route: Route, handler: Handler, *, path: str |
     level = {"auth_level": func.AuthLevel.ANONYMOUS} if route.is_anonymous else {}
     trigger = app.route(route=path or route.path, methods=[route.method], **level)
     app.function_name(route.function)(trigger(app.durable_client_input(client_name="client")(serve)))
+
+
+async def parsed(call: Call, parse: Callable[[], T]) -> T:
+    """Return what `parse` makes of a call: of a large body in a thread, so that other requests do not wait for it."""
+    return parse() if len(call.body) <= _MOST_BYTES_ON_THE_LOOP else await asyncio.to_thread(parse)
 
 
 def named_agent(req: Request, plan: Plan) -> AgentPlan:

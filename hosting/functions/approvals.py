@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import azure.durable_functions as df
 
-from hosting.functions.answering import Asked, register_route
+from hosting.functions.answering import Asked, parsed, register_route
 from hosting.plan import Plan
 from hosting.reply.approval_replies import answered_reply, approvals_reply
 from hosting.reply.routes import ANSWER_APPROVAL, APPROVALS
@@ -24,7 +24,8 @@ def register_approvals(app: df.DFApp, plan: Plan, services: Services, settings: 
 
     async def answer(asked: Asked) -> Reply | Streamed:
         agent, thread_id, call = asked.agent(plan), asked.thread_id, await asked.call()
-        wanted = parse_decision(call, asked.approval_id, settings.max_body_bytes)
+        most_bytes = settings.max_body_bytes
+        wanted = await parsed(call, lambda: parse_decision(call, asked.approval_id, most_bytes))
         streams_it = wanted.wait.answer and wanted.form == "events"
         recorded = await approvals.answer(agent.name, thread_id, wanted.decision, asked.client, streamed=streams_it)
         if recorded.resumed is None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 import azure.durable_functions as df
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import MethodNotAllowedError, about_thread
-from hosting.functions.answering import Asked, answer, named_agent, register_route
+from hosting.functions.answering import Asked, answer, named_agent, parsed, register_route
 from hosting.names import http_function
 from hosting.plan import AgentPlan, Plan
 from hosting.reply.routes import CANCEL, EVENTS, EVENTS_TAIL, RUN, STATUS
@@ -20,9 +19,6 @@ from hosting.request.run_call import parse_run
 from hosting.request.stream_query import read_stream_query
 from hosting.services import Services
 from hosting.settings import Settings
-
-_MOST_BYTES_ON_THE_LOOP = 1024
-"""Of a body that is parsed where other requests wait meanwhile; a larger one is parsed in a thread."""
 
 
 def register_agent(app: df.DFApp, plan: AgentPlan, services: Services, settings: Settings) -> None:
@@ -75,11 +71,7 @@ def register_runs(app: df.DFApp, plan: Plan, services: Services) -> None:
 async def start_run(asked: Asked, plan: AgentPlan, services: Services, settings: Settings) -> Reply | Streamed:
     """Answer `POST agents/<agent>/run` (http-api.md section 2)."""
     call = await asked.call()
-    limits = limits_of(plan.agent, settings)
-    if len(call.body) > _MOST_BYTES_ON_THE_LOOP:
-        wanted = await asyncio.to_thread(parse_run, call, plan.name, limits)
-    else:
-        wanted = parse_run(call, plan.name, limits)
+    wanted = await parsed(call, lambda: parse_run(call, plan.name, limits_of(plan.agent, settings)))
     with about_thread(wanted.thread_id):
         attached = await services.runs.start(plan.name, wanted, asked.client)
     record = attached.record

@@ -6,24 +6,59 @@ anything takes: a machine that is slow or busy is so for both.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
-ROUNDS = 3
-UNTOLD_SECONDS = 0.001
-"""Work that takes less cannot be told from none."""
+MOST_GROWTH = 2.5
+"""Of twice the input: what grows with it takes 2 times as much, what grows with its square 4 times."""
 
-MOST_GROWTH = 9.0
-"""Of four times the input: what grows with it takes 4 times as much, what grows with its square 16 times."""
+SMALLEST = 256
+TOLD_SECONDS = 0.002
+"""Work that takes less cannot be told from none: it is given more, up to the most that a caller may send."""
+
+ROUNDS = 12
+"""At most. A busy machine only adds, so more rounds bring both timings nearer to what the work costs."""
+
+InputT = TypeVar("InputT")
 
 
-def growth(work: Callable[[int], object], size: int) -> float:
-    """Return how many times more processor time the work takes for four times the size: by the least of some rounds."""
-    rounds = [(_spent(work, size), _spent(work, 4 * size)) for _ in range(ROUNDS)]
-    return max(UNTOLD_SECONDS, min(more for _, more in rounds)) / max(UNTOLD_SECONDS, min(once for once, _ in rounds))
+def growth(input_of: Callable[[int], InputT], work: Callable[[InputT], object], largest: int) -> float:
+    """Return how many times more processor time the work takes for an input of twice the size.
+
+    Taken at about the smallest size at which it can be told, so that not even what grows without bounds takes long; 0
+    for work that takes no time at `largest` either. Where that is too much, the least of three sizes counts: memory is
+    had in steps, and one of them may be just there. What grows with the square does so at each. The making of the input
+    is not counted.
+    """
+    size = SMALLEST
+    while _spent(work, input_of(size)) < TOLD_SECONDS:
+        size *= 4
+        if size > largest:
+            return 0.0
+    grown = _ratio(work, input_of(size), input_of(2 * size))
+    for larger in (2 * size, 4 * size):
+        if grown > MOST_GROWTH:
+            grown = min(grown, _ratio(work, input_of(larger), input_of(2 * larger)))
+    return grown
 
 
-def _spent(work: Callable[[int], object], size: int) -> float:
-    began = time.process_time()
-    work(size)
-    return time.process_time() - began
+def _ratio(work: Callable[[InputT], object], given: InputT, doubled: InputT) -> float:
+    once, twice = _spent(work, given), _spent(work, doubled)
+    for _ in range(ROUNDS):
+        if twice <= MOST_GROWTH * once:
+            break
+        once, twice = min(once, _spent(work, given)), min(twice, _spent(work, doubled))
+    return twice / once
+
+
+def _spent(work: Callable[[InputT], object], given: InputT) -> float:
+    """Collections of garbage are left out: they look through all that the process holds, whatever the work is."""
+    gc.disable()
+    try:
+        began = time.process_time()
+        work(given)
+        return time.process_time() - began
+    finally:
+        gc.enable()

@@ -1,10 +1,13 @@
 """Many requests at once: none lost, none twice, none waiting for another's sake."""
 
 import asyncio
+import threading
 import uuid
 
 import pytest
 
+from hosting.functions.answering import parsed
+from hosting.request.run_call import Call
 from tests.support.carriers import Api
 
 
@@ -51,3 +54,14 @@ async def test_a_blocked_agent_stops_no_request(api: Api) -> None:
 
     assert (health.status_code, blocked.done()) == (200, False)
     assert (await blocked).status_code == 200
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+@pytest.mark.parametrize(("length", "is_beside"), [(100, False), (100_000, True)])
+async def test_a_large_body_is_parsed_beside_the_loop(length: int, is_beside: bool) -> None:
+    """Where no other request waits for it; a small one is not worth a thread."""
+    call = Call({}, {}, b"x" * length, "")
+
+    thread = await parsed(call, threading.get_ident)
+
+    assert (thread != threading.get_ident()) is is_beside

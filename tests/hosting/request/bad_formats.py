@@ -64,6 +64,19 @@ BAD_FORMATS = {
     "a reference in a circle": bad_schema("cannot be used: checking it ", **{"$ref": "#"}),
     "references that double the work": bad_schema("cannot be used: checking it takes longer", **doubled(40)),
     "a pattern that looks ahead": bad_schema("has the pattern '(?=a)' at #/items", items={"pattern": "(?=a)"}),
+    "a pattern of many steps": bad_schema("has patterns that are too large together, up to #", pattern="\\pL{9}"),
+    "a pattern of megabytes": bad_schema(
+        "has the pattern '\\\\pL{1000}' at #, which RE2 does not read or finds too large", pattern="\\pL{1000}"
+    ),
+    "patterns of many steps together": bad_schema(
+        "has patterns that are too large together, up to #/allOf",
+        allOf=[{"pattern": f"a{{1000}}{n}"} for n in range(20)],
+    ),
+    "a schema of 1,001 schemas": bad_schema("has more than 1,000 schemas in it", allOf=[True] * 1_000),
+    "a pattern that is a number where no reference leads": bad_schema(
+        "is not a JSON Schema at #/$defs/a/pattern", **{"$schema": DRAFT_7, "$defs": {"a": {"pattern": 5}}}
+    ),
+    "a type among whose words is an object": bad_schema("is not a JSON Schema at #/type", type=["string", {}]),
     "names by pattern": bad_schema("has patternProperties at #", patternProperties={"a": {}}),
     "a dynamic reference": bad_schema("has $dynamicRef at #", **{"$dynamicRef": "#"}),
     "a schema of 33 levels": bad_schema("is nested deeper than 32", **deep(33)),

@@ -1,5 +1,6 @@
 """Requests that an orchestration, or another package, carries in its call of the entity."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,7 @@ from azure.durable_functions.models.utils.df_serialization import df_loads
 from tests.hosting.request.bad_contents import PICTURE, picture
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import Bench
+from tests.support.carriers import GUARD_SECONDS
 
 PEERS = {
     "role": "user",
@@ -99,3 +101,33 @@ async def test_a_role_that_settings_allow_is_spoken_in() -> None:
 
     assert result["response"] == "system text:see"
     assert bench.entries()[0]["messages"][0]["role"] == "system"
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+@pytest.mark.parametrize("signal", [True, False], ids=["signalled", "called"])
+async def test_a_data_uri_of_slashes_at_the_entitys_door_is_refused_at_its_first_delivery(
+    bench: Bench, signal: bool
+) -> None:
+    """A turn of another engine that took minutes would be given again at each start; nothing is stored."""
+    content = {"$type": "data", "uri": f"data:{'/' * 16_000}"}
+
+    refused = await asyncio.wait_for(
+        bench.deliver({**PEERS, "message": "see", "contents": [content]}, signal=signal), GUARD_SECONDS
+    )
+    answered = await bench.deliver({**PEERS, "message": "hi"}, signal=False)
+
+    assert "contents[0].uri must look like data:image/png;base64" in refused["refused"]
+    assert answered["response"] == "echo: hi"
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+@pytest.mark.parametrize("text", ["[" * 1_000_000, '"' + "\\" * 999_999, "1" * 1_000_000, '{"message": "hi"', "\x00"])
+async def test_an_input_that_is_no_json_is_refused_and_not_delivered_again(bench: Bench, text: str) -> None:
+    """The host delivers again what raises, at every start, for ever; so this does not raise."""
+    item = {"name": "run", "input": text, "isSignal": True, "id": "1"}
+    payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": False, "state": None, "batch": [item]}
+
+    answered = json.loads(await bench.entity.handle(json.dumps(payload)))
+
+    assert [result["isError"] for result in answered["results"]] == [True]
+    assert answered["entityExists"] is False

@@ -1,0 +1,289 @@
+"""Input that means no good for every parser of ours that foreign bytes reach: one table, and what is in none.
+
+Foreign is what a caller, a model, another package's stored document or an orchestration sends. Each parser gets long
+runs of every character that means something to it, behind what makes it begin and before what makes it fail.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, cast
+
+import re2
+from agent_framework import Message
+from starlette.requests import Request
+
+from agents.offline import answer_contents
+from hosting.agent.structured import structured_value
+from hosting.errors import HostingError
+from hosting.events import ResponseFormat
+from hosting.functions.answering import Asked
+from hosting.functions.mcp import parse_call
+from hosting.process.telemetry import carried_traceparent
+from hosting.reply.routes import RUN
+from hosting.request.accepted_schema import check_schema
+from hosting.request.contents import read_contents
+from hosting.request.decision_requests import parse_decision
+from hosting.request.limits import Limits
+from hosting.request.model_inputs import ModelInputs
+from hosting.request.pages import read_cursor, read_position, read_window
+from hosting.request.response_format import read_response_format
+from hosting.request.run_call import Call, parse_run
+from hosting.request.run_request import carried_request
+from hosting.request.schema_parts import BadSchemaError, compiled_pattern
+from hosting.request.stream_query import read_stream_query
+from hosting.thread.entity_batch import parse_batch
+from hosting.times import read_utc
+from state.attached import references
+from state.codec import held_entry, read
+from state.errors import UnreadableStateError
+from state.models import RequestEntry
+from state.python_values import KINDS, from_json_value
+
+LARGEST = 1_048_576
+ENOUGH = 262_144
+"""What takes no time to be told of at this size takes little more at the largest, if it grows with its square."""
+LARGEST_SCHEMA = 32_000
+LIMITS = Limits(LARGEST, LARGEST, ("user",), ModelInputs(("*/*", "hostedFile")))
+CHARACTERS = " \t\n/;,.:=&%+-_\"'\\[]{}()<>@?*0aZ\x00\u00e9\u2028"
+NUMBERS = count()
+NO_CLIENT: Any = None
+REFUSALS = (HostingError, UnreadableStateError, BadSchemaError)
+
+Inputs = Mapping[str, Callable[[int], Any]]
+
+
+@dataclass(frozen=True)
+class Parser:
+    """A parser by its public door, what is sent there, and the compiled patterns that it leads to."""
+
+    read: Callable[[Any], object]
+    inputs: Inputs
+    patterns: tuple[str, ...] = field(default=())
+    largest: int = ENOUGH
+
+    def __call__(self, given: Any) -> None:
+        """Read it, or refuse it as a caller is refused."""
+        with suppress(*REFUSALS):
+            self.read(given)
+
+
+def runs(*beginnings: str) -> Inputs:
+    """Return a run of each character behind each beginning, alone and before what does not belong there."""
+    return {
+        f"{begin!r}, {character!r} and {end!r}": lambda size, b=begin, c=character, e=end: b + c * size + e  # type: ignore[misc]
+        for begin in ("", *beginnings)
+        for character in CHARACTERS
+        for end in ("", "\x00")
+    }
+
+
+def repeated(*pieces: str, begin: str = "", end: str = "") -> Inputs:
+    """Return each piece repeated between a beginning and an end; `#` in it is a number that never comes twice."""
+
+    def of(piece: str) -> Callable[[int], str]:
+        parts = piece.split("#")
+        return lambda size: begin + "".join(str(n).join(parts) for n in range(size // len(piece))) + end
+
+    return {f"{begin!r}, {piece!r} and {end!r}": of(piece) for piece in pieces}
+
+
+def call(body: bytes = b"hi", content_type: str = "text/plain") -> Call:
+    """Return a request."""
+    return Call({"content-type": content_type}, {}, body, "")
+
+
+def run(asked: Call) -> object:
+    """Read a request for a run."""
+    return parse_run(asked, "Joker", LIMITS)
+
+
+def header(name: str) -> Callable[[str], object]:
+    """Return what reads a request with this header."""
+    return lambda value: run(Call({"content-type": "text/plain", name: value}, {}, b"hi", ""))
+
+
+def asked(query: str = "", **headers: str) -> Asked:
+    """Return a request as the web framework gives it."""
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/api/x", "scheme": "http", "server": ("a", 80), "headers": raw}
+    return Asked(Request({**scope, "query_string": query.encode()}), NO_CLIENT, RUN)
+
+
+def content(kind: str, name: str, **more: str) -> Callable[[str], object]:
+    """Return what reads a content with this property."""
+    return lambda value: read_contents([{"$type": kind, name: value, **more}], LIMITS)
+
+
+def batch_of(text: str) -> str:
+    """Return what the host hands to the entity with this input."""
+    item = {"name": "run", "input": text, "isSignal": True}
+    return json.dumps({"self": {"name": "dafx-joker", "key": "K"}, "exists": False, "state": None, "batch": [item]})
+
+
+def document_of(entry: str, begin: str = "", end: str = "") -> Inputs:
+    """Return stored documents of many such entries."""
+    history = '{"schemaVersion":"1.1.0","data":{"conversationHistory":['
+    return repeated(f"{entry},", begin=history + begin, end=f'{{"$type":"x"}}]}}}}{end}')
+
+
+BODIES = {
+    **repeated("[", "]", "[]", "{", '"', '""', '\\"', "\\", "1", " ", "\n", "{}", "1e", "-"),
+    **repeated("[],", "{},", "0,", '"",', '{"a":0},', '{"$type":"text","text":"a"},', begin='{"contents":[', end="0]}"),
+    **repeated('\\"', "\\\\", "\\u0041", "\\ud83d\\ude00", "a", "[", begin='{"message":"', end='"}'),
+    **repeated('\\"', "\\", "a", begin='"'),
+    **repeated('"#":0,', '"#":{},', begin="{", end='"a":1,"a":2}'),
+    **repeated('"#":0,', '"a#":"\\u0041",', begin="{", end='"a":1}'),
+    **repeated("1", begin='{"message":1.', end="}"),
+    **repeated("0", begin='{"message":1e-', end="1}"),
+    **repeated("[" * 60 + "]" * 60 + ",", begin='{"contents":[', end="0]}"),
+}
+SCHEMAS = {
+    **repeated(
+        "{},", "true,", '{"minimum":#},', '{"pattern":"\\\\pL{9}#"},', '{"allOf":[{}]},', begin='{"allOf":[', end="{}]}"
+    ),
+    **repeated('{"#":1},', "[#],", '"#",', "#,", begin='{"type":[', end="0]}"),
+    **repeated('{"#":1},', "[#],", '"#",', "#,", begin='{"required":[', end="0]}"),
+    **repeated('{"#":1},', "[#],", '"#",', begin='{"dependencies":{"a":[', end="0]}}"),
+    **repeated('{"#":1},', "[#],", "#,", begin='{"enum":[', end="0]}"),
+    **repeated('"#":{},', '"#":true,', '"#":{"$ref":"#/$defs/1"},', begin='{"$defs":{', end='"a":{}}}'),
+    **repeated(".", "(", "(a|b|)", "a{9}", "\\\\pL", "[^a]", begin='{"pattern":"', end='"}'),
+    **repeated("~", "/", "a", begin='{"properties":{"', end='":{"properties":{"a":{},"b":{},"c":{}}}}}'),
+}
+DOCUMENTS = {
+    **document_of('{"$type":"x"}'),
+    **document_of('{"$type":"request","correlationId":"a","createdAt":"b","messages":[],"x":1}'),
+    **document_of('{"$type":"response","correlationId":"a","createdAt":"b","messages":[]}'),
+    **document_of('{"$type":"y","a":[{},{"$type":"request"}]}'),
+    **document_of("{}", end='"data'),
+    **document_of('{"$type":"x"}', end="}"),
+    **BODIES,
+    **runs('{"schemaVersion":"1', '{"schemaVersion":"1.0.'),
+}
+MARKED = {
+    f"{kind} of {name}": lambda size, k=kind, of=of: {"$python": k, "value": of(size)}
+    for kind in sorted(KINDS)
+    for name, of in {**repeated("1", "-", "0:", " 1", "[", "A"), **repeated("0", begin="1e", end="1")}.items()
+}
+
+
+def checked_anew(text: str) -> None:
+    """Check a schema as if it had never been seen: the same one again costs nothing."""
+    compiled_pattern.cache_clear()
+    re2.purge()
+    check_schema({**json.loads(text), "$comment": str(next(NUMBERS))})
+
+
+def referring(uri: str) -> object:
+    """Look for attachments in a stored entry of this address."""
+    message = {"role": "user", "contents": [{"$type": "uri", "uri": uri, "mediaType": "a/b"}]}
+    entry = {"$type": "request", "correlationId": "a", "createdAt": "b", "messages": [message]}
+    return references(cast(RequestEntry, held_entry(json.dumps(entry))))
+
+
+PARSERS: Mapping[str, Parser] = {
+    "a run's body": Parser(
+        lambda text: run(call(text.encode(), "application/json")),
+        BODIES,
+        ("hosting.request.strict_json._LONE_SURROGATE",),
+    ),
+    "a message": Parser(lambda text: run(call(text.encode())), runs()),
+    "an approval's body": Parser(
+        lambda text: parse_decision(call(text.encode(), "application/json"), "a", LARGEST), BODIES
+    ),
+    "a data URI": Parser(
+        content("data", "uri"),
+        {**runs("data:", "data:a/b", "data:a/b;x", "data:a/b;base64,"), **repeated(";x", "a/", begin="data:a/b")},
+    ),
+    "a media type": Parser(
+        content("hostedFile", "fileId"), runs("a/", "image/"), ("hosting.request.contents._MEDIA_TYPE",)
+    ),
+    "an address": Parser(
+        content("uri", "uri", mediaType="image/png"),
+        runs("https://", "https://[", "a:", "https://a.b/"),
+        ("hosting.request.contents._VISIBLE", "state.given._SCHEME"),
+    ),
+    "an address's media type": Parser(
+        lambda value: content("uri", "uri", mediaType=value)("https://a.b/c.png"), runs("image/")
+    ),
+    "a format's name": Parser(
+        lambda name: read_response_format({"type": "json_schema", "json_schema": {"name": name, "schema": {}}}),
+        runs("a"),
+        ("hosting.request.response_format._NAME",),
+    ),
+    "a schema": Parser(checked_anew, SCHEMAS, largest=LARGEST_SCHEMA),
+    "a thread's id": Parser(header("x-ms-thread-id"), runs("a"), ("hosting.identity._ID",)),
+    "Idempotency-Key": Parser(header("idempotency-key"), runs("a"), ("hosting.request.run_call._KEY",)),
+    "Accept": Parser(header("accept"), {**runs("a/b;q="), **repeated("a/b;q=0.1,", "#/b,", ";q=1", "a/b;a=b;q=1,")}),
+    "Prefer": Parser(
+        header("prefer"), {**runs("wait=", 'wait="'), **repeated("wait=1,", "respond-async,", "a=b;c=d,")}
+    ),
+    "Content-Type": Parser(
+        lambda value: run(call(content_type=value)), {**runs("text/plain;charset="), **repeated(";a=b", begin="text/x")}
+    ),
+    "the wish to wait": Parser(header("x-ms-wait-for-response"), runs("tru")),
+    "traceparent": Parser(carried_traceparent, runs("00-", "00-0af7651916cd43dd8448eb211c80319c-")),
+    "X-Forwarded-Host": Parser(
+        lambda host: asked(x_forwarded_host=host).base_url, runs("a.b"), ("hosting.functions.answering._HOST",)
+    ),
+    "a query": Parser(
+        lambda query: asked(query).query, {**runs("a="), **repeated("a&", "a=b&", "#=&", "%41&", "a=%&")}
+    ),
+    "offset": Parser(
+        lambda text: read_stream_query({"offset": text}), runs("0", "-"), ("hosting.request.stream_query._OFFSET",)
+    ),
+    "a stream's cursor": Parser(
+        lambda text: read_stream_query({"offset": "-1", "cursor": text}),
+        runs("1"),
+        ("hosting.request.stream_query._CURSOR",),
+    ),
+    "a page's limit": Parser(lambda text: read_window({"limit": text}), runs("1")),
+    "a page's cursor": Parser(lambda text: read_cursor({"cursor": text}), runs("a")),
+    "Last-Event-ID": Parser(lambda text: read_position({}, {"last-event-id": text}), runs("1")),
+    "the entity's input": Parser(lambda text: parse_batch(batch_of(text)), {**BODIES, **runs('"')}),
+    "a carried request": Parser(
+        lambda text: carried_request(
+            {"message": "a", "earlier": [{"contents": [{"$type": "data", "uri": text}]}]}, LIMITS
+        ),
+        runs("data:"),
+    ),
+    "an MCP tool's arguments": Parser(lambda text: parse_call({"query": text, "threadId": text}, "Joker"), runs("a")),
+    "a model's answer in a format": Parser(lambda text: structured_value(ResponseFormat(), text), BODIES),
+    "a stored document": Parser(
+        read,
+        DOCUMENTS,
+        (
+            "state.document_text._AMBIGUOUS",
+            "state.document_text._BEGINNING",
+            "state.json_text._BLANK",
+            "state.versions._SEMANTIC",
+        ),
+    ),
+    "a stored entry": Parser(held_entry, {**BODIES, **runs('{"$type":"request"')}),
+    "a stored time": Parser(read_utc, runs("2026-01-01T00:00:00", "2026-01-01T00:00:00."), ("hosting.times._UTC",)),
+    "a stored reference": Parser(
+        referring,
+        runs("agent-attachment:sha256/", f"agent-attachment:sha256/{'0' * 64}?bytes=1"),
+        ("state.attached._REFERENCE",),
+    ),
+    "a stored Python value": Parser(from_json_value, MARKED),
+    "a message to the offline model": Parser(
+        lambda text: answer_contents([Message("user", [text])], {}),
+        {
+            **runs("call a with {", "please write about ", "what about", "weather in ", "my name is "),
+            **repeated("weather ", "weather in ", " and ", "and a,", begin="what about "),
+        },
+    ),
+}
+UNREACHED: Mapping[str, str] = {
+    "hosting.names._AGENT_NAME": "agents are named in the app's code",
+    "hosting.plan._TOOL_NAME": "MCP tools are named in the app's code",
+    "hosting.process.time_limit._DURATION": "functionTimeout stands in host.json or in a setting",
+    "hosting.request.model_inputs._INPUT": "what a model takes is told by the app's code",
+    "hosting.storage.cosmos_account._ADDRESS": "a setting",
+    "hosting.storage.cosmos_account._CONNECTION_STRING": "a setting",
+}
