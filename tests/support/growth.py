@@ -18,7 +18,7 @@ SMALLEST = 256
 TOLD_SECONDS = 0.002
 """Work that takes less cannot be told from none: it is given more, up to the most that a caller may send."""
 
-ROUNDS = 12
+ROUNDS = 8
 """At most. A busy machine only adds, so more rounds bring both timings nearer to what the work costs."""
 
 InputT = TypeVar("InputT")
@@ -28,8 +28,8 @@ def growth(input_of: Callable[[int], InputT], work: Callable[[InputT], object], 
     """Return how many times more processor time the work takes for an input of twice the size.
 
     Taken at about the smallest size at which it can be told, so that not even what grows without bounds takes long; 0
-    for work that takes no time at `largest` either. Where that is too much, the least of three sizes counts: memory is
-    had in steps, and one of them may be just there. What grows with the square does so at each. The making of the input
+    for work that takes no time at `largest` either. Where that is too much, the lesser of two sizes counts: memory is
+    had in steps, and one of them may be just there. What grows with the square does so at both. The making of the input
     is not counted.
     """
     size = SMALLEST
@@ -38,10 +38,9 @@ def growth(input_of: Callable[[int], InputT], work: Callable[[InputT], object], 
         if size > largest:
             return 0.0
     grown = _ratio(work, input_of(size), input_of(2 * size))
-    for larger in (2 * size, 4 * size):
-        if grown > MOST_GROWTH:
-            grown = min(grown, _ratio(work, input_of(larger), input_of(2 * larger)))
-    return grown
+    if grown <= MOST_GROWTH:
+        return grown
+    return min(grown, _ratio(work, input_of(2 * size), input_of(4 * size)))
 
 
 def _ratio(work: Callable[[InputT], object], given: InputT, doubled: InputT) -> float:
