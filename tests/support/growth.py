@@ -14,6 +14,9 @@ from typing import TypeVar
 MOST_GROWTH = 2.5
 """Of twice the input: what grows with it takes 2 times as much, what grows with its square 4 times."""
 
+SQUARE = 3.6
+"""From here on it is the square, and no larger size is tried."""
+
 SMALLEST = 256
 TOLD_SECONDS = 0.002
 """Work that takes less cannot be told from none: it is given more, up to the most that a caller may send."""
@@ -28,8 +31,8 @@ def growth(input_of: Callable[[int], InputT], work: Callable[[InputT], object], 
     """Return how many times more processor time the work takes for an input of twice the size.
 
     Taken at about the smallest size at which it can be told, so that not even what grows without bounds takes long; 0
-    for work that takes no time at `largest` either. Where that is too much, the lesser of two sizes counts: memory is
-    had in steps, and one of them may be just there. What grows with the square does so at both. The making of the input
+    for work that takes no time at `largest` either. Where that is too much, the least of some sizes counts: memory is
+    had in steps, and one of them may be just there. What grows with the square does so at each. The making of the input
     is not counted.
     """
     size = SMALLEST
@@ -38,9 +41,11 @@ def growth(input_of: Callable[[int], InputT], work: Callable[[InputT], object], 
         if size > largest:
             return 0.0
     grown = _ratio(work, input_of(size), input_of(2 * size))
-    if grown <= MOST_GROWTH:
-        return grown
-    return min(grown, _ratio(work, input_of(2 * size), input_of(4 * size)))
+    for larger in (2 * size, 4 * size, 8 * size):
+        if grown <= MOST_GROWTH or (larger > 2 * size and grown > SQUARE):
+            break
+        grown = min(grown, _ratio(work, input_of(larger), input_of(2 * larger)))
+    return grown
 
 
 def _ratio(work: Callable[[InputT], object], given: InputT, doubled: InputT) -> float:
