@@ -131,9 +131,9 @@ module storage 'app/storage.bicep' = {
     packageContainer: packageContainer
     redundancy: storageRedundancy
     isPrivate: vnetEnabled
-    keyVaultUri: customerManagedKey ? encryption.outputs.vaultUri : ''
-    keyName: customerManagedKey ? encryption.outputs.keyName : ''
-    keyIdentityId: customerManagedKey ? encryption.outputs.identityId : ''
+    keyVaultUri: customerManagedKey ? encryption!.outputs.vaultUri : ''
+    keyName: customerManagedKey ? encryption!.outputs.keyName : ''
+    keyIdentityId: customerManagedKey ? encryption!.outputs.identityId : ''
   }
 }
 
@@ -142,8 +142,8 @@ module storageEndpoints 'app/storage-PrivateEndpoint.bicep' = if (vnetEnabled) {
   scope: group
   params: {
     storageName: storage.outputs.name
-    networkId: vnetEnabled ? network.outputs.id : ''
-    subnetId: vnetEnabled ? network.outputs.endpointSubnetId : ''
+    networkId: vnetEnabled ? network!.outputs.id : ''
+    subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
     location: location
     tags: tags
   }
@@ -168,8 +168,8 @@ module cosmos 'app/cosmos.bicep' = if (usesCosmos) {
     tags: tags
     redundancy: storageRedundancy
     isPrivate: vnetEnabled
-    keyUri: customerManagedKey ? encryption.outputs.keyUri : ''
-    keyIdentityId: customerManagedKey ? encryption.outputs.identityId : ''
+    keyUri: customerManagedKey ? encryption!.outputs.keyUri : ''
+    keyIdentityId: customerManagedKey ? encryption!.outputs.identityId : ''
   }
 }
 
@@ -177,12 +177,12 @@ module cosmosEndpoint 'app/account-PrivateEndpoint.bicep' = if (usesCosmos && vn
   name: 'cosmos-endpoint'
   scope: group
   params: {
-    accountName: usesCosmos ? cosmos.outputs.name : ''
-    accountId: usesCosmos ? cosmos.outputs.id : ''
+    accountName: usesCosmos ? cosmos!.outputs.name : ''
+    accountId: usesCosmos ? cosmos!.outputs.id : ''
     zoneName: 'privatelink.documents.azure.com'
     groupId: 'Sql'
-    networkId: vnetEnabled ? network.outputs.id : ''
-    subnetId: vnetEnabled ? network.outputs.endpointSubnetId : ''
+    networkId: vnetEnabled ? network!.outputs.id : ''
+    subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
     location: location
     tags: tags
   }
@@ -207,12 +207,12 @@ module modelEndpoint 'app/account-PrivateEndpoint.bicep' = if (deploysModel && v
   name: 'model-endpoint'
   scope: group
   params: {
-    accountName: deploysModel ? model.outputs.name : ''
-    accountId: deploysModel ? model.outputs.id : ''
+    accountName: deploysModel ? model!.outputs.name : ''
+    accountId: deploysModel ? model!.outputs.id : ''
     zoneName: 'privatelink.openai.azure.com'
     groupId: 'account'
-    networkId: vnetEnabled ? network.outputs.id : ''
-    subnetId: vnetEnabled ? network.outputs.endpointSubnetId : ''
+    networkId: vnetEnabled ? network!.outputs.id : ''
+    subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
     location: location
     tags: tags
   }
@@ -236,10 +236,10 @@ module roles 'app/rbac.bicep' = {
     principalId: identity.outputs.principalId
     storageName: storage.outputs.name
     insightsName: monitoring.outputs.insightsName
-    schedulerName: usesScheduler ? scheduler.outputs.name : ''
-    cosmosName: usesCosmos ? cosmos.outputs.name : ''
-    cosmosDatabaseName: usesCosmos ? cosmos.outputs.databaseName : ''
-    modelAccountName: deploysModel ? model.outputs.name : ''
+    schedulerName: usesScheduler ? scheduler!.outputs.name : ''
+    cosmosName: usesCosmos ? cosmos!.outputs.name : ''
+    cosmosDatabaseName: usesCosmos ? cosmos!.outputs.databaseName : ''
+    modelAccountName: deploysModel ? model!.outputs.name : ''
   }
 }
 
@@ -266,18 +266,18 @@ module api 'app/api.bicep' = {
     storageName: storage.outputs.name
     packageContainer: packageContainer
     insightsName: monitoring.outputs.insightsName
-    schedulerEndpoint: usesScheduler ? scheduler.outputs.endpoint : ''
-    taskHubName: usesScheduler ? scheduler.outputs.taskHubName : ''
-    cosmosEndpoint: usesCosmos ? cosmos.outputs.endpoint : ''
+    schedulerEndpoint: usesScheduler ? scheduler!.outputs.endpoint : ''
+    taskHubName: usesScheduler ? scheduler!.outputs.taskHubName : ''
+    cosmosEndpoint: usesCosmos ? cosmos!.outputs.endpoint : ''
     modelSettings: {
-      AZURE_OPENAI_ENDPOINT: deploysModel ? model.outputs.endpoint : azureOpenAiEndpoint
-      AZURE_OPENAI_MODEL: deploysModel ? model.outputs.deploymentName : azureOpenAiModel
+      AZURE_OPENAI_ENDPOINT: deploysModel ? model!.outputs.endpoint : azureOpenAiEndpoint
+      AZURE_OPENAI_MODEL: deploysModel ? model!.outputs.deploymentName : azureOpenAiModel
       OPENAI_BASE_URL: openAiBaseUrl
       OPENAI_MODEL: openAiModel
     }
     openAiKey: openAiKey
     runLog: runLog
-    subnetId: vnetEnabled ? network.outputs.appSubnetId : ''
+    subnetId: vnetEnabled ? network!.outputs.appSubnetId : ''
     alwaysReadyInstances: alwaysReadyInstances
     maximumInstances: maximumInstances
   }

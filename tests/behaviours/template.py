@@ -22,6 +22,8 @@ BEHAVIOURS = {
     "the tests or secrets (design.md 1).",
     "template.readme-runs": "Every console block of the README runs and prints what the README shows (style.md).",
     "template.infra-parses": "Every Bicep file parses, and every module and parameter it names exists.",
+    "template.infra-compiles": "infra keeps the compiler's rules that a parser can see: what a deployment must know at "
+    "its start it knows, outputs of a module that is a choice say so, and a fixed name is written out.",
     "template.infra-without-keys": "Every service of a deployment takes identities only; there is no key and no "
     "connection string in it.",
     "template.infra-settings": "Every app setting of a deployment is read by the code, the host or the worker, and "

@@ -17,8 +17,9 @@ from hosting.errors import ConfigurationError
 from hosting.runlog.blob import BlobStore
 from hosting.runlog.choice import choose_store
 from hosting.settings import Settings, read_settings
-from tests.template.bicep import INFRA, MAIN, ROOT, config_of, parsed, setting_names
+from tests.template.bicep import INFRA, MAIN, ROOT, config_of, keys_in, parsed, setting_names
 
+API_SETTINGS = ("hostSettings", "appSettings", "schedulerSettings")
 API = parsed(INFRA / "app" / "api.bicep")
 ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
 LIBRARY_SETTINGS = {str(field.alias) for field in Settings.model_fields.values()}
@@ -84,6 +85,30 @@ def test_every_app_setting_of_infra_is_read_by_somebody() -> None:
     ours = LIBRARY_SETTINGS | set(MODEL_SETTINGS)
 
     assert settings_of_the_app() - ours == set(READ_BY_OTHERS)
+
+
+@pytest.mark.behaviour("template.infra-settings")
+def test_the_app_is_given_every_setting_of_api_bicep_in_one_place() -> None:
+    """Settings are written whole, so a second place would take away what the first one wrote."""
+    written = {name for name in API["variables"] if name.lower().endswith("settings")}
+    union = {"type": "union", "parameters": {f"arg_{n}": name for n, name in enumerate(API_SETTINGS, 1)}}
+
+    assert API["resources"]["settings"]["config"] == {
+        "parent": "app",
+        "name": "appsettings",
+        "properties": {"function": union},
+    }
+    assert written == set(API_SETTINGS)
+    assert "appSettings" not in set(keys_in(API["resources"]["app"]))
+
+
+@pytest.mark.behaviour("template.infra-settings")
+def test_the_app_is_made_once_its_identity_may_use_what_the_settings_name() -> None:
+    """A host that starts without its roles, or without a way to its storage, fails and is slow to try again."""
+    assert set(config_of(parsed(MAIN)["modules"]["api"])["dependsOn"]) == {
+        "roles",
+        *(name for name in parsed(MAIN)["modules"] if name.endswith(("Endpoint", "Endpoints"))),
+    }
 
 
 @pytest.mark.behaviour("template.infra-settings")
