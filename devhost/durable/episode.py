@@ -232,10 +232,11 @@ def _fold_status(orchestration: Orchestration, inbox: Sequence[events.Event]) ->
         orchestration = replace(orchestration, status=Status.RUNNING)
     for event in inbox:
         match event:
-            case events.ExecutionSuspended():
-                orchestration = replace(orchestration, status=Status.SUSPENDED, output=compact(event.reason))
-            case events.ExecutionResumed():
-                orchestration = replace(orchestration, status=Status.RUNNING, output=None)
+            case events.ExecutionSuspended() | events.ExecutionResumed():
+                status = Status.SUSPENDED if isinstance(event, events.ExecutionSuspended) else Status.RUNNING
+                # A resumption without a reason leaves the one of the suspension, as on the real host.
+                output = orchestration.output if event.reason is None else compact(event.reason)
+                orchestration = replace(orchestration, status=status, output=output)
     return orchestration
 
 

@@ -70,7 +70,7 @@ class Instances:
 
     async def raise_event(self, request: Request, instance_id: str, name: str) -> Reply:
         if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
-            return errors.refusal(400, "Only application/json request content is supported")
+            return json_reply(400, {"Message": "Only application/json request content is supported"})
         try:
             given = recompact(request.body.decode())
         except ValueError as error:

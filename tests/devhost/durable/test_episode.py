@@ -195,7 +195,25 @@ def test_a_suspended_instance_writes_what_arrives_and_nothing_that_is_decided() 
     resumed = events.ExecutionResumed(timestamp=START, reason=None)
     outcome = episodes.play([resumed], OrchestratorAnswer((WaitForEvent("go"), A)))
     assert len(outcome.outgoing) == 1
-    assert (outcome.orchestration.status, outcome.orchestration.output) == (Status.RUNNING, None)
+    assert (outcome.orchestration.status, outcome.orchestration.output) == (Status.RUNNING, '"pause"')
+
+
+@pytest.mark.behaviour("engine.suspended")
+@pytest.mark.parametrize(
+    ("reasons", "output"),
+    [((None, None), None), (("pause", None), '"pause"'), ((None, "go on"), '"go on"'), (("pause", "go on"), '"go on"')],
+)
+def test_the_last_reason_of_a_suspension_or_a_resumption_stays_as_the_output(
+    reasons: tuple[str | None, str | None], output: str | None
+) -> None:
+    """As on the real host; the end of the code writes over it."""
+    episodes = Episodes()
+    episodes.start(WaitForEvent("go"))
+    paused, resumed = reasons
+    episodes.play([events.ExecutionSuspended(timestamp=START, reason=paused)], OrchestratorAnswer((WaitForEvent("go"),)))
+    episodes.play([events.ExecutionResumed(timestamp=START, reason=resumed)], OrchestratorAnswer((WaitForEvent("go"),)))
+
+    assert (episodes.orchestration.status, episodes.orchestration.output) == (Status.RUNNING, output)
 
 
 @pytest.mark.behaviour("engine.terminated")

@@ -204,7 +204,7 @@ async def test_an_event_must_be_json_and_say_so(engine: RunningEngine) -> None:
     post = engine.client.post
     refused = await post("/instances/w/raiseEvent/go", content=b"1", headers={"Content-Type": "text/plain"})
     assert refused.status_code == 400
-    assert refused.json()["Message"] == "Only application/json request content is supported"
+    assert refused.json() == {"Message": "Only application/json request content is supported"}
     assert (await post("/instances/w/raiseEvent/go")).json() == refused.json()
     for body in (b"{bad", b""):
         broken = await post("/instances/w/raiseEvent/go", content=body, headers={"Content-Type": "application/json"})
