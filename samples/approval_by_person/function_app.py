@@ -1,6 +1,5 @@
 """A person approves what an agent wrote, within 72 hours."""
 
-import json
 import os
 from collections.abc import Generator
 from datetime import timedelta
@@ -14,6 +13,7 @@ from agents.models import create_chat_client
 from hosting.app import AgentFunctionApp
 
 Steps = Generator[Any, Any, Any]
+State = df.OrchestrationRuntimeStatus
 
 writer = Agent(client=create_chat_client(os.environ), name="writer", instructions="Write one sentence.")
 
@@ -31,30 +31,57 @@ def publish(context: df.DurableOrchestrationContext) -> Steps:
     if first is deadline:
         return "Nobody answered within 72 hours."
     deadline.cancel()  # an orchestration ends only when no timer of it is open
-    is_approved = json.loads(approval.result) == "yes"  # the SDK's client sends a value as JSON text
+    is_approved = (
+        str(approval.result).strip('"') == "yes"
+    )  # the SDK's client quotes a text, the management URL does not
     return f"Published: {draft.text}" if is_approved else "Rejected."
 
 
 @app.route(route="articles/{id}", methods=["POST"])
 @app.durable_client_input(client_name="client")
 async def start(req: func.HttpRequest, client: df.DurableOrchestrationClient) -> func.HttpResponse:
-    """Have an article written under an id of the caller's."""
-    instance_id = await client.start_new("publish", req.route_params["id"], req.get_body().decode())
-    return func.HttpResponse(f"{instance_id} is being written.\n", status_code=202)
+    """Have an article written under an id of the caller's, unless one is being written under it."""
+    article = req.route_params["id"]
+    if is_open((await client.get_status(article)).runtime_status):
+        return say(409, f"{article} is being written already. Take another name, or wait for its end.")
+    await client.start_new("publish", article, req.get_body().decode())
+    return say(202, f"{article} is being written.")
 
 
 @app.route(route="articles/{id}", methods=["GET"])
 @app.durable_client_input(client_name="client")
 async def show(req: func.HttpRequest, client: df.DurableOrchestrationClient) -> func.HttpResponse:
     """Show the draft that waits for its approval, or how the wait ended."""
-    status = await client.get_status(req.route_params["id"])
-    shown = status.output or status.custom_status
-    return func.HttpResponse(f"{shown or 'Not written yet.'}\n", status_code=200 if shown else 202)
+    article = req.route_params["id"]
+    status = await client.get_status(article)
+    if status.runtime_status is None:
+        return say(404, f"There is no article {article}.")
+    if is_open(status.runtime_status):
+        return say(200, status.custom_status) if status.custom_status else say(202, "Not written yet.")
+    if status.runtime_status is not State.Completed:
+        return say(500, f"{article} was not written: {status.runtime_status.value}.")
+    return say(200, status.output)
 
 
 @app.route(route="articles/{id}/approval", methods=["POST"])
 @app.durable_client_input(client_name="client")
 async def approve(req: func.HttpRequest, client: df.DurableOrchestrationClient) -> func.HttpResponse:
     """Hand the person's answer, `yes` or anything else, to the orchestration that waits for it."""
-    await client.raise_event(req.route_params["id"], "Approval", req.get_body().decode())
-    return func.HttpResponse("Thank you.\n", status_code=202)
+    article = req.route_params["id"]
+    status = await client.get_status(article)
+    if status.runtime_status is None:
+        return say(404, f"There is no article {article}.")
+    if not is_open(status.runtime_status):
+        return say(409, f"{article} waits for no answer any more.")
+    await client.raise_event(article, "Approval", req.get_body().decode())
+    return say(202, "Thank you.")
+
+
+def is_open(state: df.OrchestrationRuntimeStatus | None) -> bool:
+    """Tell whether an orchestration in this state exists and has not ended."""
+    return state in (State.Pending, State.Running, State.Suspended, State.ContinuedAsNew)
+
+
+def say(status_code: int, sentence: str) -> func.HttpResponse:
+    """Answer with one line."""
+    return func.HttpResponse(f"{sentence}\n", status_code=status_code)

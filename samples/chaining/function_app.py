@@ -34,6 +34,6 @@ async def start(req: func.HttpRequest, client: df.DurableOrchestrationClient) ->
     """Answer with the slogan, or after 10 s with where to ask for it."""
     instance_id = await client.start_new("slogan", client_input=req.get_body().decode())
     answer: func.HttpResponse = await client.wait_for_completion_or_create_check_status_response(
-        req, instance_id, 10_000, 50
+        req, instance_id, 10_000, 500
     )
     return answer

@@ -1,11 +1,13 @@
-"""Read an answer as it is made, lose the connection in the middle, and read on: `follow.py ORIGIN MESSAGE`."""
+"""Read an answer as it is made, lose the connection in the middle, and read on: `follow.py ORIGIN MESSAGE [KEY]`."""
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
@@ -31,17 +33,41 @@ def frames(stream: HTTPResponse) -> Iterator[Frame]:
             fields = {}
 
 
-def main(origin: str, message: str) -> None:
+def followed(address: str, headers: dict[str, str], last: str, tries: int = 60) -> Iterator[Frame]:
+    """Yield the events behind `last` to the end of the run, over as many connections as that takes.
+
+    A connection may break off at any time, and while the app's process starts again a new one may be refused, or
+    answered 500 without a word. Of the run neither says anything.
+    """
+    while tries:
+        try:
+            with urlopen(Request(address, headers={**headers, "Last-Event-ID": last})) as stream:
+                for frame in frames(stream):
+                    yield frame
+                    last = frame.id or last
+                    if frame.event in ENDS:
+                        return
+        except HTTPError as refused:
+            if refused.code < 500:
+                raise
+        except (OSError, HTTPException):
+            pass
+        tries -= 1
+        time.sleep(1)
+    raise SystemExit(f"{address} is away. Its events behind {last} are kept: ask again later.")
+
+
+def main(origin: str, message: str, key: str = "") -> None:
     """Print what comes, and where it broke off."""
-    asked = Request(f"{origin}/api/agents/guide/run", message.encode(), {"Accept": "text/event-stream"})
+    headers = {"x-functions-key": key} if key else {}
+    asked = Request(f"{origin}/api/agents/guide/run", message.encode(), {**headers, "Accept": "text/event-stream"})
     with urlopen(asked) as stream:
         address = urljoin(origin, stream.headers["Content-Location"])
         first = next(frames(stream))
     print(f"{first.event}; the connection is lost behind event {first.id}, and the run goes on")
 
-    with urlopen(Request(address, headers={"Last-Event-ID": first.id})) as stream:
-        for frame in frames(stream):
-            SHOWN.get(frame.event, show_name)(frame)
+    for frame in followed(address, headers, first.id):
+        SHOWN.get(frame.event, show_name)(frame)
 
 
 def show_words(frame: Frame) -> None:
@@ -60,6 +86,7 @@ def show_name(frame: Frame) -> None:
 
 
 SHOWN = {"delta": show_words, "completed": show_end}
+ENDS = ("completed", "failed", "cancelled")
 
 
 if __name__ == "__main__":

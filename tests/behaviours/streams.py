@@ -22,6 +22,8 @@ BEHAVIOURS = {
     "streams.cursor-grows": "A wait's cursor is larger than the one that was sent (PROTOCOL.md, 10.1).",
     "streams.slow-readers": "A slow reader delays nobody (http-api.md section 5).",
     "streams.browser": "A browser's EventSource reads an answer as it is made, with its key and from another origin.",
+    "streams.starting-again": "Our own readers go on behind a 500 without a body, which a worker that starts again may "
+    "answer, and at which a browser's EventSource stops (docs/streaming.md).",
     "streams.unavailable": "A stream whose log stays away says so and ends; it never hangs (http-api.md section 5).",
     "streams.reader": "A run is read from its log alone, as it goes on and to its end (docs/streaming.md).",
     "streams.reader-refused": "A log or a run that cannot be read is refused by one sentence (docs/streaming.md).",
