@@ -41,7 +41,7 @@ def main() -> None:
     app = load_hosted_app(read_host_settings(Path.cwd(), os.environ), os.environ)
     sockets = bind_sockets("127.0.0.1", 0)
     address = address_of("127.0.0.1", sockets)
-    host = Host(app, address, verbose=False, keys=None, cors=None, clock=clock)
+    host = Host(app, address, verbose=False, keys=None, cors=None, queue_poll_seconds=1, clock=clock)
     asyncio.run(host.run(sockets, lambda: print(f"for development only: {address.origin}", flush=True)))
 
 

@@ -11,6 +11,7 @@ import threading
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from urllib.parse import parse_qs, urlsplit
 
 EVENTS = "/events"
 FRAMES = (
@@ -53,10 +54,11 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Tell the events behind the named one, as far as this follower gets."""
-        if self.path != EVENTS:
+        asked = urlsplit(self.path)
+        if asked.path != EVENTS:
             super().do_GET()
             return
-        last = self.headers.get("Last-Event-ID", "")
+        last = self.headers.get("Last-Event-ID", "".join(parse_qs(asked.query).get("after", [])))
         self._followed_behind.append(last)
         if len(self._followed_behind) == 1:
             self._answer(200, int(last or 0), BREAKS_OFF_BEHIND)

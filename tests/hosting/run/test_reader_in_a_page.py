@@ -49,6 +49,21 @@ async def test_the_page_s_reader_goes_on_behind_a_500_of_a_worker_that_starts_ag
 
 
 @pytest.mark.behaviour("streams.starting-again")
+async def test_the_page_of_docs_makes_a_new_event_source_behind_that_500(tmp_path: Path) -> None:
+    """It shows the whole answer, each word once."""
+    script = f"""new Promise(done => {{
+        follow({json.dumps(EVENTS + "?")}, 0, 60)
+        setInterval(() => status.textContent === "completed" && done(answer.textContent), 20)
+    }})""".replace("status.", "document.getElementById('status').")
+
+    with BrokenStream(DOCS) as server:
+        shown = await evaluated(server, script, tmp_path / "profile")
+
+    assert shown == "one two three"
+    assert server.followed_behind == ["0", "2", "2"]
+
+
+@pytest.mark.behaviour("streams.starting-again")
 async def test_an_event_source_stops_at_that_500_for_good(tmp_path: Path) -> None:
     """It comes back once by itself, and is closed: what the page says of it is why a reader is shown there."""
     script = f"""new Promise(done => {{
