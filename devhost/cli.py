@@ -17,6 +17,7 @@ from typing import Any
 from devhost.bindings import HttpTrigger
 from devhost.durable.errors import DurableError
 from devhost.errors import HostError
+from devhost.forwarding import AppLog
 from devhost.groups import VARIABLE as GROUP_VARIABLE
 from devhost.host import Address, Host, address_of
 from devhost.hosted_app import HostedApp, load_hosted_app
@@ -99,11 +100,12 @@ def _start(options: argparse.Namespace) -> int:
     local = read_local_settings(folder)
     apply_to_environment(local, os.environ)
     settings = read_host_settings(folder, os.environ)
-    _set_up_logging(settings, verbose=options.verbose)
+    app_log = _set_up_logging(settings, verbose=options.verbose)
     sockets = bind_sockets(options.host, _first(options.port, local.port, DEFAULT_PORT))
     address = address_of(options.host, sockets)
     _describe_host_to_app(address)
     app = load_hosted_app(settings, os.environ)
+    app_log.is_starting = False
     keys = _keys_of(app) if options.auth else None
     host = Host(
         app,
@@ -139,12 +141,11 @@ def _first(*values: int | None) -> int:
     return next(value for value in values if value is not None)
 
 
-def _set_up_logging(settings: HostSettings, *, verbose: bool) -> None:
-    logging.basicConfig(
-        level=logging.DEBUG if verbose else settings.log_level,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+def _set_up_logging(settings: HostSettings, *, verbose: bool) -> AppLog:
+    app_log = AppLog(verbose=verbose)
+    logging.basicConfig(level=logging.DEBUG if verbose else settings.log_level, handlers=[app_log])
     logging.getLogger("uvicorn.error").setLevel(logging.INFO if verbose else logging.WARNING)
+    return app_log
 
 
 def _describe_host_to_app(address: Address) -> None:

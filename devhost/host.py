@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from devhost.app_functions import AppFunctions
 from devhost.durable.clock import Clock, SystemClock
+from devhost.forwarding import make_task
 from devhost.hosted_app import HostedApp
 from devhost.http.admin import AdminEndpoint
 from devhost.http.app import HostApp
@@ -139,6 +140,7 @@ class Host:
 
         Raises `devhost.durable.errors.DurableError` before anything is served when the engine cannot have its folder.
         """
+        asyncio.get_running_loop().set_task_factory(make_task)
         stop = StopRequest()
         stop.install()
         if self._engine is not None:

@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from devhost.failures import failure_of
+from devhost.forwarding import THREAD_STORAGE, mark_task
 from devhost.index import Function
 from devhost.isolation import Raised, Returned, TimedOut, run_apart, run_caught
 from devhost.ports import FunctionFailedError
 
 logger = logging.getLogger(__name__)
-_thread_local_storage = threading.local()
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class InvocationContext:
     invocation_id: str
     function_name: str
     function_directory: str
-    thread_local_storage: threading.local = _thread_local_storage
+    thread_local_storage: threading.local = THREAD_STORAGE
     trace_context: TraceContext = TraceContext()
     retry_context: RetryContext = RetryContext()
 
@@ -68,7 +68,7 @@ class Invoker:
         arguments = self._arguments(function, trigger_value, invocation_id)
         ended: Returned | Raised | TimedOut
         if function.is_async:
-            ended = await run_apart(lambda: function.handler(**arguments), self._timeout_seconds)
+            ended = await run_apart(lambda: _marked(function, arguments, invocation_id), self._timeout_seconds)
         else:
             ended = await self._in_thread(function, arguments, invocation_id)
         match ended:
@@ -99,11 +99,11 @@ class Invoker:
         self, function: Function, arguments: Mapping[str, object], invocation_id: str
     ) -> Returned | Raised | TimedOut:
         def run() -> Returned | Raised:
-            _thread_local_storage.invocation_id = invocation_id
+            THREAD_STORAGE.invocation_id = invocation_id
             try:
                 return run_caught(lambda: function.handler(**arguments))
             finally:
-                _thread_local_storage.invocation_id = None
+                THREAD_STORAGE.invocation_id = None
 
         future = asyncio.get_running_loop().run_in_executor(self._pool, run)
         try:
@@ -116,6 +116,11 @@ class Invoker:
     def close(self) -> None:
         """Take no new sync calls; the running ones end by themselves or with the process."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+async def _marked(function: Function, arguments: Mapping[str, object], invocation_id: str) -> object:
+    mark_task(invocation_id)
+    return await function.handler(**arguments)
 
 
 def _timeout_message(function_name: str, seconds: float) -> str:

@@ -33,6 +33,7 @@ from hosting.names import entity_name
 from hosting.plan import Plan
 from hosting.process.safeguards import safeguards_of
 from hosting.process.shutdown import Shutdown
+from hosting.process.start_up import end_start_up, keep_start_up
 from hosting.process.time_limit import TimeLimit, function_timeout_seconds
 from hosting.process.worker_settings import report_missing
 from hosting.retry import Retry
@@ -75,6 +76,7 @@ class AgentFunctionApp(df.DFApp):
         **unknown: Any,
     ) -> None:
         """Register the agents. `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given."""
+        keep_start_up(environ)
         _refuse("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
         self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
@@ -133,6 +135,7 @@ class AgentFunctionApp(df.DFApp):
         functions: list[Any] = super().get_functions()
         for function in functions:
             adapt_classic_handler(function)
+        end_start_up()
         return functions
 
     def add_agent(

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from hosting.agent.lifespans import CLOSE_SECONDS, Lifespans
 from hosting.agent.tool_threads import ToolThreads
+from hosting.process.invocation import invocation_at_work, make_task, thread_marked
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class AgentLoop:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
+                self._loop.set_task_factory(make_task)
                 self._tools = ToolThreads(self._most_tools)
                 self._loop.set_default_executor(self._tools)
                 self._thread = threading.Thread(target=self._serve, args=(self._loop,), name=self._name, daemon=True)
@@ -93,14 +95,15 @@ class AgentLoop:
             asked = time.monotonic()
             loop.call_soon_threadsafe(answered.set)
             if not answered.wait(_BLOCKED_SECONDS):
-                where = _where(thread)
+                where, invocation = _where(thread), invocation_at_work(loop)
                 answered.wait()
-                logger.warning(
-                    "The %s was blocked for %.1f s by %s. Make it async, or move it to a synchronous function.",
-                    self._name.replace("-", " "),
-                    time.monotonic() - asked,
-                    where,
-                )
+                with thread_marked(invocation):
+                    logger.warning(
+                        "The %s was blocked for %.1f s by %s. Make it async, or move it to a synchronous function.",
+                        self._name.replace("-", " "),
+                        time.monotonic() - asked,
+                        where,
+                    )
             time.sleep(_PING_SECONDS)
 
 

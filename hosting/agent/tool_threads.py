@@ -14,6 +14,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any
 
+from hosting.process.invocation import carried
+
 _LOOKUPS = (socket.getaddrinfo, socket.getnameinfo)
 _LOOKUP_THREADS = 4
 RUN: ContextVar[str] = ContextVar("agent_run")
@@ -29,10 +31,11 @@ class ToolThreads(ThreadPoolExecutor):
         self._runs: dict[Future[Any], str] = {}
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """See `ThreadPoolExecutor.submit`; the call counts for the run of the calling context."""
+        """See `ThreadPoolExecutor.submit`; the call counts for the run of the calling context, and logs for its
+        invocation."""
         if fn in _LOOKUPS:
             return self._lookups.submit(fn, *args, **kwargs)
-        future = super().submit(fn, *args, **kwargs)
+        future = super().submit(carried(fn), *args, **kwargs)
         run_id = RUN.get(None)
         if run_id is not None:
             self._runs[future] = run_id

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from hosting.functions.client import DurableEntityClient
 from hosting.identity import is_id
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
+from hosting.process.invocation import Invocation, begin_invocation, current_invocation, mark_task
 from hosting.reply.routes import Route
 from hosting.reply.run_replies import (
     RETRY_AFTER_SECONDS,
@@ -112,6 +114,7 @@ def register_route(app: df.DFApp, route: Route, handler: Handler, *, path: str |
     """Register the handler as an HTTP trigger with a durable client; `path` takes the place of the route's own."""
 
     async def serve(req: Request, client: Any) -> Response:
+        begin_invocation()
         return await answer(req, lambda: handler(Asked(req, DurableEntityClient(client), route)))
 
     level = {"auth_level": func.AuthLevel.ANONYMOUS} if route.is_anonymous else {}
@@ -144,8 +147,18 @@ async def answer(req: Request, work: Callable[[], Awaitable[Reply | Streamed]]) 
         logger.exception("A request to %s failed.", req.url.path)
         reply = _refusal(req, InternalError("The app failed on this request; the cause is in its log."))
     if isinstance(reply, Streamed):
-        return StreamingResponse(reply.frames, 200, {**reply.headers, "content-type": "text/event-stream"})
+        return StreamingResponse(
+            _sent(reply.frames, current_invocation()), 200, {**reply.headers, "content-type": "text/event-stream"}
+        )
     return Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
+
+
+async def _sent(frames: AsyncGenerator[bytes, None], invocation: Invocation | None) -> AsyncIterator[bytes]:
+    """Yield the frames to the task that sends them, which is none of the invocation's by itself."""
+    mark_task(invocation)
+    async with aclosing(frames):
+        async for frame in frames:
+            yield frame
 
 
 def _joined(items: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -17,6 +17,8 @@ from typing import Any, get_type_hints
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
+from hosting.process.invocation import begin_invocation, carried
+
 
 def adapt_classic_handler(function: Any) -> None:
     """Wrap the handler of one indexed function, if it is an HTTP trigger for the classic types.
@@ -42,14 +44,23 @@ def _takes_classic_request(handler: Callable[..., Any], name: str) -> bool:
 
 
 def _adapted(handler: Callable[..., Any], name: str) -> Callable[..., Any]:
+    is_async = inspect.iscoroutinefunction(handler)
+    takes_context = is_async or "context" in inspect.signature(handler).parameters
+
     @functools.wraps(handler)
     async def adapted(**arguments: Any) -> Response:
         arguments[name] = await classic_request(arguments[name])
-        if inspect.iscoroutinefunction(handler):
+        if is_async:
             return fastapi_response(await handler(**arguments))
-        return fastapi_response(await asyncio.to_thread(handler, **arguments))
+        begin_invocation(arguments.get("context") if takes_context else arguments.pop("context", None))
+        return fastapi_response(await asyncio.to_thread(carried(handler), **arguments))
 
     adapted.__annotations__ = {**handler.__annotations__, name: Request, "return": Response}
+    if not takes_context:
+        # The worker gives the invocation to a parameter of this name; what the handler's thread logs needs it.
+        context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY)
+        signature = inspect.signature(handler)
+        adapted.__signature__ = signature.replace(parameters=[*signature.parameters.values(), context])  # type: ignore[attr-defined]
     return adapted
 
 

@@ -15,6 +15,7 @@ from hosting.identity import check_thread_id
 from hosting.names import mcp_function
 from hosting.plan import AgentPlan, ToolPlan
 from hosting.ports import EntityClient
+from hosting.process.invocation import begin_invocation
 from hosting.reply.run_replies import approval_fields, completed_text, ids, run_error, told_text
 from hosting.request.run_call import RunCall, Wait, one_thread_id
 from hosting.request.run_request import check_message
@@ -54,6 +55,7 @@ def register_tool(app: df.DFApp, plan: AgentPlan, tool_plan: ToolPlan, runs: Run
     """Register one agent as the MCP tool that was planned for it."""
 
     async def tool(context: str, client: Any) -> str:
+        begin_invocation()
         return await call_tool(context, plan, runs, settings, DurableEntityClient(client))
 
     trigger = app.mcp_tool_trigger(

@@ -8,6 +8,7 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from hosting.functions.client import DurableEntityClient
+from hosting.process.invocation import begin_invocation
 from hosting.run.retention import Retention
 from hosting.thread.sweep import Sweep
 
@@ -21,6 +22,7 @@ def register_sweep(app: df.DFApp, sweep: Sweep, schedule: str) -> None:
     """Register the timer. One instance of the app runs it at a time; a moment that was missed is made up for."""
 
     async def run(timer: func.TimerRequest, client: Any) -> None:
+        begin_invocation()
         await sweep.run(DurableEntityClient(client))
 
     timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=True)
@@ -31,6 +33,7 @@ def register_retention(app: df.DFApp, retention: Retention) -> None:
     """Register the timer that removes run logs by their age."""
 
     async def run(timer: func.TimerRequest) -> None:
+        begin_invocation()
         await retention.run()
 
     timed = app.timer_trigger(arg_name="timer", schedule=RETENTION_SCHEDULE, use_monitor=True)

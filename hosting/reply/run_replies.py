@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Literal
@@ -56,7 +56,7 @@ class Reply:
 class Streamed:
     """An answer of 200 that is sent as it is made: frames of an event stream."""
 
-    frames: AsyncIterator[bytes]
+    frames: AsyncGenerator[bytes, None]
     headers: Mapping[str, str]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -85,7 +85,9 @@ class StreamReads:
                     return batch
         raise AssertionError("A run's batches end with its last one.")
 
-    async def _events(self, record: RunRecord, client: EntityClient, after: int, cursor: str) -> AsyncIterator[bytes]:
+    async def _events(
+        self, record: RunRecord, client: EntityClient, after: int, cursor: str
+    ) -> AsyncGenerator[bytes, None]:
         """Yield messages and, behind each batch of them, where the reader stands; the first place at once.
 
         A stream that breaks off just ends: the reader asks again from where it stands, and is told why.

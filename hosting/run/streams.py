@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from hosting.errors import HostingError, InternalError
 from hosting.ports import EntityClient
@@ -29,7 +29,7 @@ class Streams:
         where = {"content-location": events_url(record, base_url)}
         return Streamed(self._bytes(record, client, after), {**run_headers(record), **_HEADERS, **where})
 
-    async def _bytes(self, record: RunRecord, client: EntityClient, after: int) -> AsyncIterator[bytes]:
+    async def _bytes(self, record: RunRecord, client: EntityClient, after: int) -> AsyncGenerator[bytes, None]:
         try:
             async for batch in self._following.batches(record, client, after):
                 if batch.frames or batch.is_silence:

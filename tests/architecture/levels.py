@@ -17,6 +17,8 @@ LEVELS: dict[str, tuple[str, ...]] = {
     "single jobs": (
         "process.run_line",
         "process.telemetry",
+        "process.start_up",
+        "process.invocation",
         "request.strict_json",
         "request.negotiation",
         "request.model_inputs",

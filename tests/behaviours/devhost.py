@@ -51,6 +51,8 @@ BEHAVIOURS = {
     "to try (local-host.md, Commands).",
     "devhost.port-in-use": "A port in use is one clear sentence and exit code 2 (local-host.md, Storage).",
     "devhost.drains": "The first signal lets running work end, the second stops at once (local-host.md, Commands).",
+    "devhost.forwarded-logs": "Of what the app logs, the local host shows what Azure would get; the rest with "
+    "--verbose and a mark, and warnings of the start always (host contract 1.7).",
     "devhost.durable-seam": "The engine calls durable functions by name with texts, through the SDK's converters, and "
     "failures carry the worker's own words (host contract 1.5, 1.7).",
     "devhost.durable-functions": "Orchestrations, activities, entities and durable clients of an unmodified app run, "

@@ -31,6 +31,10 @@ BEHAVIOURS = {
     "agents hold open (turn.md, Shutdown).",
     "hosting.one-line-per-run": "Each run has one line in the log at its end: agent, thread, run, outcome, attempts, "
     "times, tokens (style.md, Logging).",
+    "hosting.logs-carry-the-invocation": "What an agent, its tools, its middleware and its callbacks log carries the "
+    "id of the invocation that runs it, which Azure needs to keep it, and never another run's (host contract 1.7).",
+    "hosting.start-up-told-again": "What is logged while the app is made is logged again by the first invocation of "
+    "the process, because Azure drops it before.",
     "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level (style.md, Logging).",
     "hosting.moves-over": "An app of agent-framework-azurefunctions becomes one of ours by its import line: the same "
     "constructor calls make the same functions, the same requests get the same answers (http-api.md 8, design.md 1).",

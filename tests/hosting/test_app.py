@@ -57,7 +57,7 @@ def test_the_entity_is_async_and_its_parameter_carries_no_annotation() -> None:
     handler = entity.get_user_function()
 
     assert inspect.iscoroutinefunction(handler)
-    assert inspect.signature(handler).parameters["context"].annotation is inspect.Parameter.empty
+    assert inspect.signature(handler).parameters["batch"].annotation is inspect.Parameter.empty
 
 
 def test_the_registered_agents_are_known_by_name() -> None:

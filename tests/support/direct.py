@@ -47,7 +47,9 @@ class Entities:
             state = self.states.get(place)
             batch = [{"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": is_signal, "id": "1"}]
             payload = {"self": {"name": name, "key": key}, "exists": state is not None, "state": state, "batch": batch}
-            answer = json.loads(await self._functions[name](context=json.dumps(payload), client=SignalClient(self)))
+            answer = json.loads(
+                await self._functions[name](batch=json.dumps(payload), client=SignalClient(self), context=None)
+            )
             if answer["entityExists"]:
                 self.states[place] = answer["entityState"]
             else:

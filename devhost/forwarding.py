@@ -1,0 +1,85 @@
+"""Which log records of the app a real host would get, told as its worker tells it.
+
+Theory. The worker sends a record on with the id of the invocation that it finds as the record is logged: the one that
+stands on the running task, which a task inherits from the task that made it, else that of the thread's storage. The
+host drops a record without one. So code that logs from a loop or a thread of its own, and whatever is logged outside of
+functions, is heard on a laptop and never on Azure. This host marks tasks and threads as the worker for Python 3.12 and
+below does, which finds the least, and leaves out what would be dropped. It shows all of it with `--verbose`, and
+warnings while the app starts always: who starts an app wants to read them. What is left out is never left out silently:
+the first time, its logger is named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import threading
+from contextlib import suppress
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+TASK_MARK = "__azure_function_invocation_id__"
+MARK = "[not forwarded on Azure: no invocation]"
+THREAD_STORAGE = threading.local()
+"""What functions get as their context's `thread_local_storage`; its `invocation_id` counts for the thread's records."""
+
+_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_OF_THE_HOST = ("devhost", "uvicorn")
+
+
+def mark_task(invocation_id: str) -> None:
+    """Let the running task, and those that it makes from here on, log for the invocation."""
+    setattr(asyncio.current_task(), TASK_MARK, invocation_id)
+
+
+def make_task(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
+    """Make a task that logs for the invocation of the task that makes it: a loop's task factory."""
+    task = asyncio.Task(work, loop=loop, **options)
+    invocation_id = getattr(asyncio.current_task(loop), TASK_MARK, None)
+    if invocation_id is not None:
+        setattr(task, TASK_MARK, invocation_id)
+    return task
+
+
+def current_invocation_id() -> str | None:
+    """Return the id that a record logged here and now carries."""
+    found: str | None = None
+    with suppress(RuntimeError):  # where no loop runs in this thread
+        found = getattr(asyncio.current_task(), TASK_MARK, None)
+    return found or getattr(THREAD_STORAGE, "invocation_id", None)
+
+
+class AppLog(logging.StreamHandler[Any]):
+    """Shows the host's records, and the app's as far as Azure would get them; `is_starting` until the app is there."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        super().__init__()
+        self.is_starting = True
+        self._verbose = verbose
+        self._named: set[str] = set()
+        self.setFormatter(logging.Formatter(_FORMAT))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See `logging.Handler.emit`."""
+        if record.name.partition(".")[0] in _OF_THE_HOST:
+            super().emit(record)
+        elif (invocation_id := current_invocation_id()) is not None:
+            super().emit(_with(record, f"[invocation {invocation_id}]") if self._verbose else record)
+        elif self._verbose or (self.is_starting and record.levelno >= logging.WARNING):
+            super().emit(_with(record, MARK))
+        elif record.name not in self._named:
+            self._named.add(record.name)
+            logger.log(
+                min(record.levelno, logging.WARNING),
+                "'%s' logs outside of an invocation. Azure drops that, and it is not shown here: start with --verbose "
+                "to see it. See docs/local-host.md, What is logged.",
+                record.name,
+            )
+
+
+def _with(record: logging.LogRecord, mark: str) -> logging.LogRecord:
+    marked = copy.copy(record)
+    marked.msg, marked.args = f"{record.getMessage()} {mark}", ()
+    return marked

@@ -1,0 +1,238 @@
+"""What is logged on a run's way carries the invocation that runs it, wherever the code runs that logs it."""
+
+import asyncio
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+
+from hosting.agent.loop import AgentLoop
+from hosting.process.invocation import TASK_MARK, begin_invocation
+from tests.support.running_host import RunningHost
+
+GUARD_SECONDS = 5.0
+APP = """
+import asyncio, logging, threading
+from agent_framework import Agent, agent_middleware
+from tests.support.app.scripted import ScriptedClient, _meet
+from hosting.app import AgentFunctionApp
+
+log = logging.getLogger("shop")
+
+@agent_middleware
+async def between(context, call_next):
+    log.info("middleware of %s", context.messages[-1].text)
+    await call_next()
+
+async def waits() -> str:
+    log.warning("async tool begins")
+    await asyncio.create_task(child())
+    await _meet(2)
+    log.warning("async tool goes on")
+    return "waited"
+
+async def child() -> None:
+    log.info("child of the async tool")
+
+def works() -> str:
+    log.warning("sync tool in %s", threading.current_thread().name)
+    return "worked"
+
+def fails() -> str:
+    raise RuntimeError("the till is broken")
+
+def alone() -> str:
+    thread = threading.Thread(target=log.warning, args=("a thread of the tool's own",))
+    thread.start()
+    thread.join()
+    return "alone"
+
+class Heard:
+    async def on_streaming_response_update(self, update, context):
+        pass
+    def on_agent_response(self, response, context):
+        log.info("callback of %s", context.thread_id)
+
+tools = [waits, works, fails, alone]
+log.info("imported")
+app = AgentFunctionApp()
+log.info("made")
+agent = Agent(ScriptedClient(), "Do as told.", name="Joker", tools=tools, middleware=[between])
+app.add_agent(agent, callback=Heard())
+app.add_agent(Agent(ScriptedClient(), "Do as told.", name="Other"))
+"""
+MARK = "[not forwarded on Azure: no invocation]"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An app that logs wherever it can."""
+    (tmp_path / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
+    (tmp_path / "function_app.py").write_text(APP, encoding="utf-8")
+    return tmp_path
+
+
+def asked(host: RunningHost, message: str, thread_id: str = "t") -> httpx.Response:
+    """Return Joker's answer."""
+    body = {"message": message, "thread_id": thread_id}
+    return httpx.post(f"{host.origin}/api/agents/Joker/run", json=body, timeout=4 * GUARD_SECONDS)
+
+
+def said(host: RunningHost, logger: str) -> list[str]:
+    """Return what one logger said, without time and level, once the host has stopped."""
+    host.stop()
+    host.__exit__()
+    found = (re.search(rf"(?:INFO|WARNING|ERROR) {re.escape(logger)}: (.*)", line) for line in host.printed)
+    return [match[1] for match in found if match]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+def test_what_an_agent_logs_is_what_azure_would_get(folder: Path) -> None:
+    """Middleware, a synchronous tool in its thread, a callback in its; of a thread of a tool's own nothing is known."""
+    with RunningHost(folder) as host:
+        for message in ("tool works", "tool alone"):
+            asked(host, message)
+            host.wait_for("callback of t")
+        shop = said(host, "shop")
+
+    assert [line for line in shop if not line.startswith("At start-up")] == [
+        "middleware of tool works",
+        "sync tool in agent-tool_0",
+        "callback of t",
+        "middleware of tool alone",
+        "callback of t",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+def test_a_failed_run_leaves_its_traceback_and_a_raising_tool_its_warning(folder: Path) -> None:
+    """The caller is told that the log has the cause, and it has; the warning is the framework's."""
+    with RunningHost(folder) as host:
+        asked(host, "tool fails")
+        failed = asked(host, "fail")
+        runner = said(host, "hosting.agent.runner")
+        framework = [line for line in host.printed if " WARNING agent_framework: " in line]
+        printed = "\n".join(host.printed)
+
+    assert "its log has the cause" in failed.json()["detail"]
+    assert [re.sub(r"[0-9a-f]{32}", "ID", line) for line in runner] == ["Run ID of agent Joker failed."]
+    assert "RuntimeError: a secret of the model" in printed
+    assert len(framework) == 1
+    assert "Function 'fails' raised an exception" in framework[0]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+def test_two_runs_at_once_keep_their_invocations_apart(folder: Path) -> None:
+    """Each of them has one id from its first record to its last, tasks of its tools included."""
+    with RunningHost(folder, "--port", "0", "--verbose") as host:
+        others = [threading.Thread(target=asked, args=(host, "tool waits", name)) for name in ("a", "b")]
+        for one in others:
+            one.start()
+        for one in others:
+            one.join()
+        shop = [re.fullmatch(r"(.*) \[invocation (\S+)\]", line) for line in said(host, "shop")]
+
+    by_invocation: dict[str, list[str]] = {}
+    for told in shop:
+        if told and not told[1].startswith(("At start-up", "callback")):
+            by_invocation.setdefault(told[2], []).append(told[1])
+    one_run = ["middleware of tool waits", "async tool begins", "child of the async tool", "async tool goes on"]
+    assert list(by_invocation.values()) == [one_run, one_run]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.start-up-told-again")
+def test_what_start_up_logs_is_logged_again_by_the_first_invocation_and_by_no_other(folder: Path) -> None:
+    """From where the app is made; what a module logs before that, nobody of ours has heard."""
+    with RunningHost(folder) as host:
+        for _ in range(2):
+            httpx.get(f"{host.origin}/api/health")
+        shop = said(host, "shop")
+
+    assert shop == ["At start-up: made"]
+
+
+def test_without_a_worker_nothing_is_marked_and_nothing_kept() -> None:
+    """A test, a script, the worker of the console."""
+
+    async def told() -> tuple[object, object]:
+        begin_invocation()
+        loop = AgentLoop(1)
+        try:
+            return await loop.run(marks())
+        finally:
+            loop.close()
+
+    assert asyncio.run(told()) == (None, None)
+
+
+async def marks() -> tuple[object, object]:
+    """Return what a worker would find on the agents' loop and in a thread of its tools."""
+    return getattr(asyncio.current_task(), TASK_MARK, None), await asyncio.to_thread(stored)
+
+
+STORAGE = threading.local()
+
+
+def stored() -> object:
+    """Return the id of the calling thread's storage."""
+    return getattr(STORAGE, "invocation_id", None)
+
+
+@pytest.fixture
+def loop() -> Iterator[AgentLoop]:
+    """An agent loop with one thread for tools, so that all tools share it."""
+    loop = AgentLoop(1)
+    yield loop
+    loop.close()
+
+
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+async def test_a_run_that_is_delivered_again_logs_for_the_second_delivery(loop: AgentLoop) -> None:
+    """Same loop, same thread of tools; and a thread keeps no id behind a run."""
+
+    async def deliver(invocation_id: str | None) -> tuple[object, object]:
+        if invocation_id:
+            begin_invocation(SimpleNamespace(invocation_id=invocation_id, thread_local_storage=STORAGE))
+        return await loop.run(marks())
+
+    found = [await asyncio.create_task(deliver(one)) for one in ("i-1", "i-2", None)]
+
+    assert found == [("i-1", "i-1"), ("i-2", "i-2"), (None, None)]
+
+
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+async def test_code_that_blocks_the_loop_is_told_of_for_the_invocation_that_blocks(loop: AgentLoop) -> None:
+    """The watchdog's thread is nobody's, so it borrows the id of what it complains of."""
+    heard: list[tuple[str, object]] = []
+
+    class Listening(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append((record.levelname, stored()))
+            told.set()
+
+    async def block() -> None:
+        assert not told.wait(1.2)  # blocks, which is the point
+
+    async def deliver() -> None:
+        begin_invocation(SimpleNamespace(invocation_id="i-1", thread_local_storage=STORAGE))
+        await loop.run(block())
+
+    told = threading.Event()
+    listening = Listening()
+    logging.getLogger("hosting.agent.loop").addHandler(listening)
+    try:
+        await asyncio.create_task(deliver())
+        assert await asyncio.to_thread(told.wait, GUARD_SECONDS)
+    finally:
+        logging.getLogger("hosting.agent.loop").removeHandler(listening)
+
+    assert heard == [("WARNING", "i-1")]
