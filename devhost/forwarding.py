@@ -51,7 +51,7 @@ def current_invocation_id() -> str | None:
     return found or getattr(THREAD_STORAGE, "invocation_id", None)
 
 
-class AppLog(logging.StreamHandler[Any]):
+class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 takes no argument here
     """Shows the host's records, and the app's as far as Azure would get them; `is_starting` until the app is there."""
 
     def __init__(self, *, verbose: bool) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.interpreters import interpreter
 from tests.template.checkout import PYTHON, Checkout, new_checkout
-from tests.template.interpreters import interpreter
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.deployed_tree import INDEX, copy_deployed
-from tests.template.interpreters import interpreter
+from tests.support.interpreters import fresh_environment
 
-PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 MEASURED_IMPORTS = 5
 # Above what docs/deploying.md says was measured, so that a busy machine does not fail it and a heavy import does.
 MOST_TIMES_STREAMING = 1.75
@@ -53,15 +52,6 @@ def test_the_deployed_tree_indexes_with_its_requirements_alone(
     )
     assert {"http-assistant", "dafx-assistant", "mcptool-assistant"} <= set(indexed)
     assert app < MOST_TIMES_STREAMING * streaming
-
-
-def fresh_environment(version: str, folder: Path) -> str:
-    """The path of the Python in a new environment; skips when this machine has no Python of that version."""
-    python = interpreter(version)
-    if python is None:
-        pytest.skip(f"no Python {version} on this machine")
-    subprocess.run([python, "-m", "venv", str(folder)], check=True, capture_output=True)
-    return str(folder / PROGRAMS / "python")
 
 
 def bare_environment() -> dict[str, str]:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,65 +17,14 @@ from hosting.process.invocation import TASK_MARK, begin_invocation
 from tests.support.running_host import RunningHost
 
 GUARD_SECONDS = 5.0
-APP = """
-import asyncio, logging, threading
-from agent_framework import Agent, agent_middleware
-from tests.support.app.scripted import ScriptedClient, _meet
-from hosting.app import AgentFunctionApp
-
-log = logging.getLogger("shop")
-
-@agent_middleware
-async def between(context, call_next):
-    log.info("middleware of %s", context.messages[-1].text)
-    await call_next()
-
-async def waits() -> str:
-    log.warning("async tool begins")
-    await asyncio.create_task(child())
-    await _meet(2)
-    log.warning("async tool goes on")
-    return "waited"
-
-async def child() -> None:
-    log.info("child of the async tool")
-
-def works() -> str:
-    log.warning("sync tool in %s", threading.current_thread().name)
-    return "worked"
-
-def fails() -> str:
-    raise RuntimeError("the till is broken")
-
-def alone() -> str:
-    thread = threading.Thread(target=log.warning, args=("a thread of the tool's own",))
-    thread.start()
-    thread.join()
-    return "alone"
-
-class Heard:
-    async def on_streaming_response_update(self, update, context):
-        pass
-    def on_agent_response(self, response, context):
-        log.info("callback of %s", context.thread_id)
-
-tools = [waits, works, fails, alone]
-log.info("imported")
-app = AgentFunctionApp()
-log.info("made")
-agent = Agent(ScriptedClient(), "Do as told.", name="Joker", tools=tools, middleware=[between])
-app.add_agent(agent, callback=Heard())
-app.add_agent(Agent(ScriptedClient(), "Do as told.", name="Other"))
-"""
+APP = Path(__file__).with_name("logging_app")
 MARK = "[not forwarded on Azure: no invocation]"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """An app that logs wherever it can."""
-    (tmp_path / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
-    (tmp_path / "function_app.py").write_text(APP, encoding="utf-8")
-    return tmp_path
+    return shutil.copytree(APP, tmp_path / "app")
 
 
 def asked(host: RunningHost, message: str, thread_id: str = "t") -> httpx.Response:

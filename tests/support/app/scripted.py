@@ -66,7 +66,7 @@ class ScriptedModel(BaseChatClient[Any]):
         if word == "sleep":
             await asyncio.sleep(float(rest))
         if word == "meet":
-            await _meet(int(rest))
+            await meet(int(rest))
             return _says(f"{rest} have met")
         if word == "block":
             time.sleep(float(rest))  # noqa: ASYNC251 - blocking the loop is the point
@@ -89,7 +89,7 @@ class ScriptedModel(BaseChatClient[Any]):
 _GATHERED: list[asyncio.Future[None]] = []
 
 
-async def _meet(number: int) -> None:
+async def meet(number: int) -> None:
     """Return once so many calls of this process wait here."""
     _GATHERED.append(asyncio.get_running_loop().create_future())
     mine = _GATHERED[-1]
