@@ -99,6 +99,17 @@ def test_two_runs_at_once_keep_their_invocations_apart(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+def test_a_classic_handler_logs_for_its_invocation(folder: Path) -> None:
+    """It is synchronous, so it runs in a thread that the worker knows nothing of."""
+    with RunningHost(folder) as host:
+        assert httpx.get(f"{host.origin}/api/classic").text == "done"
+        shop = said(host, "shop")
+
+    assert "classic handler" in shop
+
+
+@pytest.mark.slow
 @pytest.mark.behaviour("hosting.start-up-told-again")
 def test_what_start_up_logs_is_logged_again_by_the_first_invocation_and_by_no_other(folder: Path) -> None:
     """From where the app is made; what a module logs before that, nobody of ours has heard."""

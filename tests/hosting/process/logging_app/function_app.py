@@ -5,6 +5,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable
 
+import azure.functions as func
 from agent_framework import Agent, AgentContext, AgentResponse, AgentResponseUpdate, agent_middleware
 
 from hosting.app import AgentFunctionApp
@@ -72,3 +73,10 @@ log.info("made")
 agent = Agent(ScriptedClient(), "Do as told.", name="Joker", tools=tools, middleware=[between])
 app.add_agent(agent, callback=Heard())
 app.add_agent(Agent(ScriptedClient(), "Do as told.", name="Other"))
+
+
+@app.route(route="classic", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+def classic(req: func.HttpRequest) -> str:
+    """Log in a thread that the library gives classic handlers."""
+    log.info("classic handler")
+    return "done"
