@@ -1,14 +1,17 @@
 """Run the app on this machine, or test it, with nothing but Python 3.10 to 3.13.
 
-    python dev.py run [FOLDER] [--port N]     the app in this folder (or in FOLDER) on http://localhost:7071;
-                                              the program main.py in a FOLDER that is no Functions app
+    python dev.py run [FOLDER] [OPTIONS]      the app in this folder (or in FOLDER) on http://localhost:7071, started
+                                              again when its files change; the program main.py in a FOLDER that is no
+                                              Functions app
+    python dev.py host COMMAND [ARGS...]      functions, inspect, keys or reset of the app in the current folder
+    python dev.py exec PROGRAM [ARGS...]      any program in the environment, in the current folder
     python dev.py test [--model] [ARGS...]    the tests, on all cores unless ARGS, which go to pytest, name some of
                                               them; --model: only those with a real model
     python dev.py test --url URL [--key KEY]  the endpoint tests against the app that runs there, and its figures
 
-Both make `.venv` beside this file and install what the requirements files ask for, again only when one of them changed.
-`uv` does both where it is installed. Standard library only, and readable by Python 3.7, so that an interpreter that is
-too old is told so.
+Each makes `.venv` beside this file and installs what the requirements files ask for, again only when one of them
+changed; with `uv` where that is installed. Standard library only, and readable by Python 3.7, so that an interpreter
+that is too old is told so.
 """
 
 from __future__ import annotations
@@ -29,10 +32,22 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 WINDOWS = os.name == "nt"
+LOCAL = ROOT / "requirements-local.txt"
 VENV_PYTHON = VENV / ("Scripts/python.exe" if WINDOWS else "bin/python")
 UV = shutil.which("uv")
 OLDEST, NEWEST = (3, 10), (3, 13)
 SUPPORTED = "Python 3.10 to 3.13"
+
+# What `run` passes on to the host; None is an option without a value. docs/local-host.md says what each is for.
+HOST_OPTIONS = {
+    "port": ("N", "7071, or what the settings say, unless given; 0 takes a free one"),
+    "host": ("ADDRESS", "the address to listen on, unless given only this machine's own"),
+    "auth": (None, "ask for keys, as on Azure"),
+    "group": ("GROUP", "run only http, durable or function:NAME, as one instance of several on Azure"),
+    "queue-poll": ("SECONDS", "longest time between two looks for durable messages of other processes"),
+    "verbose": (None, "log each request, and more"),
+}
+HOST_COMMANDS = ("functions", "inspect", "keys", "reset")
 
 # How tests/azure/target.py is told which host it is; a key is better kept in the variable than typed.
 TARGET_OPTIONS = {
@@ -70,11 +85,7 @@ def main(arguments: list[str]) -> int:
     options, rest = command_line().parse_known_args(arguments)
     try:
         refuse_unsupported_python(sys.version_info[:2])
-        if options.command == "test":
-            test(options, rest)
-        if rest:
-            raise SetupError(f"`run` does not know {' '.join(rest)}. See python dev.py run --help.")
-        run(options.folder.resolve(), options.port)
+        COMMANDS[options.command](options, rest)
     except SetupError as error:
         print(f"dev.py: {error}", file=sys.stderr)
         return 1
@@ -87,9 +98,20 @@ def command_line() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     run_command = commands.add_parser("run", help="host the app on this machine", allow_abbrev=False)
     run_command.add_argument("folder", nargs="?", default=ROOT, type=Path, help="another app's folder")
-    run_command.add_argument(
-        "--port", type=int, help="7071, or what the settings say, unless given; 0 takes a free one"
-    )
+    for option, (value, meaning) in HOST_OPTIONS.items():
+        if value is None:
+            run_command.add_argument(f"--{option}", help=meaning, action="store_const", const="")
+        else:
+            run_command.add_argument(f"--{option}", help=meaning, metavar=value)
+    watching = run_command.add_mutually_exclusive_group()
+    watching.add_argument("--watch", action="store_true", default=None, help="what happens unless --no-watch is given")
+    watching.add_argument("--no-watch", action="store_true", help="do not start again when the app's files change")
+    host_command = commands.add_parser("host", help="look at the app of the current folder, without running it")
+    host_command.add_argument("host_command", choices=HOST_COMMANDS, metavar="|".join(HOST_COMMANDS))
+    host_command.add_argument("arguments", nargs=argparse.REMAINDER, help="what goes to that command")
+    exec_command = commands.add_parser("exec", help="run any program in the environment, in the current folder")
+    exec_command.add_argument("program", help="python, pip, func, ...")
+    exec_command.add_argument("arguments", nargs=argparse.REMAINDER, help="what goes to the program")
     test_command = commands.add_parser("test", help="run the tests; other arguments go to pytest", allow_abbrev=False)
     test_command.add_argument("--model", action="store_true", help="only the tests with a real model")
     for option, (_, meaning) in TARGET_OPTIONS.items():
@@ -97,17 +119,45 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-def run(folder: Path, port: int | None) -> NoReturn:
-    """Become the local host of the app in `folder`, which knows its port itself, or the program there."""
+def run(options: argparse.Namespace, rest: list[str]) -> NoReturn:
+    """Become the local host of the app in the folder, which knows its port itself, or the program there."""
+    folder = options.folder.resolve()
+    if rest:
+        raise SetupError(f"`run` does not know {' '.join(rest)}. See python dev.py run --help.")
     is_app, is_program = (folder / "host.json").is_file(), (folder / "main.py").is_file()
     if not (is_app or is_program):
         raise SetupError(f"{folder} is no Functions app: it has no host.json. Nor has it a main.py.")
+    given = {name: getattr(options, name.replace("-", "_")) for name in HOST_OPTIONS}
+    chosen = [part for name, value in given.items() if value is not None for part in (f"--{name}", value) if part]
+    watching = [f"--{name}" for name in ("watch", "no-watch") if getattr(options, name.replace("-", "_"))]
+    if not is_app and (chosen or watching):
+        foreign = " ".join([*chosen, *watching])
+        raise SetupError(f"{folder} has no host.json: main.py there is a program, not an app. Leave {foreign} out.")
     app_needs = folder / "requirements.txt"
-    install(ROOT / "requirements-local.txt", *([app_needs] if folder != ROOT and app_needs.is_file() else []))
+    install(LOCAL, *([app_needs] if folder != ROOT and app_needs.is_file() else []))
     if not is_app:
-        become(["main.py"], folder)
+        become([str(VENV_PYTHON), "main.py"], folder)
     write_local_settings(folder)
-    become(["-m", "devhost", "start", *([] if port is None else ["--port", str(port)])], folder)
+    watched = [] if options.no_watch else ["--watch"]
+    become([str(VENV_PYTHON), "-m", "devhost", "start", *watched, *chosen], folder)
+
+
+def host(options: argparse.Namespace, rest: list[str]) -> NoReturn:
+    """Become a command of the local host, in the current folder."""
+    install(LOCAL)
+    become([str(VENV_PYTHON), "-m", "devhost", options.host_command, *options.arguments, *rest], Path.cwd())
+
+
+def execute(options: argparse.Namespace, rest: list[str]) -> NoReturn:
+    """Become a program as the environment has it, activated for no longer than it runs."""
+    install(LOCAL)
+    scripts = str(VENV_PYTHON.parent)
+    os.environ["VIRTUAL_ENV"] = str(VENV)
+    os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", "")])
+    program = shutil.which(options.program, path=os.environ["PATH"])
+    if program is None:
+        raise SetupError(f"There is no program {options.program} in {scripts} or on the PATH. Install it.")
+    become([program, *options.arguments, *rest], Path.cwd())
 
 
 def test(options: argparse.Namespace, arguments: list[str]) -> NoReturn:
@@ -117,7 +167,7 @@ def test(options: argparse.Namespace, arguments: list[str]) -> NoReturn:
     if options.model:
         install(ROOT / "requirements-model.txt")
     os.environ.update(target)
-    become(["-m", "pytest", *chosen_tests(options, arguments), *arguments], ROOT)
+    become([str(VENV_PYTHON), "-m", "pytest", *chosen_tests(options, arguments), *arguments], ROOT)
 
 
 def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]:
@@ -253,9 +303,8 @@ def write_local_settings(folder: Path) -> None:
         show(f"Wrote {settings.name}: the place for the settings of this machine")
 
 
-def become(arguments: list[str], folder: Path) -> NoReturn:
-    """Go on as the Python of .venv in `folder`, so that signals and the exit code need no one between."""
-    command = [str(VENV_PYTHON), *arguments]
+def become(command: list[str], folder: Path) -> NoReturn:
+    """Go on as `command` in `folder`, so that signals and the exit code need no one between."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     sys.stdout.flush()
@@ -272,6 +321,8 @@ def exit_code_of(child: subprocess.Popen[bytes]) -> int:
             child.wait()
     return child.returncode
 
+
+COMMANDS = {"run": run, "host": host, "exec": execute, "test": test}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

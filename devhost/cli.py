@@ -130,10 +130,16 @@ def _start_watching(options: argparse.Namespace) -> int:
         bound.close()
     flags = [f"--{name}" for name in ("auth", "verbose") if getattr(options, name)]
     flags += ["--queue-poll", str(options.queue_poll), *(["--group", options.group] if options.group else [])]
-    stop = threading.Event()
+    stop, asked = threading.Event(), []
+
+    def ask(number: int, _: object) -> None:
+        asked.append(number)
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    keep_running(["-m", "devhost", "start", "--host", options.host, "--port", str(port), *flags], folder, stop)
+        signal.signal(number, ask)
+    command = ["-m", "devhost", "start", "--host", options.host, "--port", str(port), *flags]
+    keep_running(command, folder, stop, lambda: asked[:1] == [signal.SIGINT])
     return 0
 
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 
+def sentence(text: str) -> str:
+    """Return the text with a full stop, if it ends with none."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 class HostError(Exception):
     """The host cannot go on; the message says what is wrong, with the value, and what to do."""
 
@@ -22,8 +27,11 @@ class AppLoadError(HostError):
 class FunctionLoadError(HostError):
     """A function's bindings and its Python signature do not fit (host contract 1.4)."""
 
-    def __init__(self, function_name: str, reason: str) -> None:
-        super().__init__(f"Cannot load the function '{function_name}': {reason}")
+    def __init__(self, function_name: str, reason: str, place: str | None = None) -> None:
+        """`place` is file and line of the function, told by whoever knows where it was written."""
+        text = f"Cannot load the function '{function_name}': {sentence(reason)}"
+        super().__init__(f"{place}: {text}" if place else text)
+        self.function_name, self.reason = function_name, reason
 
 
 class RouteError(HostError):

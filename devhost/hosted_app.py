@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from azure.functions.decorators.function_app import Function as DeclaredFunction
+
+from devhost.errors import FunctionLoadError
 from devhost.groups import Group, find_group
 from devhost.http.routes import RouteTable, build_routes
 from devhost.index import FunctionIndex, build_index
 from devhost.loader import load_declared_functions
 from devhost.mcp.catalog import Catalog, find_catalog
 from devhost.settings import HostSettings
+from devhost.signature import place_of
 from devhost.timers.runner import Timer, find_timers
 
 
@@ -29,6 +33,15 @@ class HostedApp:
 def load_hosted_app(settings: HostSettings, environ: Mapping[str, str]) -> HostedApp:
     """Import the app of the settings' folder and return it; raise `HostError` with what to mend."""
     declared = load_declared_functions(settings.folder, settings.script)
+    try:
+        return _indexed(declared, settings, environ)
+    except FunctionLoadError as error:
+        handlers = {str(function.get_function_name()): function.get_user_function() for function in declared}
+        place = place_of(handlers[error.function_name])
+        raise FunctionLoadError(error.function_name, error.reason, place) from error
+
+
+def _indexed(declared: Sequence[DeclaredFunction], settings: HostSettings, environ: Mapping[str, str]) -> HostedApp:
     index = build_index(declared, settings, environ)
     group = find_group(settings.group, index)
     # All of it is read, whatever the group: what is wrong with an app must not depend on who hosts it.

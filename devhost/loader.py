@@ -14,7 +14,7 @@ from types import ModuleType
 import azure.functions as func
 from azure.functions.decorators.function_app import Function as DeclaredFunction
 
-from devhost.errors import AppLoadError
+from devhost.errors import AppLoadError, sentence
 
 _SCRIPT_NAME = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_\-]*\.py")
 
@@ -37,30 +37,51 @@ def load_declared_functions(folder: Path, script: str) -> Sequence[DeclaredFunct
     try:
         return list(app.get_functions())
     except Exception as error:
-        raise AppLoadError(f"{script}: the app cannot list its functions: {error}") from error
+        raise AppLoadError(_explained(error, folder, script)) from error
 
 
 def _import_script(folder: Path, script: str) -> ModuleType:
     try:
         return importlib.import_module(Path(script).stem)
-    except SyntaxError as error:
-        raise AppLoadError(f"{error.filename}, line {error.lineno}: {error.msg}. Correct the syntax.") from error
-    except ModuleNotFoundError as error:
-        advice = f"Install what brings '{error.name}' (pip install -r requirements.txt), or correct the name."
-        raise AppLoadError(f"{_place(error, folder, script)}: {error}. {advice}") from error
     except (Exception, SystemExit) as error:
-        text = f"{type(error).__name__}: {error}"
-        raise AppLoadError(f"{_place(error, folder, script)}: {text}. Correct it and start again.") from error
+        raise AppLoadError(_explained(error, folder, script)) from error
+
+
+def _explained(error: BaseException, folder: Path, script: str) -> str:
+    """Return place, cause and what to do, each once; what the error says itself to do is enough."""
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
+        return f"{error.filename}, line {error.lineno}: {sentence(error.msg)} Correct the syntax."
+    said = " ".join(str(error).split())
+    kind = "" if isinstance(error, ModuleNotFoundError) else type(error).__name__
+    told = sentence(": ".join(filter(None, [kind, said])))
+    return " ".join(filter(None, [f"{_place(error, folder, script)}: {told}", _advice(error, said, folder)]))
+
+
+def _advice(error: BaseException, said: str, folder: Path) -> str:
+    if not isinstance(error, ModuleNotFoundError):
+        return "" if said.endswith(".") else "Correct it and start again."
+    package = (error.name or "").partition(".")[0]
+    if (folder / package).is_dir() or (folder / f"{package}.py").is_file():
+        return "Correct the name."
+    return f"Install what brings '{error.name}' (add its package to requirements.txt), or correct the name."
 
 
 def _place(error: BaseException, folder: Path, script: str) -> str:
-    """Return file and line of the app's own code that failed: the last frame inside the folder."""
-    inside = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if Path(frame.filename).is_relative_to(folder) and "site-packages" not in frame.filename
-    ]
-    return f"{inside[-1].filename}, line {inside[-1].lineno}" if inside else script
+    """Return file and line of the last frame in code that the app's author wrote."""
+    stack = traceback.extract_tb(error.__traceback__)
+    written = [frame for frame in stack if _is_written_here(Path(frame.filename), folder)]
+    return f"{written[-1].filename}, line {written[-1].lineno}" if written else script
+
+
+def _is_written_here(file: Path, folder: Path) -> bool:
+    """Tell whether the file is the author's own: in the folder, and in no installed package and no library.
+
+    A library that lies in the app's folder says what it is as installed ones do, by its `py.typed` (PEP 561).
+    """
+    if not file.is_relative_to(folder) or "site-packages" in file.parts:
+        return False
+    above = file.relative_to(folder).parents
+    return not any((folder / package / "py.typed").is_file() for package in above if package.name)
 
 
 def _find_app(module: ModuleType, script: str) -> func.FunctionRegister:

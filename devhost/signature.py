@@ -32,7 +32,7 @@ class Signature:
 def read_signature(
     function_name: str, handler: Handler, bindings: Sequence[Binding], *, has_streaming_extension: bool
 ) -> Signature:
-    """Return the handler's signature; raise `FunctionLoadError`, with the place in the code, when it does not fit."""
+    """Return the handler's signature; raise `FunctionLoadError` when it does not fit."""
     parameters = set(inspect.signature(handler).parameters)
     annotations = _annotations(function_name, handler)
     bound = {binding.name: binding for binding in bindings if binding.name != "$return"}
@@ -47,7 +47,7 @@ def read_signature(
         if any(binding.name == "$return" and binding.type == "http" for binding in bindings):
             _check_http_return(annotations, style)
     except _MismatchError as error:
-        raise FunctionLoadError(function_name, f"{error} ({_place(handler)})") from error
+        raise FunctionLoadError(function_name, str(error)) from error
     return Signature(wants_context, style)
 
 
@@ -59,11 +59,11 @@ def _annotations(function_name: str, handler: Handler) -> Mapping[str, Any]:
     try:
         return typing.get_type_hints(handler)
     except Exception as error:
-        reason = f"its annotations cannot be resolved: {error}. Import the names they use. ({_place(handler)})"
+        reason = f"its annotations cannot be resolved: {error}. Import the names they use."
         raise FunctionLoadError(function_name, reason) from error
 
 
-def _place(handler: Handler) -> str:
+def place_of(handler: Handler) -> str:
     """Return file and line of the user's own function under the SDK's wrappers."""
     code = handler
     while inner := next((getattr(code, name) for name in _WRAPPED if hasattr(code, name)), None):

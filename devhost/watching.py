@@ -10,7 +10,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _POLL_SECONDS = 0.3
@@ -47,20 +47,30 @@ def _files(folder: Path) -> Iterator[Path]:
             yield entry
 
 
-def keep_running(command: Sequence[str], folder: Path, stop: threading.Event) -> None:
-    """Run the command in the folder, again after each change of a file, until `stop` is set; then let it drain."""
+def keep_running(
+    command: Sequence[str], folder: Path, stop: threading.Event, was_typed: Callable[[], bool] = lambda: False
+) -> None:
+    """Run the command in the folder, again after each change of a file, until `stop` is set; then let it drain.
+
+    `was_typed` tells whether it was Ctrl-C that set `stop`. A terminal sends that to all of its processes, and a child
+    that was asked to drain and is asked once more stops at once.
+    """
     seen = snapshot(folder)
     child = _start(command, folder)
+    is_told = False
     try:
         while not stop.wait(_POLL_SECONDS):
             now = snapshot(folder)
+            if child.poll() is not None and not is_told:
+                print("The app has ended. It is started again when one of its files changes; Ctrl-C stops.", flush=True)
+                is_told = True
             if now != seen:
                 seen = now
                 print(f"Changed: {_name_of_change(now, folder)}. Starting again.", flush=True)
                 _end(child)
-                child = _start(command, folder)
+                child, is_told = _start(command, folder), False
     finally:
-        _end(child)
+        _end(child, is_asked=was_typed())
 
 
 def _name_of_change(files: Snapshot, folder: Path) -> str:
@@ -72,9 +82,12 @@ def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, *command], cwd=folder)
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ask the child to drain, and stop it when it takes too long. On Windows it is stopped at once: nothing is lost."""
-    if child.poll() is None:
+def _end(child: subprocess.Popen[bytes], *, is_asked: bool = False) -> None:
+    """Ask the child to drain, unless it is asked, and stop it when it takes too long.
+
+    On Windows, asking is stopping at once: nothing is lost.
+    """
+    if child.poll() is None and not is_asked:
         child.terminate()
     try:
         child.wait(_DRAIN_SECONDS)

@@ -15,6 +15,8 @@ BEHAVIOURS = {
     "template.dev-installs-once": "dev.py installs again only when a requirements file changed (design.md 3).",
     "template.dev-all-cores": "dev.py runs the whole suite on all cores, and tests that are named in one process.",
     "template.dev-keeps-settings": "dev.py writes local.settings.json when there is none, and never over one.",
+    "template.dev-passes-on": "dev.py passes each option and command of the local host on, watches by default, and "
+    "runs any program as if the environment were activated.",
     "template.dev-explains": "Where something is missing, dev.py says what to do instead of showing a traceback.",
     "template.settings-documented": "Every setting that the code reads stands in local.settings.json.template and in "
     "the docs (style.md, Documentation).",

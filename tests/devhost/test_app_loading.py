@@ -7,6 +7,13 @@ import pytest
 from tests.support.app_folder import make_app
 from tests.support.running_host import run_command
 
+LIBRARY = """
+def check(name):
+    if name is None:
+        raise ValueError(f"{name} is no name. Give a text.")
+def broken():
+    1 / 0
+"""
 APP = "import azure.functions as func\napp = func.FunctionApp()\n"
 
 
@@ -22,11 +29,17 @@ APP = "import azure.functions as func\napp = func.FunctionApp()\n"
         ("import not_there\n", "line 1: No module named 'not_there'. Install what brings 'not_there'"),
         ("def f():\n    1 / 0\nf()\n", "function_app.py, line 2: ZeroDivisionError: division by zero"),
         ("raise SystemExit('no')\n", "function_app.py, line 1: SystemExit: no"),
-        (APP + "@app.route()\ndef f(other): ...\n", "Cannot load the function 'f': these parameters have no binding"),
-        (APP + "@app.route(route='{a:b}')\ndef f(req): ...\n", "the constraint 'b' is unknown"),
+        (
+            APP + "@app.route()\ndef f(other): ...\n",
+            "function_app.py, line 3: Cannot load the function 'f': these parameters have no binding",
+        ),
+        (
+            APP + "@app.route(route='{a:b}')\ndef f(req): ...\n",
+            "function_app.py, line 3: Cannot load the function 'f': the constraint 'b' is unknown",
+        ),
         (
             APP + "@app.mcp_tool_trigger(arg_name='c', tool_name='t', tool_properties='{')\ndef f(c): ...\n",
-            "Cannot load the function 'f': its 'toolProperties' is not valid JSON",
+            "function_app.py, line 3: Cannot load the function 'f': its 'toolProperties' is not valid JSON",
         ),
     ],
 )
@@ -37,6 +50,46 @@ def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source,
     assert said in ended.stderr
     assert sum(line.startswith("Error: ") for line in ended.stderr.splitlines()) == 1
     assert "Traceback" not in ended.stderr
+    assert ended.stderr.endswith(".\n")
+    assert not ended.stderr.endswith("..\n")
+
+
+@pytest.mark.behaviour("devhost.load-failures-explained")
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            "import library\nlibrary.check(\n    None)\n",
+            "function_app.py, line 2: ValueError: None is no name. Give a text.",
+        ),
+        (
+            "import library\nlibrary.broken()\n",
+            "function_app.py, line 2: ZeroDivisionError: division by zero. Correct it and start again.",
+        ),
+        ("import neighbour\n", "neighbour.py, line 2: invalid syntax"),
+        (
+            "from library import nothing\n",
+            "function_app.py, line 1: ImportError: cannot import name 'nothing' from 'library'",
+        ),
+        ("import library.nothing\n", "line 1: No module named 'library.nothing'. Correct the name."),
+        ("raise ValueError('two\\nlines')\n", "line 1: ValueError: two lines. Correct it and start again."),
+        ("assert False\n", "line 1: AssertionError. Correct it and start again."),
+    ],
+)
+def test_what_fails_inside_a_library_of_the_app_is_said_of_the_line_that_called_it(tmp_path, source, said):
+    """A package with `py.typed` is a library, also where it lies in the app's folder."""
+    make_app(tmp_path, source)
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "py.typed").touch()
+    (tmp_path / "library" / "__init__.py").write_text(LIBRARY, encoding="utf-8")
+    (tmp_path / "neighbour.py").write_text("x = 1\ndef f(:\n", encoding="utf-8")
+
+    ended = run_command(tmp_path, "functions")
+
+    assert said in ended.stderr
+    assert ended.stderr.startswith(f"Error: {tmp_path}")
+    assert ended.stderr.endswith(".\n")
+    assert not ended.stderr.endswith("..\n")
 
 
 @pytest.mark.behaviour("devhost.load-failures-explained")

@@ -23,11 +23,15 @@ class Checkout:
 
     folder: Path
 
-    def dev(self, *arguments: str, python: str = sys.executable, **environ: str) -> subprocess.CompletedProcess[str]:
-        """Run dev.py to its end, without uv and with the variables `environ` in addition."""
+    def dev(
+        self, *arguments: str, python: str = sys.executable, folder: Path | None = None, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run dev.py in `folder` to its end, without uv and with the variables `environ` in addition."""
         environment = {**os.environ, "PATH": os.path.dirname(python), **environ}
         command = [python, str(self.folder / "dev.py"), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
 
     def write(self, path: str, text: str) -> Path:
         file = self.folder / path

@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.support.interpreters import interpreter
+from dev import HOST_OPTIONS
+from tests.support.running_host import run_command
 from tests.template.checkout import PYTHON, Checkout, new_checkout
 
 pytestmark = pytest.mark.slow
@@ -39,12 +42,12 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 def test_run_starts_the_host_in_the_apps_folder_with_the_python_of_venv_and_gives_its_exit_code(
     checkout: Checkout,
 ) -> None:
-    """The host is `python -m devhost start`, and dev.py adds nothing between it and the shell."""
+    """The host is `python -m devhost start --watch`, and dev.py adds nothing between it and the shell."""
     finished = checkout.dev("run", "--port", "0")
 
     assert finished.returncode == 7
     assert json.loads(finished.stdout.splitlines()[-1]) == {
-        "arguments": ["start", "--port", "0"],
+        "arguments": ["start", "--watch", "--port", "0"],
         "folder": str(checkout.folder),
         "python": str(checkout.folder / ".venv"),
     }
@@ -67,7 +70,56 @@ def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout
 
     assert "Installing requirements-local.txt, requirements.txt: done" in finished.stdout
     started = json.loads(finished.stdout.splitlines()[-1])
-    assert (started["folder"], started["arguments"]) == (str(tmp_path), ["start"])
+    assert (started["folder"], started["arguments"]) == (str(tmp_path), ["start", "--watch"])
+
+
+@pytest.mark.behaviour("template.dev-passes-on")
+@pytest.mark.parametrize(
+    ("typed", "passed"),
+    [
+        ("--auth --verbose", "--watch --auth --verbose"),
+        ("--watch", "--watch"),
+        ("--no-watch --host 0.0.0.0 --port 7072", "--port 7072 --host 0.0.0.0"),
+        ("--group durable --queue-poll 0.5", "--watch --group durable --queue-poll 0.5"),
+    ],
+)
+def test_run_passes_the_options_of_the_host_on_and_watches_unless_told_otherwise(
+    checkout: Checkout, typed: str, passed: str
+) -> None:
+    """The host judges their values; `--watch` is what happens anyway."""
+    finished = checkout.dev("run", *typed.split())
+
+    assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == ["start", *passed.split()]
+
+
+@pytest.mark.behaviour("template.dev-passes-on")
+def test_every_option_of_the_hosts_start_can_be_typed_behind_run() -> None:
+    """What the host learns, `python dev.py run` takes."""
+    start = {option.partition(" ")[0] for option in re.findall(r"--[a-z-]+", start_help())} - {"--help"}
+
+    assert {f"--{name}" for name in HOST_OPTIONS} | {"--watch"} == start
+
+
+@pytest.mark.behaviour("template.dev-passes-on")
+def test_host_runs_a_command_of_the_local_host_in_the_current_folder(checkout: Checkout, tmp_path: Path) -> None:
+    """With the Python of .venv, whatever is activated."""
+    finished = checkout.dev("host", "inspect", "@counter@one", "--more", folder=tmp_path)
+
+    assert json.loads(finished.stdout.splitlines()[-1]) == {
+        "arguments": ["inspect", "@counter@one", "--more"],
+        "folder": str(tmp_path),
+        "python": str(checkout.folder / ".venv"),
+    }
+
+
+@pytest.mark.behaviour("template.dev-passes-on")
+def test_exec_runs_any_program_as_if_the_environment_were_activated(checkout: Checkout, tmp_path: Path) -> None:
+    """`python` is the one of .venv, the checkout's packages can be imported, and the folder stays."""
+    question = "import os, sys, devhost; print(sys.prefix, os.environ['VIRTUAL_ENV'], os.getcwd())"
+    finished = checkout.dev("exec", "python", "-c", question, folder=tmp_path)
+
+    venv = checkout.folder / ".venv"
+    assert finished.stdout.splitlines()[-1] == f"{venv} {venv} {tmp_path}"
 
 
 @pytest.mark.behaviour("template.any-host")
@@ -182,7 +234,14 @@ def test_a_venv_whose_python_is_gone_is_to_be_deleted(tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (("run", "nowhere"), "is no Functions app: it has no host.json."),
-        (("run", "--watch"), "`run` does not know --watch."),
+        (("run", "--wach"), "`run` does not know --wach."),
+        (("run", "--watch", "--no-watch"), "not allowed with argument --watch"),
+        (
+            ("run", "program", "--port", "1", "--no-watch"),
+            "main.py there is a program, not an app. Leave --port 1 --no",
+        ),
+        (("host", "start"), "invalid choice: 'start'"),
+        (("exec", "no-such-program"), "There is no program no-such-program in "),
         (("serve",), "invalid choice"),
         (("test", "--key", "k"), "--key goes with --url, which says where the app runs."),
         (("test", "--url", "localhost:7071"), "--url is localhost:7071: it must begin with http:// or https://."),
@@ -192,11 +251,16 @@ def test_a_wrong_command_line_is_answered_by_a_sentence(
     checkout: Checkout, arguments: tuple[str, ...], sentence: str
 ) -> None:
     """Nothing is installed or started for it."""
-    finished = checkout.dev(*arguments)
+    checkout.write("program/main.py", "")
+    finished = checkout.dev(*arguments, folder=checkout.folder)
 
     assert finished.returncode != 0
     assert sentence in finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+def start_help() -> str:
+    return run_command(Path.cwd(), "start", "--help").stdout
 
 
 def write_pytest(checkout: Checkout) -> None:
