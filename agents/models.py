@@ -1,5 +1,6 @@
 """Which model the agents talk to, chosen by settings; with none of them set, the offline model (docs/models.md)."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,6 +12,7 @@ from agents.offline import OfflineChatClient
 ChatClient: TypeAlias = SupportsChatGetResponse[Any]
 Settings: TypeAlias = Mapping[str, str]
 
+ADDRESS = re.compile(r"https?://[^/\s]+", re.IGNORECASE)
 OPENAI_URL = "https://api.openai.com/v1"
 
 
@@ -26,6 +28,7 @@ class Provider:
     chosen_by: tuple[str, ...]
     needed: tuple[str, ...]
     optional: tuple[str, ...]
+    addresses: tuple[str, ...]
     create: Callable[[Settings], ChatClient]
 
     def all_settings(self) -> tuple[str, ...]:
@@ -43,6 +46,7 @@ def create_chat_client(environ: Mapping[str, str]) -> ChatClient:
         return OfflineChatClient()
     provider = the_only(named, settings)
     refuse_half_set(provider, settings)
+    refuse_address(provider, settings)
     return provider.create(settings)
 
 
@@ -65,6 +69,16 @@ def refuse_half_set(provider: Provider, settings: Settings) -> None:
     for name in provider.needed:
         if name not in settings:
             raise ModelSettingsError(half_set(present, name, provider))
+
+
+def refuse_address(provider: Provider, settings: Settings) -> None:
+    """Raise ModelSettingsError when the server's address says no protocol, or no server."""
+    for name in provider.addresses:
+        value = settings.get(name, "")
+        if value and not ADDRESS.match(value):
+            raise ModelSettingsError(
+                f"{name} is {value!r}, which is no address: it must begin with http:// or https:// and name a server."
+            )
 
 
 def half_set(present: str, absent: str, provider: Provider) -> str:
@@ -119,6 +133,7 @@ PROVIDERS = (
         chosen_by=("OPENAI_BASE_URL", "OPENAI_API_KEY"),
         needed=("OPENAI_MODEL",),
         optional=(),
+        addresses=("OPENAI_BASE_URL",),
         create=create_openai_client,
     ),
     Provider(
@@ -126,6 +141,7 @@ PROVIDERS = (
         chosen_by=("AZURE_OPENAI_ENDPOINT",),
         needed=("AZURE_OPENAI_MODEL",),
         optional=("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_API_VERSION"),
+        addresses=("AZURE_OPENAI_ENDPOINT",),
         create=create_azure_client,
     ),
 )

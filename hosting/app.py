@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -23,28 +24,32 @@ from hosting.functions.approvals import register_approvals
 from hosting.functions.classic import adapt_classic_handler
 from hosting.functions.entity import register_entity
 from hosting.functions.health import register_health
-from hosting.functions.http import register_agent, register_runs
+from hosting.functions.http import NO_AGENT_FUNCTION, register_agent, register_runs
 from hosting.functions.mcp import register_tool
 from hosting.functions.openapi import register_openapi
 from hosting.functions.orchestrations import AgentTask, get_agent
 from hosting.functions.sweep import register_retention, register_sweep
+from hosting.functions.taken_routes import refuse_taken_routes
 from hosting.functions.threads import register_threads
-from hosting.names import entity_name
+from hosting.names import entity_name, http_function
 from hosting.plan import Plan
 from hosting.process.safeguards import safeguards_of
 from hosting.process.shutdown import Shutdown
 from hosting.process.start_up import end_start_up, keep_start_up
 from hosting.process.time_limit import TimeLimit, function_timeout_seconds
 from hosting.process.worker_settings import report_missing
+from hosting.reply.routes import ROUTES
 from hosting.retry import Retry
 from hosting.run.retention import Retention
 from hosting.services import Services
-from hosting.settings import Settings, read_settings
+from hosting.settings import Settings, read_settings, report_unknown
 from hosting.stores import choose_stores
 from hosting.thread.entities import Entities
 from hosting.thread.expiry import checked_ttl
 from hosting.thread.settling import Settling
 from hosting.thread.sweep import Sweep
+
+logger = logging.getLogger(__name__)
 
 _NOT_YET = {
     "workflow": "Workflows are not hosted yet. Give agents=[...].",
@@ -87,6 +92,7 @@ class AgentFunctionApp(df.DFApp):
         self._ttls: dict[str, float] = {}
         self._is_heard = False
         report_missing(environ)
+        report_unknown(environ)
         folder = Path.cwd()
         asks_for_key = self.auth_level is not func.AuthLevel.ANONYMOUS
         self._safeguards = safeguards_of(self._settings, folder, environ)
@@ -133,6 +139,9 @@ class AgentFunctionApp(df.DFApp):
     def get_functions(self) -> list[Any]:
         """Return the functions for the worker to index, the user's own classic HTTP handlers adapted."""
         functions: list[Any] = super().get_functions()
+        if not self._plan.agents:
+            logger.warning("This app has no agents. Give AgentFunctionApp(agents=[...]), or call add_agent(...).")
+        refuse_taken_routes(functions, self._served_names())
         for function in functions:
             adapt_classic_handler(function)
         end_start_up()
@@ -172,6 +181,10 @@ class AgentFunctionApp(df.DFApp):
             register_tool(self, planned, planned.tool, self._services.runs, self._settings)
         if ttl is not None:
             self._end_threads_of(planned.name, ttl)
+
+    def _served_names(self) -> set[str]:
+        by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
+        return by_agent | {route.function for route in ROUTES} | {NO_AGENT_FUNCTION}
 
     def _listen(self, agent: str, callback: object | None) -> None:
         if callback is None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hosting.errors import ConfigurationError
+from hosting.surroundings import is_hosted
+
+logger = logging.getLogger(__name__)
 
 MODEL_INPUT = r"text|hostedFile|\*/\*|[a-z]+/(\*|[a-z0-9.+-]+)"
 
@@ -229,6 +234,17 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         raise ConfigurationError(
             f"Setting {name} is {given.get(name)!r}: {first['msg'][:1].lower()}{first['msg'][1:]}. {_meaning(name)}"
         ) from None
+
+
+def report_unknown(environ: Mapping[str, str]) -> None:
+    """Log a warning for each setting that begins as ours and is none, with the nearest that is one."""
+    known = [str(field.alias) for field in Settings.model_fields.values()]
+    for name in sorted(environ) if is_hosted(environ) else ():
+        if name.upper().startswith("AGENT_") and name not in known:
+            nearest = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.0)[0]
+            logger.warning(
+                "There is no setting %s, so it does nothing. Is %s meant? See docs/settings.md.", name, nearest
+            )
 
 
 def _meaning(name: str) -> str:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from agent_framework import Agent, AgentResponse, AgentResponseUpdate, Message, ResponseStream, SupportsAgentRun
 
@@ -128,8 +129,11 @@ class AgentRunner:
         except HostingError as error:
             logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)
             return Broke(error)
-        except (Exception, SystemExit, KeyboardInterrupt):
-            logger.exception("Run %s of agent %s failed.", attempt.run_id, self._name)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            if unreached := _unreached(error):
+                logger.error("Run %s of agent %s failed: %s", attempt.run_id, self._name, unreached)
+            else:
+                logger.exception("Run %s of agent %s failed.", attempt.run_id, self._name)
             return Broke(RunFailedError(f"Agent {self._name!r} failed; its log has the cause at run {attempt.run_id}."))
         finally:
             task.cancel()
@@ -228,6 +232,22 @@ async def _with_value(response: AgentResponse[Any], wanted: ResponseFormat) -> A
     said = (message.text for message in reversed(response.messages) if message.role == "assistant")
     value = await asyncio.to_thread(structured_value, wanted, next((text for text in said if text.strip()), ""))
     return with_value(response, value)
+
+
+def _unreached(error: BaseException) -> str:
+    """Return which address could not be reached and why, when that is the error; else nothing.
+
+    Clients for HTTP name the request on what they raise, and its last cause is the system's. The frames between are
+    theirs, a hundred lines that say no more than this.
+    """
+    address = urlsplit(str(getattr(getattr(error, "request", None), "url", "")))
+    cause = error
+    while (inner := cause.__cause__ or cause.__context__) is not None:
+        cause = inner
+    if not address.hostname or not isinstance(cause, OSError):
+        return ""
+    shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+    return f"{shown} cannot be reached: {cause}. Is its address right, and does a server run there?"
 
 
 def _standing_options(agent: SupportsAgentRun) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str])
     """Return the archive that `AGENT_ARCHIVE` names; where it names none, one like the run log, in production blobs.
 
     Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
-    production, a file that a newer version wrote, an account that no setting names, a package that is not installed.
+    production, a file that cannot be used, an account that no setting names, a package that is not installed.
     """
     chosen = SETTING.chosen(settings, environ)
     if chosen == "memory":
@@ -35,7 +35,7 @@ def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str])
     if chosen == "cosmos":
         return _cosmos(settings, environ)
     path = SETTING.path(chosen, settings, folder)
-    ARCHIVE.refuse_newer(path)
+    ARCHIVE.refuse_unusable(path, settings.run_log_synchronous, environ)
     return SqliteArchive(path, settings.run_log_synchronous)
 
 

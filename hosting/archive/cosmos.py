@@ -20,6 +20,7 @@ from hosting.errors import ArchiveUnavailableError
 from hosting.events import Place
 from hosting.ports import Volume
 from hosting.storage.cosmos_account import ConnectCosmos
+from hosting.storage.outage import Outage
 
 T = TypeVar("T")
 CONTAINER = "agent-archive"
@@ -40,6 +41,7 @@ class CosmosArchive:
         self._connect = connect
         self._database = database
         self._patience_seconds = patience_seconds
+        self._outage = Outage(f"The archive in the Cosmos DB database {database}")
         self._connecting = asyncio.Lock()
         self._container: ContainerProxy | None = None
         self._open = AsyncExitStack()
@@ -94,9 +96,12 @@ class CosmosArchive:
 
     async def _bounded(self, work: Awaitable[T]) -> T:
         try:
-            return await asyncio.wait_for(work, self._patience_seconds)
+            done = await asyncio.wait_for(work, self._patience_seconds)
         except (AzureError, OSError, asyncio.TimeoutError) as error:
+            self._outage.began(error)
             raise ArchiveUnavailableError.unreached() from error
+        self._outage.ended()
+        return done
 
 
 def _partition(place: Place) -> str:

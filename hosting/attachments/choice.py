@@ -24,7 +24,7 @@ def choose_attachments(settings: Settings, folder: Path, environ: Mapping[str, s
 
     Where it names none: a file beside the run log, memory where run logs are there, and the storage account in
     production. Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files
-    in production, a file that a newer version wrote, an account that no setting names.
+    in production, a file that cannot be used, an account that no setting names.
     """
     chosen = SETTING.chosen(settings, environ)
     if chosen == "memory":
@@ -32,7 +32,7 @@ def choose_attachments(settings: Settings, folder: Path, environ: Mapping[str, s
     if chosen == "blob":
         return _blob(environ)
     path = SETTING.path(chosen, settings, folder)
-    ATTACHMENTS.refuse_newer(path)
+    ATTACHMENTS.refuse_unusable(path, settings.run_log_synchronous, environ)
     return SqliteAttachments(path, settings.run_log_synchronous)
 
 

@@ -20,6 +20,8 @@ from hosting.request.stream_query import read_stream_query
 from hosting.services import Services
 from hosting.settings import Settings
 
+NO_AGENT_FUNCTION = "http_unknown_agent"
+
 
 def register_agent(app: df.DFApp, plan: AgentPlan, services: Services, settings: Settings) -> None:
     """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
@@ -65,7 +67,7 @@ def register_runs(app: df.DFApp, plan: Plan, services: Services) -> None:
     register_route(app, EVENTS, follow)
     register_route(app, EVENTS_TAIL, tail)
     register_route(app, CANCEL, cancel)
-    app.function_name("http_unknown_agent")(app.route(route=RUN.path)(no_such_run_route))
+    app.function_name(NO_AGENT_FUNCTION)(app.route(route=RUN.path)(no_such_run_route))
 
 
 async def start_run(asked: Asked, plan: AgentPlan, services: Services, settings: Settings) -> Reply | Streamed:

@@ -11,7 +11,7 @@ from hosting.runlog.memory import MemoryStore
 from hosting.runlog.sqlite import SqliteStore
 from hosting.runlog.sqlite_schema import RUN_LOG
 from hosting.settings import Settings
-from hosting.surroundings import needs_shared_stores
+from hosting.surroundings import is_hosted, needs_shared_stores
 
 DEFAULT_PATH = Path(".agents") / "runs.sqlite"
 
@@ -20,7 +20,7 @@ def choose_store(settings: Settings, folder: Path, environ: Mapping[str, str]) -
     """Return the store that `AGENT_RUN_LOG` names; where it names none, a file, and in production the storage account.
 
     Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
-    production, a file that a newer version wrote, an account that no setting names, a package that is not installed.
+    production, a file that cannot be used, an account that no setting names, a package that is not installed.
     """
     must_be_shared = needs_shared_stores(environ)
     is_named = "run_log" in settings.model_fields_set
@@ -32,8 +32,10 @@ def choose_store(settings: Settings, folder: Path, environ: Mapping[str, str]) -
     if chosen == "blob":
         return _blob(environ)
     if chosen.startswith(("redis://", "rediss://")):
-        return _redis(chosen)
-    return _sqlite(settings, sqlite_path(settings, folder))
+        return _redis(chosen, environ)
+    path = sqlite_path(settings, folder)
+    RUN_LOG.refuse_unusable(path, settings.run_log_synchronous, environ)
+    return SqliteStore(path, settings.run_log_synchronous)
 
 
 def sqlite_path(settings: Settings, folder: Path) -> Path:
@@ -51,11 +53,6 @@ def _refuse_unshared(chosen: str) -> None:
         )
 
 
-def _sqlite(settings: Settings, path: Path) -> RunLogStore:
-    RUN_LOG.refuse_newer(path)
-    return SqliteStore(path, settings.run_log_synchronous)
-
-
 def _blob(environ: Mapping[str, str]) -> RunLogStore:
     """Imported here, because the storage client takes longer to load than a start on one machine may."""
     from hosting.runlog.blob import BlobStore, run_log_container
@@ -64,16 +61,23 @@ def _blob(environ: Mapping[str, str]) -> RunLogStore:
     return BlobStore(run_log_container(storage_account(environ)))
 
 
-def _redis(url: str) -> RunLogStore:
-    """Nobody who does not ask for Redis needs its client."""
+def _redis(url: str, environ: Mapping[str, str]) -> RunLogStore:
+    """Nobody who does not ask for Redis needs its client.
+
+    On a developer's machine a server that is not there is refused. In production it may come back at any moment, and
+    an instance that starts meanwhile must then be there.
+    """
     try:
-        from hosting.runlog.redis import RedisStore
+        from hosting.runlog.redis import RedisStore, refuse_unreached
     except ModuleNotFoundError:
         raise ConfigurationError(
             "AGENT_RUN_LOG names a Redis server, and the package for it is not installed. Add the line of "
             "requirements-redis.txt to requirements.txt."
         ) from None
     try:
-        return RedisStore(url)
+        store = RedisStore(url)
     except ValueError as error:
         raise ConfigurationError(f"AGENT_RUN_LOG is no address of a Redis server: {error}") from None
+    if is_hosted(environ) and not needs_shared_stores(environ):
+        refuse_unreached(url)
+    return store

@@ -12,6 +12,7 @@ cut that call short it is made again, since what was done in it is given again t
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -47,6 +48,8 @@ from hosting.steps.recorded import (
 from hosting.steps.recorder import Recorder
 from hosting.steps.step_middleware import WITHIN, Next, Steps, agent_with_steps, attach, middleware
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter, is_idempotent
+
+logger = logging.getLogger(__name__)
 
 _OUTCOME_UNKNOWN = (
     "The process ended while this tool ran. Whether it did its work is unknown, and it is not called again."
@@ -149,6 +152,9 @@ class AgentSteps:
             raise
         except Exception as error:
             called = not is_refusal(error)
+            if called:  # the framework tells the model, and the log no more than the error's class
+                tool, run_id = context.function.name, self._recorder.journal.record.run_id
+                logger.warning("Tool %s of run %s raised.", tool, run_id, exc_info=error)
             await self._recorder.append(ToolResult(at=self._recorder.clock(), key=key, error=str(error), called=called))
             raise
         finally:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from azure.identity.aio import DefaultAzureCredential
 from azure.storage.blob.aio import BlobServiceClient, ExponentialRetry
 
 from hosting.errors import ConfigurationError
+from hosting.storage.outage import cause_of
+from hosting.surroundings import is_hosted, needs_shared_stores
 
 SETTING = "AzureWebJobsStorage"
 _EMULATOR = (
@@ -24,6 +28,7 @@ _EMULATOR = (
 _calls = logging.getLogger(f"{__name__}.calls")
 _CONNECT_SECONDS = 3
 _ANSWER_SECONDS = 5
+_PORTS = {"http": 80, "https": 443}
 
 Connect = Callable[[], AbstractAsyncContextManager[BlobServiceClient]]
 
@@ -37,11 +42,14 @@ class _Identity:
 def storage_account(environ: Mapping[str, str], asked_by: str = "AGENT_RUN_LOG") -> Connect:
     """Return how to connect to the account that the Functions host itself uses, for the setting `asked_by`.
 
-    Raises `ConfigurationError` when the settings name none, or a connection string is not one.
+    Raises `ConfigurationError` when the settings name none, a connection string is not one, or, on a developer's
+    machine, nobody listens there. In production an account is waited for instead.
     """
     text = environ.get(SETTING, "").strip()
     if text:
-        return _by_connection_string(_EMULATOR if text.lower().startswith("usedevelopmentstorage=true") else text)
+        text = _EMULATOR if text.lower().startswith("usedevelopmentstorage=true") else text
+        _refuse_unusable(text, is_alone=is_hosted(environ) and not needs_shared_stores(environ))
+        return _by_connection_string(text)
     url = environ.get(f"{SETTING}__blobServiceUri") or _url_of(environ.get(f"{SETTING}__accountName"))
     if url:
         return _by_identity(_Identity(url, environ.get(f"{SETTING}__clientId")))
@@ -55,12 +63,24 @@ def _url_of(account: str | None) -> str | None:
     return f"https://{account}.blob.core.windows.net" if account else None
 
 
-def _by_connection_string(text: str) -> Connect:
+def _refuse_unusable(text: str, *, is_alone: bool) -> None:
     try:
-        BlobServiceClient.from_connection_string(text)
-    except ValueError as error:
+        client = BlobServiceClient.from_connection_string(text)
+        address = urlsplit(f"{client.scheme}://{client.primary_hostname}")
+        host, port = address.hostname, address.port or _PORTS[client.scheme]
+    except (ValueError, KeyError) as error:
         raise ConfigurationError(f"{SETTING} is no connection string of a storage account: {error}") from None
+    if is_alone:
+        try:
+            socket.create_connection((host, port), _CONNECT_SECONDS).close()
+        except OSError as error:
+            raise ConfigurationError(
+                f"{SETTING} names {host}:{port}, which cannot be reached: {cause_of(error)} Start what is to listen "
+                "there (Azurite, for the emulator), or have nothing kept in 'blob'."
+            ) from None
 
+
+def _by_connection_string(text: str) -> Connect:
     @asynccontextmanager
     async def connect() -> AsyncIterator[BlobServiceClient]:
         async with BlobServiceClient.from_connection_string(text, **client_options()) as client:

@@ -15,6 +15,7 @@ from azure.storage.blob.aio import ContainerClient
 
 from hosting.errors import HostingError
 from hosting.storage.blob_account import Connect
+from hosting.storage.outage import Outage
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 20.0
@@ -57,6 +58,7 @@ class BlobContainer:
         self._connect = connect
         self._name = name
         self._unavailable = unavailable
+        self._outage = Outage(f"The blob container {name}")
         self._patience_seconds = patience_seconds
         self._connecting = asyncio.Lock()
         self._client: ContainerClient | None = None
@@ -113,9 +115,12 @@ class BlobContainer:
 
     async def _bounded(self, work: Awaitable[T]) -> T:
         try:
-            return await asyncio.wait_for(work, self._patience_seconds)
+            done = await asyncio.wait_for(work, self._patience_seconds)
         except (AzureError, OSError, asyncio.TimeoutError) as error:
+            self._outage.began(error)
             raise self._unavailable() from error
+        self._outage.ended()
+        return done
 
     async def _container(self) -> ContainerClient:
         async with self._connecting:

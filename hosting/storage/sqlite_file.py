@@ -5,17 +5,26 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import re
 import sqlite3
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from hosting.errors import ConfigurationError
+from hosting.storage.outage import cause_of
+from hosting.surroundings import is_hosted
 
 logger = logging.getLogger(__name__)
 
 BUSY_SECONDS = 30.0
+_PROBE_SECONDS = 1.0
+_CHECKED_BYTES = 8 * 1024 * 1024
 _WAL_RETRY_SECONDS = 0.01
+_WHOSE = """SELECT user_version, (SELECT group_concat(name, ' ') FROM sqlite_master WHERE type = 'table')
+            FROM pragma_user_version"""
+"""One statement, so that a file which another process makes in this moment is seen before or after that."""
 
 
 @dataclass(frozen=True)
@@ -34,34 +43,45 @@ class FileKind:
         return 1 + len(self.upgrades)
 
     def connect(self, path: Path, synchronous: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
-        """Return a connection to the file at `path`, making it or refusing one that a newer version wrote."""
+        """Return a connection to the file at `path`, making it; raises `ConfigurationError` for the file of another.
+
+        That is one that a newer version wrote, and one of some other program: neither is changed.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
         try:
+            self._refuse_other(connection, path)
             _use_wal(connection, busy_seconds)
             connection.execute(f"PRAGMA synchronous={synchronous}")
             connection.execute("PRAGMA secure_delete=ON")
             connection.execute("BEGIN IMMEDIATE")
-            self._make_or_refuse(connection, path)
+            self._make(connection, path)
             connection.execute("COMMIT")
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def refuse_newer(self, path: Path) -> None:
-        """Raise `ConfigurationError` when the file at `path` was written by a newer version.
+    def refuse_unusable(self, path: Path, synchronous: str, environ: Mapping[str, str]) -> None:
+        """Raise `ConfigurationError` when the file at `path` cannot be used: it is opened, and made if need be.
 
-        A file that is not there, or cannot be read now, is found at the first use.
+        Where no host runs the app nothing is made, and a file that is there is only asked whose it is. A file that
+        another process holds just now is there, and is good.
         """
-        if not path.is_file():
-            return
         try:
-            connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0)
-        except sqlite3.Error:
-            return
-        with contextlib.closing(connection), contextlib.suppress(sqlite3.Error):
-            self._refuse_version(connection.execute("PRAGMA user_version").fetchone()[0], path)
+            if is_hosted(environ):
+                with contextlib.closing(self.connect(path, synchronous, _PROBE_SECONDS)) as connection:
+                    _refuse_damaged(connection, path)
+            elif path.is_file():
+                address = f"{path.resolve().as_uri()}?mode=ro"
+                with contextlib.closing(sqlite3.connect(address, uri=True, timeout=0)) as connection:
+                    self._refuse_other(connection, path)
+        except (sqlite3.Error, OSError) as error:
+            if "locked" not in str(error):
+                raise ConfigurationError(
+                    f"The {self.name} {path} cannot be opened: {cause_of(error)} Set {self.setting} to sqlite:PATH "
+                    "with a file that the app may write, or put right what is there."
+                ) from None
 
     def forget_overwritten(self, path: Path, busy_seconds: float) -> None:
         """Empty the write-ahead log, which keeps the pages as they were before something was deleted from them.
@@ -73,21 +93,36 @@ class FileKind:
         if is_busy:
             logger.warning("The %s is in use; what was deleted is overwritten with its next commits.", self.name)
 
-    def _make_or_refuse(self, connection: sqlite3.Connection, path: Path) -> None:
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        self._refuse_version(version, path)
+    def _make(self, connection: sqlite3.Connection, path: Path) -> None:
+        version = self._refuse_other(connection, path)
         connection.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest())
         for statements in (self.schema, *self.upgrades)[version:]:
             for statement in statements.split(";"):
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version={self.version}")
 
-    def _refuse_version(self, version: int, path: Path) -> None:
+    def _refuse_other(self, connection: sqlite3.Connection, path: Path) -> int:
+        """Return the file's version; raises `ConfigurationError` for one that is newer, or not of this kind."""
+        version, named = connection.execute(_WHOSE).fetchone()
+        tables = set((named or "").split())
+        if not set(re.findall(r"CREATE TABLE (\w+)", self.schema)) <= tables if version else tables:
+            raise ConfigurationError(
+                f"{path} is a database of another program, not the {self.name}. Set {self.setting} to another file."
+            )
         if version > self.version:
             raise ConfigurationError(
                 f"The {self.name} {path} has version {version}; this app reads up to {self.version}. "
                 f"Run the version that wrote it, or set {self.setting} to another file."
             )
+        return int(version)
+
+
+def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise what SQLite finds wrong with a file that is read in some milliseconds; a large one is not held up."""
+    if path.stat().st_size <= _CHECKED_BYTES:
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError(f"it is damaged ({' '.join(found.replace('*', '').split())})")
 
 
 def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:

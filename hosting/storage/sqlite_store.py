@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hosting.errors import ConfigurationError, HostingError
+from hosting.storage.outage import Outage
 from hosting.storage.sqlite_file import BUSY_SECONDS, FileKind
 from hosting.storage.writer import WriterThread
 
@@ -33,6 +34,7 @@ class StoreFile:
         self._kind = kind
         self._path = path
         self._unavailable = unavailable
+        self._outage = Outage(f"The {kind.name} {path}")
         self._busy_seconds = busy_seconds
         self._writer = WriterThread(lambda: kind.connect(path, synchronous, busy_seconds), name=kind.name)
 
@@ -50,6 +52,9 @@ class StoreFile:
 
     async def _reached(self, work: Awaitable[T]) -> T:
         try:
-            return await work
+            done = await work
         except (sqlite3.Error, OSError, ConfigurationError) as error:
+            self._outage.began(error)
             raise self._unavailable() from error
+        self._outage.ended()
+        return done

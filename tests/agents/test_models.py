@@ -79,8 +79,31 @@ def test_settings_name_the_server_and_the_model(
             "OPENAI_API_KEY chooses OpenAI or a server that speaks its protocol and AZURE_OPENAI_ENDPOINT chooses "
             "Azure OpenAI. Remove the settings of one of them, or set them to nothing.",
         ),
+        (
+            {"OPENAI_BASE_URL": "localhost:11434/v1", "OPENAI_MODEL": "m"},
+            "OPENAI_BASE_URL is 'localhost:11434/v1', which is no address: it must begin with http:// or https:// and "
+            "name a server.",
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://", "OPENAI_MODEL": "m"},
+            "OPENAI_BASE_URL is 'http://', which is no address: it must begin with http:// or https:// and name a "
+            "server.",
+        ),
+        (
+            {"AZURE_OPENAI_ENDPOINT": "x.openai.azure.com", "AZURE_OPENAI_MODEL": "m"},
+            "AZURE_OPENAI_ENDPOINT is 'x.openai.azure.com', which is no address: it must begin with http:// or "
+            "https:// and name a server.",
+        ),
     ],
-    ids=["key without model", "model without key or server", "Azure key without endpoint", "two providers"],
+    ids=[
+        "key without model",
+        "model without key or server",
+        "Azure key without endpoint",
+        "two providers",
+        "no protocol",
+        "no server",
+        "no protocol on Azure",
+    ],
 )
 def test_half_set_or_contradicting_settings_are_refused(settings: dict[str, str], sentence: str) -> None:
     """The whole sentence is the interface: it names the setting and the fix."""

@@ -9,6 +9,17 @@ BEHAVIOURS = {
     "instances cannot read is refused at start-up.",
     "hosting.run-log-of-a-newer-version": "A run log that a newer version wrote is refused at start-up and left "
     "as it is.",
+    "hosting.stores-checked-at-start": "A run log, archive or store of attachments that cannot be opened or written "
+    "stops the app at start-up, by its path and the cause.",
+    "hosting.stores-outages-named": "A store that fails later is a line in the log with its path or address and the "
+    "cause, once, without keys.",
+    "hosting.taken-routes-refused": "A route of the user's own function that meets one of the library's is refused at "
+    "start-up, naming both.",
+    "hosting.no-agents-warned": "An app without agents starts with a warning.",
+    "hosting.misspelt-settings-named": "A setting AGENT_... that is none is named at start-up with the nearest that "
+    "is one.",
+    "hosting.raising-tool-logged": "A tool that raises leaves its traceback in the log, with its name and the run.",
+    "hosting.unreached-model-named": "A model that cannot be reached is one line in the log, with its address.",
     "hosting.session-types": "A type in the session that cannot be stored is refused by its name (state.md rule 6).",
     "hosting.sync-tools-in-threads": "Synchronous tools run in threads, not on the loop of the agents (design.md 4).",
     "hosting.foreign-text-stays": "Whatever an agent's code raises ends its own run; its text goes to the log and not "

@@ -4,11 +4,13 @@ import asyncio
 import logging
 import queue
 import re
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider, Message
 
@@ -138,6 +140,40 @@ async def test_an_agent_that_raises_breaks_its_run_and_nothing_else(
     )
     assert type(raised).__name__ in caplog.text
     assert text_of(after) == "echo: hi"
+
+
+class Calling(CountingAgent):
+    """An agent whose model is asked over HTTP at an address with a key in it."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__()
+        self.address = f"http://user:secret@127.0.0.1:{port}/v1/chat?key=secret"
+
+    async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
+        async with httpx.AsyncClient() as client:
+            await client.get(self.address)
+        raise AssertionError("nobody listens there")
+
+
+@pytest.mark.behaviour("hosting.unreached-model-named")
+async def test_a_model_that_cannot_be_reached_is_one_line_with_its_address(
+    loop: AgentLoop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No traceback through the client's own code, and no key."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    outcome = await outcome_of(Calling(port), loop, attempt())
+
+    assert isinstance(outcome, Broke)
+    said = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert [record.exc_info for record in said] == [None]
+    assert (
+        said[0]
+        .getMessage()
+        .startswith(f"Run r-1 of agent Joker failed: http://127.0.0.1:{port}/v1/chat cannot be reached: ")
+    )
+    assert "secret" not in said[0].getMessage()
 
 
 def leave() -> str:

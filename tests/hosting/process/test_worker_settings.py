@@ -8,6 +8,7 @@ import pytest
 
 from hosting.app import AgentFunctionApp
 from hosting.process.worker_settings import WORKER_SETTINGS, report_missing
+from hosting.settings import report_unknown
 from tests.support.running_host import ROOT, RunningHost
 
 HOSTED = {"WEBSITE_SITE_NAME": "agents"}
@@ -58,6 +59,39 @@ def test_the_line_says_what_does_not_work_and_the_app_starts(caplog: pytest.LogC
             "synchronous functions share a handful of threads.",
         )
     ]
+
+
+@pytest.mark.behaviour("hosting.misspelt-settings-named")
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("AGENT_RUNLOG", "AGENT_RUN_LOG"),
+        ("AGENT_WAIT_SECOND", "AGENT_WAIT_SECONDS"),
+        ("agent_archive", "AGENT_ARCHIVE"),
+        ("AGENT_MAX_BODY", "AGENT_MAX_BODY_BYTES"),
+    ],
+)
+def test_a_misspelt_setting_is_named_with_the_nearest_known_one(
+    name: str, nearest: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A warning for each; nothing for those that are spelt right."""
+    report_unknown({**ALONE, name: "x", "AGENT_QUEUE_LIMIT": "3", "AGENTS_TEST_URL": "y"})
+
+    assert [record.getMessage() for record in caplog.records] == [
+        f"There is no setting {name}, so it does nothing. Is {nearest} meant? See docs/settings.md."
+    ]
+
+
+@pytest.mark.behaviour("hosting.misspelt-settings-named")
+def test_a_misspelt_setting_of_local_settings_is_named_when_the_local_host_starts(tmp_path: Path) -> None:
+    """As is one of the environment: the host puts the file's there."""
+    (tmp_path / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
+    (tmp_path / "local.settings.json").write_text('{"Values": {"AGENT_RUN_LOGS": "memory"}}', encoding="utf-8")
+    (tmp_path / "function_app.py").write_text(APP, encoding="utf-8")
+    with RunningHost(tmp_path) as host:
+        printed = "\n".join(host.printed)
+
+    assert "There is no setting AGENT_RUN_LOGS, so it does nothing. Is AGENT_RUN_LOG meant?" in printed
 
 
 def test_the_local_host_needs_none_of_them(tmp_path: Path) -> None:

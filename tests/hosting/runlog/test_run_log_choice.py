@@ -98,9 +98,11 @@ def test_a_run_log_of_a_newer_version_is_refused_at_start_up(tmp_path: Path) -> 
         choose_store(read_settings({}), tmp_path, {})
 
 
-def test_a_run_log_that_cannot_be_read_yet_stops_no_start_up(tmp_path: Path) -> None:
-    """It is an outage, which requests report until it is over."""
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+def test_a_file_that_is_no_run_log_is_refused_also_where_no_host_runs_the_app(tmp_path: Path) -> None:
+    """A test or a script makes no file, and is told of one that it could not use."""
     (tmp_path / DEFAULT_PATH).parent.mkdir()
     (tmp_path / DEFAULT_PATH).write_bytes(b"not a database" * 100)
 
-    assert isinstance(choose_store(read_settings({}), tmp_path, {}), SqliteStore)
+    with pytest.raises(ConfigurationError, match="file is not a database"):
+        choose_store(read_settings({}), tmp_path, {})

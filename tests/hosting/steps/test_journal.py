@@ -33,6 +33,19 @@ async def test_each_step_is_recorded_as_it_ends_and_a_tool_call_before_it_begins
     assert [count for what, count in world.counted.items()] == [1] * (len(PLAN) + 5)
 
 
+@pytest.mark.behaviour("hosting.raising-tool-logged")
+async def test_a_tool_that_raises_leaves_its_traceback_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """With its name and the run; the framework says no more than the error's class, and the run goes on."""
+    world = World()
+    run_id = await world.bench.run("go")
+    world.bench.loop.close()
+
+    raised = [record for record in caplog.records if record.exc_info]
+    assert [record.getMessage() for record in raised] == [f"Tool flaky of run {run_id} raised."]
+    assert "in flaky" in caplog.text
+    assert (await world.bench.terminal(run_id)).kind == "completed"
+
+
 @pytest.mark.behaviour("journal.unknown-outcome-told")
 async def test_the_model_may_be_told_that_an_outcome_is_unknown() -> None:
     """By a setting; the run goes on and the tool is not called again."""

@@ -1,0 +1,79 @@
+"""Routes of the user's own functions that meet ours, and an app that has nothing to host."""
+
+# mypy: disable-error-code="untyped-decorator"
+# (the decorators of the SDK carry no types)
+from __future__ import annotations
+
+import logging
+
+import azure.functions as func
+import pytest
+
+from hosting.errors import ConfigurationError
+from tests.support.app.scripted import scripted_agent
+from tests.support.made_app import app_of
+
+
+def indexed(name: str, route: str, methods: list[str] | None) -> None:
+    """Index an app with one agent and one function of the user's own."""
+    app = app_of(scripted_agent("Joker"))
+
+    @app.function_name(name)
+    @app.route(route=route, methods=methods)
+    def mine(req: func.HttpRequest) -> str:
+        return ""
+
+    app.get_functions()
+
+
+@pytest.mark.behaviour("hosting.taken-routes-refused")
+@pytest.mark.parametrize(
+    ("name", "route", "methods", "ours"),
+    [
+        ("mine", "agents", ["GET"], "http_agents"),
+        ("mine", "Agents/{who}/threads", None, "http_threads"),
+        ("mine", "agents/joker/run", ["POST"], "http-Joker"),
+        ("mine", "agents/bob/run", ["GET"], "http_unknown_agent"),
+        ("all", "{*path}", None, "health_check"),
+        ("a_run", "agents/{name}/{verb}", ["POST"], "http-Joker"),
+        ("health", "health", ["GET"], "health_check"),
+    ],
+)
+def test_a_route_that_would_take_our_requests_or_get_none_is_refused(
+    name: str, route: str, methods: list[str] | None, ours: str
+) -> None:
+    """Both functions are named, the user's with its line, and what to do."""
+    with pytest.raises(ConfigurationError) as refused:
+        indexed(name, route, methods)
+
+    said = refused.value.detail
+    assert f"{route!r} of your function {name!r} (test_taken_routes.py, line " in said
+    assert f"this library's function {ours!r}" in said
+    assert said.endswith("Give yours another route.")
+
+
+@pytest.mark.behaviour("hosting.taken-routes-refused")
+@pytest.mark.parametrize(
+    ("name", "route", "methods"),
+    [
+        ("mine", "agents", ["POST"]),
+        ("mine", "orders/{name}/run", ["POST"]),
+        ("zoo", "{*path}", None),
+        ("z_run", "agents/{name}/{verb}", ["POST"]),
+        ("mine", "agents/{name}", None),
+    ],
+)
+def test_a_route_that_leaves_ours_alone_is_the_users_choice(name: str, route: str, methods: list[str] | None) -> None:
+    """Another verb, another path, or what ours leave."""
+    indexed(name, route, methods)
+
+
+@pytest.mark.behaviour("hosting.no-agents-warned")
+def test_an_app_without_agents_is_warned(caplog: pytest.LogCaptureFixture) -> None:
+    """It starts: its author may be about to add some."""
+    app_of().get_functions()
+    app_of(scripted_agent("Joker")).get_functions()
+
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (logging.WARNING, "This app has no agents. Give AgentFunctionApp(agents=[...]), or call add_agent(...).")
+    ]
