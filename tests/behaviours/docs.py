@@ -2,6 +2,7 @@
 
 BEHAVIOURS = {
     "docs.error-codes": "Every error code stands in docs/http-api.md with its status, and no other.",
+    "docs.commands-work": "Every command of a page exists, and needs no activated environment.",
     "docs.durability": "The README claims of kills what docs/durability.md promises, and each row is a promise of this "
     "manifest.",
     "docs.fields-and-routes": "Every field, header and route stands in docs/http-api.md.",

@@ -55,7 +55,7 @@ def test_the_reader_tells_what_the_page_says(tmp_path: Path, capsys: pytest.Capt
     file.write_bytes(block("json").encode())
     command, told = block("console").split("\n", 1)
 
-    assert command == "$ python -m state thread.json"
+    assert command == "$ python dev.py exec python -m state thread.json"
     assert main([str(file)]) == 0
     assert capsys.readouterr().out == told
 
