@@ -240,10 +240,11 @@ def _unreached(error: BaseException) -> str:
     Clients for HTTP name the request on what they raise, and its last cause is the system's. The frames between are
     theirs, a hundred lines that say no more than this.
     """
-    address = urlsplit(str(getattr(getattr(error, "request", None), "url", "")))
-    cause = error
-    while (inner := cause.__cause__ or cause.__context__) is not None:
-        cause = inner
+    causes = [error]
+    while (inner := causes[-1].__cause__ or causes[-1].__context__) is not None:
+        causes.append(inner)
+    named = (str(getattr(getattr(one, "request", None), "url", "")) for one in causes)
+    address, cause = urlsplit(next(filter(None, named), "")), causes[-1]
     if not address.hostname or not isinstance(cause, OSError):
         return ""
     shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider, Message
+from agent_framework.exceptions import ChatClientException
 
 from hosting.agent.asked_message import asked_messages
 from hosting.agent.history import ThreadHistory, attach_history
@@ -150,8 +151,11 @@ class Calling(CountingAgent):
         self.address = f"http://user:secret@127.0.0.1:{port}/v1/chat?key=secret"
 
     async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
-        async with httpx.AsyncClient() as client:
-            await client.get(self.address)
+        try:
+            async with httpx.AsyncClient() as client:
+                await client.get(self.address)
+        except httpx.HTTPError as error:  # as the framework's clients do
+            raise ChatClientException("the service failed") from error
         raise AssertionError("nobody listens there")
 
 
