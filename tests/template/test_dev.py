@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.interpreters import interpreter
 from dev import HOST_OPTIONS
+from tests.support.interpreters import interpreter
 from tests.support.running_host import run_command
 from tests.template.checkout import PYTHON, Checkout, new_checkout
 

@@ -210,7 +210,9 @@ def test_the_last_reason_of_a_suspension_or_a_resumption_stays_as_the_output(
     episodes = Episodes()
     episodes.start(WaitForEvent("go"))
     paused, resumed = reasons
-    episodes.play([events.ExecutionSuspended(timestamp=START, reason=paused)], OrchestratorAnswer((WaitForEvent("go"),)))
+    episodes.play(
+        [events.ExecutionSuspended(timestamp=START, reason=paused)], OrchestratorAnswer((WaitForEvent("go"),))
+    )
     episodes.play([events.ExecutionResumed(timestamp=START, reason=resumed)], OrchestratorAnswer((WaitForEvent("go"),)))
 
     assert (episodes.orchestration.status, episodes.orchestration.output) == (Status.RUNNING, output)
