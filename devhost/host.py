@@ -22,10 +22,9 @@ from devhost.hosted_app import HostedApp
 from devhost.http.admin import AdminEndpoint
 from devhost.http.app import HostApp
 from devhost.http.asgi import ASGIApp
-from devhost.http.cors import CorsPolicy, with_cors
 from devhost.http.functions import FunctionsEndpoint
 from devhost.http.keys import Keys, asking_for_master, only_for_own_process
-from devhost.http.loopback import is_loopback_name, only_from_loopback
+from devhost.http.origins import CorsPolicy, OriginGuard, is_loopback_name
 from devhost.http.server import WebServer, port_of, rpc_host, url_host
 from devhost.invoke import Invoker
 from devhost.mcp.endpoint import McpEndpoint
@@ -94,10 +93,8 @@ class Host:
         self._invoker = Invoker(settings.threads, settings.function_timeout_seconds, lambda: self._client_text)
         self._engine = self._make_engine() if app.index.uses_durable() else None
         self._timers = TimerRunner(app.timers, self._invoker, Monitor(settings.engine_folder / "timers"), self._clock)
-        served = self._make_app()
-        self._server = WebServer(
-            with_cors(served, cors) if cors else served, verbose=verbose, grace_seconds=GRACE_SECONDS
-        )
+        served = OriginGuard(self._make_app(), cors, is_loopback=is_loopback_name(address.host))
+        self._server = WebServer(served, verbose=verbose, grace_seconds=GRACE_SECONDS)
 
     def _make_engine(self) -> DurableTask:
         from devhost.durable.engine import DurableTask, Role
@@ -117,12 +114,12 @@ class Host:
     def _make_app(self) -> ASGIApp:
         app, settings = self._app, self._app.settings
         mcp = McpEndpoint(McpServer(settings.mcp, app.mcp, self._invoker), settings.body_limit_bytes)
-        webhooks = {"mcp": self._guarded(mcp)} if app.mcp else {}
-        rpc = self._guarded(self._engine.management) if self._engine else None
+        webhooks: dict[str, ASGIApp] = {"mcp": mcp} if app.mcp else {}
+        rpc = self._engine.management if self._engine else None
         if rpc is not None:
             webhooks["durabletask"] = rpc
         describe = self._engine.describe if self._engine else None
-        admin = self._guarded(AdminEndpoint(app.index, settings, self._started_at, self._timers.run_now, describe))
+        admin = AdminEndpoint(app.index, settings, self._started_at, self._timers.run_now, describe)
         return HostApp(
             functions=FunctionsEndpoint(app.routes, self._invoker, settings, self._keys),
             admin=asking_for_master(admin, self._keys) if self._keys else admin,
@@ -130,10 +127,6 @@ class Host:
             rpc=only_for_own_process(rpc) if rpc and self._keys else rpc,
             keys=self._keys,
         )
-
-    def _guarded(self, endpoint: ASGIApp) -> ASGIApp:
-        """A host that listens on other addresses was opened on purpose; names other than localhost are then right."""
-        return only_from_loopback(endpoint) if is_loopback_name(self._address.host) else endpoint
 
     async def run(self, sockets: Sequence[socket.socket], announce: Callable[[], None]) -> None:
         """Serve until a signal asks to stop, then drain; `announce` is called once requests are answered.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.errors import SettingsError
-from devhost.http.cors import CorsPolicy
+from devhost.http.origins import CorsPolicy
 from devhost.json_file import read_json_object, section
 
 FILE = "local.settings.json"

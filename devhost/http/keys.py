@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 from devhost.bindings import AuthLevel
 from devhost.http.asgi import ASGIApp, Receive, Scope, Send, answer, header
-from devhost.http.loopback import is_loopback_name
+from devhost.http.origins import is_loopback_name
 
 _FREE_PATHS = frozenset({"/", "/admin/host/ping"})
 

@@ -14,7 +14,7 @@ import uvicorn
 from devhost.errors import AddressError
 from devhost.http.asgi import ASGIApp
 from devhost.http.connection import HostConnection
-from devhost.http.loopback import is_loopback_name
+from devhost.http.origins import is_loopback_name
 
 _BACKLOG = 2048
 # Kestrel's own; a shorter one makes pooled clients meet connections that close under them.

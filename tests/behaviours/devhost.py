@@ -45,8 +45,8 @@ BEHAVIOURS = {
     "devhost.mcp-transport": "Verbs, media types and bodies are taken or refused with the recorded status (host "
     "contract 5.3).",
     "devhost.mcp-official-client": "The official MCP client works against the host (local-host.md, MCP).",
-    "devhost.dns-rebinding": "On loopback, the host's own endpoints refuse requests that name another host or come "
-    "from another site's page (local-host.md, MCP).",
+    "devhost.dns-rebinding": "On loopback, every route refuses requests that name another host, come from another "
+    "site's page, or write from a page of another origin (local-host.md, Who may call).",
     "devhost.start-prints": "Start prints the address, each function with its route, the MCP URL and the first request "
     "to try (local-host.md, Commands).",
     "devhost.port-in-use": "A port in use is one clear sentence and exit code 2 (local-host.md, Storage).",
@@ -91,8 +91,8 @@ BEHAVIOURS = {
     "calls return (local-host.md, How it is proved).",
     "devhost.inspect": "The durable engine is shown as text by a route and a command, also beside a running host "
     "(local-host.md, Durable engine).",
-    "devhost.cors": "Pages of the origins that local.settings.json names may call; preflights are answered 204 (host "
-    "contract 2.6).",
+    "devhost.cors": "Pages of the origins that local.settings.json names may call; preflights are answered 204, "
+    "and other sites' pages are refused (host contract 2.6).",
     "devhost.recordings": "What the real host was recorded to answer comes out the same, or stands with its reason on "
     "the list in docs/local-host.md (local-host.md, How it is proved).",
     "devhost.documented": "Every command and option of the local host stands in docs/local-host.md (style.md, "

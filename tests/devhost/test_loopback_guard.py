@@ -1,11 +1,11 @@
-"""Web pages of other sites cannot reach the host's own endpoints."""
+"""Web pages of other sites cannot reach the host, its own endpoints and the app's functions alike."""
 
 from __future__ import annotations
 
 import httpx
 import pytest
 
-from devhost.http.loopback import is_loopback_name
+from devhost.http.origins import is_loopback_name
 from tests.support.running_host import GUARD_SECONDS
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -39,6 +39,54 @@ def test_a_page_of_another_site_is_refused(classic_host, origin):
 def test_a_page_on_this_machine_is_served(classic_host, origin):
     """The MCP inspector runs on one."""
     assert ping(classic_host.origin, origin=origin, host="LOCALHOST:1").status_code == 200
+
+
+def post(base_url: str, **headers: str) -> int:
+    """Return the status of the kind of request that any page can send without being asked: a form's text."""
+    headers = {"content-type": "text/plain", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return httpx.post(f"{base_url}/api/echo/x", content="{}", headers=headers, timeout=GUARD_SECONDS).status_code
+
+
+@pytest.mark.behaviour("devhost.dns-rebinding")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.test"},
+        {"origin": "http://evil.test"},
+        {"origin": "null"},
+        {"sec_fetch_site": "cross-site"},
+        {"sec_fetch_site": "same-site", "origin": "http://localhost:3000"},
+    ],
+)
+def test_a_function_is_kept_from_other_sites_pages_too(classic_host, headers):
+    """A post of plain text needs no preflight, so nothing but the host stands before the app."""
+    assert post(classic_host.origin, **headers) == 403
+
+
+@pytest.mark.behaviour("devhost.dns-rebinding")
+@pytest.mark.parametrize("headers", [{}, {"sec_fetch_site": "same-origin"}, {"sec_fetch_site": "none"}])
+def test_a_function_answers_what_is_no_page_and_its_own_pages(classic_host, headers):
+    """curl and SDKs send neither header."""
+    assert post(classic_host.origin, **headers) == 200
+
+
+@pytest.mark.behaviour("devhost.dns-rebinding")
+def test_a_link_on_another_sites_page_may_be_followed(classic_host):
+    """It reads, and the page does not see the answer."""
+    headers = {"sec-fetch-site": "cross-site"}
+    found = httpx.get(f"{classic_host.origin}/api/echo/x", headers=headers, timeout=GUARD_SECONDS)
+    assert found.status_code == 200
+
+
+@pytest.mark.behaviour("devhost.dns-rebinding")
+def test_a_refusal_says_how_to_open_the_host(classic_host):
+    """In one sentence more."""
+    headers = {"origin": "https://page.test"}
+    refused = httpx.get(f"{classic_host.origin}/api/echo/x", headers=headers, timeout=GUARD_SECONDS)
+    assert refused.text == (
+        "Requests from pages of 'https://page.test' are not allowed. "
+        "To open the host to a page, name its origin in Host.CORS of local.settings.json."
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,133 @@
+"""Which machines and pages may call the host, and what pages are told (host contract 2.6).
+
+The host asks for no key, so a page in the developer's browser could drive it: by a name that it lets point to 127.0.0.1
+(DNS rebinding), by posting across origins, or by a form that no preflight precedes. A browser cannot hide either: it
+sends the name as `Host`, the page's site as `Origin`, and how near the two are as `Sec-Fetch-Site`. The real host needs
+no such check, as it asks for keys.
+
+Starlette's CORSMiddleware is not used: it answers a preflight with 200 and a text, and names methods of its own; the
+real host answers 204, without a body, with what was asked for.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_OTHER_SITES = frozenset({"cross-site", "same-site"})
+_HOW_TO_OPEN = "To open the host to a page, name its origin in Host.CORS of local.settings.json."
+
+
+@dataclass(frozen=True)
+class CorsPolicy:
+    """The origins that may call; `*` among them means all. `with_credentials` lets their cookies come along."""
+
+    origins: frozenset[str] = field(default_factory=frozenset)
+    with_credentials: bool = False
+
+    def allows(self, origin: str) -> bool:
+        """Tell whether pages of this origin may call."""
+        return "*" in self.origins or origin.rstrip("/").lower() in self.origins
+
+    def headers(self, origin: str) -> Mapping[str, str]:
+        """Return what an allowed origin is told."""
+        told = {"access-control-allow-origin": "*" if "*" in self.origins else origin}
+        if "*" not in self.origins:
+            told["vary"] = "Origin"
+        if self.with_credentials:
+            told["access-control-allow-credentials"] = "true"
+        return told
+
+
+def is_loopback_name(name: str | None) -> bool:
+    """Tell whether a host name or address, without port, is this machine's loopback."""
+    if not name:
+        return False
+    if name.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+class OriginGuard:
+    """The host's app behind its checks, on every route.
+
+    `is_loopback` says that the host listens on this machine only: a request is then refused with 403 and a sentence
+    when its Host is another machine's, its Origin another site's, or when it writes from a page of another origin. A
+    host that listens on other addresses was opened on purpose; names other than localhost are then right.
+    """
+
+    def __init__(self, app: ASGIApp, policy: CorsPolicy | None, *, is_loopback: bool) -> None:
+        self._app = app
+        self._policy = policy
+        self._is_loopback = is_loopback
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, answer a preflight, or hand on."""
+        if scope["type"] != "http":
+            return
+        headers = Headers(scope=scope)
+        refusal = _refusal(scope["method"], headers, self._policy or CorsPolicy()) if self._is_loopback else None
+        if refusal is not None:
+            await PlainTextResponse(refusal, 403)(scope, receive, send)
+            return
+        origin = headers.get("origin")
+        if origin is None or self._policy is None:
+            await self._app(scope, receive, send)
+        elif scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            await Response(status_code=204, headers=_preflight(headers, self._policy, origin))(scope, receive, send)
+        else:
+            told = self._policy.headers(origin) if self._policy.allows(origin) else {}
+            await self._app(scope, receive, _telling(send, told))
+
+
+def _refusal(method: str, headers: Headers, policy: CorsPolicy) -> str | None:
+    host = headers.get("host", "")
+    if not is_loopback_name(_host_name(f"//{host}")):
+        return f"The host '{host}' is not this machine's loopback. Use http://localhost or http://127.0.0.1."
+    origin = headers.get("origin", "")
+    if origin and policy.allows(origin):
+        return None
+    if origin and not is_loopback_name(_host_name(origin)):
+        return f"Requests from pages of '{origin}' are not allowed. {_HOW_TO_OPEN}"
+    site = headers.get("sec-fetch-site", "").lower()
+    if method not in _READING and site in _OTHER_SITES and "*" not in policy.origins:
+        return f"Requests of '{site}' pages that write are not allowed. {_HOW_TO_OPEN}"
+    return None
+
+
+def _host_name(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _preflight(headers: Headers, policy: CorsPolicy, origin: str) -> Mapping[str, str]:
+    if not policy.allows(origin):
+        return {}
+    told = {**policy.headers(origin), "access-control-allow-methods": headers["access-control-request-method"]}
+    if wanted := headers.get("access-control-request-headers"):
+        told["access-control-allow-headers"] = wanted
+    return told
+
+
+def _telling(send: Send, told: Mapping[str, str]) -> Send:
+    async def send_told(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(raw=[*message["headers"]])
+            for name, value in told.items():
+                headers.append(name, value)
+            message = {**message, "headers": headers.raw}
+        await send(message)
+
+    return send_told
