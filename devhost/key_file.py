@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from devhost.errors import SettingsError
 from devhost.http.keys import Keys
 from devhost.json_file import read_json_object, section
+from devhost.own_files import make_own_folder, open_own_file
 
 FILE = "keys.json"
 SYSTEM_KEYS = ("durabletask_extension", "mcp_extension")
@@ -45,9 +45,8 @@ def _key(stored: Mapping[str, object], name: str) -> str:
 def _write(path: Path, keys: Keys) -> None:
     content = {"master": keys.master, "host": keys.host, "functions": keys.functions, "system": keys.system}
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Not for other users of the machine, from its first byte on.
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        make_own_folder(path.parent)
+        with open_own_file(path) as file:
             json.dump(content, file, indent=2)
     except OSError as error:
         raise SettingsError(

@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from devhost.own_files import make_own_folder, open_own_file
+
 logger = logging.getLogger(__name__)
 
 
@@ -54,8 +56,9 @@ class Monitor:
         path = self._path(name)
         fresh = path.with_suffix(".new")
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            fresh.write_text(json.dumps(stored), encoding="utf-8")
+            make_own_folder(self._folder)
+            with open_own_file(fresh) as file:
+                json.dump(stored, file)
             os.replace(fresh, path)
         except OSError as error:
             logger.warning("The timer '%s' cannot be remembered across restarts: %s", name, error)

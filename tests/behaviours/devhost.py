@@ -57,6 +57,8 @@ BEHAVIOURS = {
     "failures carry the worker's own words (host contract 1.5, 1.7).",
     "devhost.durable-functions": "Orchestrations, activities, entities and durable clients of an unmodified app run, "
     "and survive the death of the process (local-host.md, Durable engine).",
+    "devhost.own-files": "What the host writes in .devhost/ is closed to other users of the machine, also what was open "
+    "before (local-host.md, Who may call).",
     "devhost.groups": "An app runs in several processes by groups of its functions, named by --group or "
     "FUNCTIONS_TARGET_GROUP; the durable one may be absent or killed while the others take requests (local-host.md, "
     "groups).",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from devhost.durable.errors import StoreInUseError, StoreUnwritableError
+from devhost.own_files import make_own_file, make_own_folder
 
 WORKER_LOCK = "durable.lock"
 HOSTS_LOCK = "hosts.lock"
@@ -57,7 +58,8 @@ class FolderLock:
         Raises `StoreInUseError` when a living process has it, `StoreUnwritableError` when it cannot be written.
         """
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folder(self._path.parent)
+            make_own_file(self._path)
             file = self._path.open("a+b")
         except OSError as error:
             raise StoreUnwritableError(self._path.parent, error.strerror or error) from error

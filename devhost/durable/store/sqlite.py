@@ -27,6 +27,7 @@ from devhost.durable.errors import StaleStepError, StoreUnreachableError, StoreU
 from devhost.durable.records import Orchestration, Read, Step, Target, TargetKind
 from devhost.durable.store import tables
 from devhost.durable.store.reader import SqliteReader
+from devhost.own_files import close_file_to_others, make_own_file, make_own_folder
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +68,10 @@ class SqliteStore(SqliteReader):
 
     def open(self) -> None:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folder(self._path.parent)
+            make_own_file(self._path)
+            for suffix in ("-wal", "-shm"):  # new ones take the mode of their file
+                close_file_to_others(self._path.with_name(FILE + suffix))
             super().open()
             self._writer.start(self._connect())
         except OSError as error:
