@@ -22,6 +22,7 @@ from devhost.hosted_app import HostedApp
 from devhost.http.admin import AdminEndpoint
 from devhost.http.app import HostApp
 from devhost.http.asgi import ASGIApp
+from devhost.http.body import BodyLimit
 from devhost.http.functions import FunctionsEndpoint
 from devhost.http.keys import Keys, asking_for_master, only_for_own_process
 from devhost.http.origins import CorsPolicy, OriginGuard, is_loopback_name
@@ -113,9 +114,10 @@ class Host:
 
     def _make_app(self) -> ASGIApp:
         app, settings = self._app, self._app.settings
-        mcp = McpEndpoint(McpServer(settings.mcp, app.mcp, self._invoker), settings.body_limit_bytes)
+        limit = settings.body_limit_bytes
+        mcp = BodyLimit(McpEndpoint(McpServer(settings.mcp, app.mcp, self._invoker)), limit, status=413)
         webhooks: dict[str, ASGIApp] = {"mcp": mcp} if app.mcp else {}
-        rpc = self._engine.management if self._engine else None
+        rpc = BodyLimit(self._engine.management, limit, status=500) if self._engine else None
         if rpc is not None:
             webhooks["durabletask"] = rpc
         describe = self._engine.describe if self._engine else None

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from starlette.requests import ClientDisconnect
+
 from devhost.failures import failure_of
 from devhost.forwarding import THREAD_STORAGE, mark_task
 from devhost.index import Function
@@ -79,6 +81,9 @@ class Invoker:
                     text = f"function {function.name!r} without a $return binding returned a non-None value"
                     raise FunctionFailedError(f"RuntimeError: {text}")
                 return result
+            case Raised(ClientDisconnect() as error):
+                logger.info("Function '%s' ended: its client left (invocation %s)", function.name, invocation_id)
+                raise failure_of(error) from error
             case Raised(error):
                 logger.error("Function '%s' failed (invocation %s)", function.name, invocation_id, exc_info=error)
                 raise failure_of(error) from error

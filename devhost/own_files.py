@@ -1,8 +1,8 @@
 """Folders and files of the host's that other users of the machine cannot read: conversations, keys, open work.
 
-POSIX modes only; on Windows a user's folder is the user's own. Modes are set from the first byte on, and corrected where
-an older host or a copy left wider ones. A file system that keeps no modes (a shared folder of a container) goes on
-without them.
+POSIX modes only; on Windows a user's folder is the user's own. Modes are set from the first byte on, and corrected
+where an older host or a copy left wider ones. A file system that keeps no modes (a shared folder of a container) goes
+on without them.
 """
 
 from __future__ import annotations

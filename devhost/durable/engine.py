@@ -12,6 +12,8 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
+from starlette.types import ASGIApp
+
 from devhost.durable import binding
 from devhost.durable.activities import Activities
 from devhost.durable.clock import Clock, SystemClock
@@ -22,7 +24,6 @@ from devhost.durable.inspection import describe
 from devhost.durable.ledger import Ledger
 from devhost.durable.management.app import ManagementApp
 from devhost.durable.management.entities import Entities as EntityRoutes
-from devhost.durable.management.http import ASGIApp
 from devhost.durable.management.instances import Instances as InstanceRoutes
 from devhost.durable.orchestrations import Orchestrations
 from devhost.durable.records import Target, TargetKind

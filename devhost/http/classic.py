@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from urllib.parse import unquote_plus
 
 from azure.functions.http import HttpRequest
+from starlette.requests import Request
 
 from devhost.converters import encode_result
 from devhost.http.asgi import Receive, Scope, Send, answer, header
-from devhost.http.body import read_body
 from devhost.http.classic_response import ClassicResponse, UnsendableError, response_of
 from devhost.http.paths import clean_path
 from devhost.http.routes import Match
@@ -49,8 +49,12 @@ def _to_response(function: Function, result: object) -> ClassicResponse:
 
 
 async def _read_request(match: Match, scope: Scope, receive: Receive) -> HttpRequest:
-    """Return the request as the worker builds it; a chunked body reaches the function empty (1.6)."""
-    has_body = header(scope, b"content-length") not in ("", "0")
+    """Return the request as the worker builds it; a chunked body is read and reaches the function empty (1.6)."""
+    request = Request(scope, receive)
+    is_chunked = "transfer-encoding" in request.headers
+    if is_chunked:
+        async for _ in request.stream():
+            pass
     return HttpRequest(
         method=scope["method"],
         url=_url(scope),
@@ -58,7 +62,7 @@ async def _read_request(match: Match, scope: Scope, receive: Receive) -> HttpReq
         params=_query(scope["query_string"]),
         route_params=match.values,
         body_type="bytes",
-        body=await read_body(receive) if has_body else b"",
+        body=b"" if is_chunked else await request.body(),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from devhost.bindings import HttpTrigger
 from devhost.http.asgi import Message, Receive, Scope, Send, answer
-from devhost.http.body import BodyTooLargeError, ClientLeftError, limited
+from devhost.http.body import BodyLimit
 from devhost.http.keys import Keys, given_key
 from devhost.http.paths import BadPathError, clean_path
 from devhost.http.routes import Match, RouteTable
@@ -55,13 +55,11 @@ class FunctionsEndpoint:
     async def _run(self, match: Match, scope: Scope, receive: Receive, send: Send) -> None:
         assert match.function.http_style is not None
         answer_request = self._answers[match.function.http_style]
-        try:
-            within_limit = limited(scope, receive, self._body_limit_bytes)
-            await answer_request(match, self._invoker, scope, within_limit, send)
-        except BodyTooLargeError:
-            await answer(send, 500, headers=[("connection", "close")])
-        except ClientLeftError:
-            return
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await answer_request(match, self._invoker, scope, receive, send)
+
+        await BodyLimit(app, self._body_limit_bytes, status=500)(scope, receive, send)
 
     def _with_custom_headers(self, send: Send) -> Send:
         async def send_with_headers(message: Message) -> None:

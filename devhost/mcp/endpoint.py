@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
 
-from devhost.http.asgi import JSON, TEXT, RawHeaders, Receive, Scope, Send, answer, header
-from devhost.http.body import BodyTooLargeError, ClientLeftError, limited, read_body
 from devhost.mcp.invocation import Caller
 from devhost.mcp.jsonrpc import (
     TRANSPORT_ERROR,
@@ -27,52 +27,50 @@ _BAD_STATE = "Invalid client state."
 _LEGACY_PATHS = ("/mcp/sse", "/mcp/message")
 _NO_LEGACY = "The local host has no legacy SSE transport. Use streamable HTTP: POST to /runtime/webhooks/mcp."
 _WRONG_VERB = {"GET": 405, "DELETE": 405, "PUT": 405, "OPTIONS": 405}
-_STREAM_HEADERS = (
-    ("cache-control", "no-cache,no-store"),
-    ("connection", "keep-alive"),
-    ("content-encoding", "identity"),
-)
+_STREAM_HEADERS = {
+    "cache-control": "no-cache,no-store",
+    "connection": "keep-alive",
+    "content-encoding": "identity",
+}
 
 
 class McpEndpoint:
     """The ASGI app under `/runtime/webhooks/mcp`, any path below it included."""
 
-    def __init__(self, server: McpServer, body_limit_bytes: int) -> None:
+    def __init__(self, server: McpServer) -> None:
         self._server = server
-        self._body_limit_bytes = body_limit_bytes
         self._instance_id = new_instance_id()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["path"].lower().endswith(_LEGACY_PATHS):
-            await answer(send, 404, _NO_LEGACY.encode(), TEXT)
-            return
-        if scope["method"] != "POST":
-            await answer(send, _WRONG_VERB.get(scope["method"], 404))
-            return
-        refusal = _refusal(scope)
-        if refusal is not None:
-            status, message = refusal
-            await answer(send, status, error_message("", TRANSPORT_ERROR, message), JSON)
-            return
-        try:
-            await self._answer_message(scope, receive, send)
-        except EmptyMessageError:
-            await answer(send, 400, error_message("", TRANSPORT_ERROR, _NO_MESSAGE), JSON)
-        except (UnreadableError, BodyTooLargeError):
-            await answer(send, 500)
-        except ClientLeftError:
-            return
+        response = await self._answer(Request(scope, receive))
+        await response(scope, receive, send)
 
-    async def _answer_message(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not _is_json(header(scope, b"content-type")):
+    async def _answer(self, request: Request) -> Response:
+        if request.url.path.lower().endswith(_LEGACY_PATHS):
+            return PlainTextResponse(_NO_LEGACY, 404)
+        if request.method != "POST":
+            return Response(status_code=_WRONG_VERB.get(request.method, 404))
+        try:
+            return _refusal(request) or await self._answer_message(request)
+        except EmptyMessageError:
+            return _refused(400, _NO_MESSAGE)
+        except UnreadableError:
+            return Response(status_code=500)
+
+    async def _answer_message(self, request: Request) -> Response:
+        if not _is_json(request.headers.get("content-type", "")):
             raise UnreadableError
-        message = parse_message(await read_body(limited(scope, receive, self._body_limit_bytes)))
+        message = parse_message(await request.body())
         if isinstance(message, Notice):
-            await answer(send, 202, headers=_STREAM_HEADERS)
-            return
-        event = await self._event(message, _caller(scope))
-        await _send_event(send, event, new_state(self._instance_id) if message.method == "initialize" else None)
+            return Response(status_code=202, headers=_STREAM_HEADERS)
+        event = b"event: message\ndata: " + await self._event(message, _caller(request)) + b"\n\n"
+        state = {"mcp-session-id": new_state(self._instance_id)} if message.method == "initialize" else {}
+        # No length, as of a stream.
+        headers = {"content-type": "text/event-stream", **_STREAM_HEADERS, **state}
+        response = Response(event, headers=headers)
+        del response.headers["content-length"]
+        return response
 
     async def _event(self, call: Call, caller: Caller) -> bytes:
         try:
@@ -81,14 +79,17 @@ class McpEndpoint:
             return error_message(call.id, error.code, error.message)
 
 
-def _refusal(scope: Scope) -> tuple[int, str] | None:
-    accepted = {part.partition(";")[0].strip().lower() for part in header(scope, b"accept").split(",")}
+def _refused(status: int, message: str) -> Response:
+    body = error_message("", TRANSPORT_ERROR, message)
+    return Response(body, status, media_type="application/json; charset=utf-8")
+
+
+def _refusal(request: Request) -> Response | None:
+    accepted = {part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "").split(",")}
     if not (_accepts(accepted, "application/json") and _accepts(accepted, "text/event-stream")):
-        return 406, _NOT_ACCEPTABLE
-    state = header(scope, b"mcp-session-id")
-    if state and not is_state(state):
-        return 400, _BAD_STATE
-    return None
+        return _refused(406, _NOT_ACCEPTABLE)
+    state = request.headers.get("mcp-session-id")
+    return _refused(400, _BAD_STATE) if state and not is_state(state) else None
 
 
 def _accepts(accepted: set[str], media_type: str) -> bool:
@@ -100,26 +101,11 @@ def _is_json(content_type: str) -> bool:
     return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))
 
 
-def _caller(scope: Scope) -> Caller:
-    return Caller(header(scope, b"mcp-session-id") or None, _shown_headers(scope["headers"]))
-
-
-def _shown_headers(headers: RawHeaders) -> Mapping[str, str]:
-    """Return the headers for the tool, values joined with commas.
+def _caller(request: Request) -> Caller:
+    """Return who calls, with the headers for the tool, values joined with commas.
 
     The web server has put the names into lower case; `Title-Case` is what Kestrel gives all names that it knows.
     """
-    shown: dict[str, str] = {}
-    for raw_name, raw_value in headers:
-        name, value = raw_name.decode("latin-1").title(), raw_value.decode("latin-1")
-        shown[name] = f"{shown[name]},{value}" if name in shown else value
-    return shown
-
-
-async def _send_event(send: Send, message: bytes, state: str | None) -> None:
-    headers = [(b"content-type", b"text/event-stream")]
-    headers += [(name.encode(), value.encode()) for name, value in _STREAM_HEADERS]
-    if state is not None:
-        headers.append((b"mcp-session-id", state.encode()))
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": b"event: message\ndata: " + message + b"\n\n"})
+    names = dict.fromkeys(name.title() for name in request.headers)
+    shown = {name: ",".join(request.headers.getlist(name)) for name in names}
+    return Caller(request.headers.get("mcp-session-id") or None, shown)

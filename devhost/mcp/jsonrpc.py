@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 INVALID_PARAMS = -32602
@@ -11,6 +11,8 @@ METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 TRANSPORT_ERROR = -32000
 MessageId = str | int
+_MOST_LEVELS = 64
+"""How deep .NET's JSON reader goes; also far from what Python's can take."""
 
 
 class UnreadableError(Exception):
@@ -48,10 +50,12 @@ def parse_message(body: bytes) -> Call | Notice:
     """Return the message in the body; raise `UnreadableError` or `EmptyMessageError` for anything else."""
     try:
         message: object = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableError from error
     if message is None:
         raise EmptyMessageError
+    if _is_deeper_than(_MOST_LEVELS, message):
+        raise UnreadableError
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise UnreadableError
     if "id" not in message:
@@ -61,6 +65,21 @@ def parse_message(body: bytes) -> Call | Notice:
     if "method" not in message and ("result" in message or "error" in message):
         return Notice()
     return _call(message)
+
+
+def _is_deeper_than(levels: int, value: object) -> bool:
+    level = [value]
+    for _ in range(levels):
+        level = [inner for item in level for inner in _inner(item)]
+        if not level:
+            return False
+    return any(isinstance(item, (dict, list)) for item in level)
+
+
+def _inner(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _notification(message: Mapping[str, object]) -> Notice:

@@ -32,7 +32,10 @@ BEHAVIOURS = {
     "devhost.failures-hidden-from-callers": "The text of a failure goes to the log and never to the caller (host "
     "contract 2.3).",
     "devhost.function-timeout": "A function past functionTimeout is answered as failed (host contract 6.1).",
-    "devhost.body-limit": "A body over 100 MB is an empty 500 and is not read (host contract 2.4).",
+    "devhost.body-limit": "A body over 100 MB, declared or chunked, is an empty 500, over MCP 413, and is not read to "
+    "its end (host contract 2.4).",
+    "devhost.hostile-requests": "Nesting without end, bytes that are no text and clients that leave end their own "
+    "request, without a traceback (local-host.md, Limits).",
     "devhost.admin-endpoints": "Home page, status, ping and the function list answer the tools; others say that they "
     "are not there (host contract 2.5).",
     "devhost.mcp-initialize": "MCP initialize negotiates the version, presents the server, and hands out a session "
@@ -57,8 +60,8 @@ BEHAVIOURS = {
     "failures carry the worker's own words (host contract 1.5, 1.7).",
     "devhost.durable-functions": "Orchestrations, activities, entities and durable clients of an unmodified app run, "
     "and survive the death of the process (local-host.md, Durable engine).",
-    "devhost.own-files": "What the host writes in .devhost/ is closed to other users of the machine, also what was open "
-    "before (local-host.md, Who may call).",
+    "devhost.own-files": "What the host writes in .devhost/ is closed to other users of the machine, also what was "
+    "open before (local-host.md, Who may call).",
     "devhost.groups": "An app runs in several processes by groups of its functions, named by --group or "
     "FUNCTIONS_TARGET_GROUP; the durable one may be absent or killed while the others take requests (local-host.md, "
     "groups).",
@@ -80,6 +83,7 @@ BEHAVIOURS = {
     "refused (local-host.md, Triggers).",
     "devhost.keys": "With --auth, functions, the host's pages and webhooks ask for the keys that open them (host "
     "contract 2.2).",
+    "devhost.keys-not-logged": "A key in an address is *** in every line of the log (local-host.md, Who may call).",
     "devhost.keys-command": "`keys` prints the keys, which are made once (local-host.md, Commands).",
     "devhost.run-by-hand": "POST /admin/functions/{name} runs a timer now (host contract 2.5).",
     "devhost.watch": "With --watch an edit starts the app again and loses no durable work; an app that cannot be "

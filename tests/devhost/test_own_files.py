@@ -44,7 +44,7 @@ def test_what_the_host_writes_is_closed_to_other_users(keyed_folder: Path) -> No
     """The engine's file with what SQLite keeps beside it, locks, keys, and what is remembered of timers."""
     found = hosted_once(keyed_folder)
 
-    assert SECRETS <= {Path(path).name for path in found}
+    assert {Path(path).name for path in found} >= SECRETS
     assert any(path.startswith(".devhost/timers/") for path in found)
     assert found == wanted(found)
 

@@ -92,6 +92,12 @@ class RunningHost:
             if self.process.poll() is not None and self._lines.empty():
                 raise AssertionError(f"the host ended ({self.process.returncode}): {self.printed}")
 
+    def printed_so_far(self) -> str:
+        """Return all that was printed until now, without waiting for more."""
+        while not self._lines.empty():
+            self.printed.append(self._lines.get_nowait())
+        return "\n".join(self.printed)
+
     def stop(self) -> None:
         """Ask the host to stop and wait until it has drained; the children of `--watch` end with it."""
         self.process.terminate()
@@ -104,5 +110,4 @@ class RunningHost:
         self.process.kill()
         self.process.wait(GUARD_SECONDS)
         self._reader.join(GUARD_SECONDS)  # a child of the process may hold its output open
-        while not self._lines.empty():
-            self.printed.append(self._lines.get_nowait())
+        self.printed_so_far()

@@ -6,14 +6,18 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
 from devhost.durable.management import errors
 from devhost.durable.management.entities import Entities
-from devhost.durable.management.http import Receive, Reply, Request, Scope, Send, read_request, send_reply
+from devhost.durable.management.http import Request, read_request
 from devhost.durable.management.instances import Instances
 
 logger = logging.getLogger(__name__)
 
-Handler = Callable[..., Awaitable[Reply]]
+Handler = Callable[..., Awaitable[Response]]
 
 
 class ManagementApp:
@@ -44,21 +48,24 @@ class ManagementApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        request = await read_request(scope, receive)
         try:
-            reply = await self._answer(request)
+            request = await read_request(scope, receive)
+        except ClientDisconnect:
+            return
+        try:
+            response = await self._answer(request)
         except Exception as error:
             logger.exception("%s %s failed", request.method, request.path)
-            reply = errors.unexpected(error)
-        await send_reply(reply, send)
+            response = errors.unexpected(error)
+        await response(scope, receive, send)
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _answer(self, request: Request) -> Response:
         if (request.parameter("taskhub") or self._hub_name).lower() != self._hub_name:
-            return Reply(404)
+            return Response(status_code=404)
         for method, pattern, handler in self._routes:
             if method == request.method and (match := pattern.fullmatch(request.path)):
                 return await handler(request, *match.groups())
-        return Reply(404)
+        return Response(status_code=404)
 
 
 def _pattern(path: str) -> re.Pattern[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+from starlette.responses import Response
+
 from devhost.durable.hub import TaskHub
 from devhost.durable.management import errors
-from devhost.durable.management.http import Reply, Request, text_reply
+from devhost.durable.management.http import Request, text_reply
 from devhost.durable.management.paging import next_page, parse_moment, parse_page
 from devhost.durable.records import Entity, EntityId
 from devhost.durable.texts import compact, format_utc, recompact
@@ -23,7 +25,7 @@ class Entities:
         self._hub = hub
         self._names = names
 
-    async def signal(self, request: Request, name: str, key: str) -> Reply:
+    async def signal(self, request: Request, name: str, key: str) -> Response:
         """Send an operation. JSON travels as it is, which Python entities read only when it is a string of JSON;
         any other content is a text, which they decode: both as on the real host."""
         refusal = self._refuse(name, key)
@@ -31,25 +33,25 @@ class Entities:
             return refusal
         try:
             given = _operation_input(request)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return errors.refusal(400, f"Could not parse JSON content: {error}")
         await self._hub.signal(EntityId.of(name, key), request.parameter("op") or "", given)
-        return Reply(202)
+        return Response(status_code=202)
 
-    async def delete(self, request: Request, name: str, key: str) -> Reply:
+    async def delete(self, request: Request, name: str, key: str) -> Response:
         """Signal the operation `delete`; what that does is the entity's business."""
         refusal = self._refuse(name, key)
         if refusal is not None:
             return refusal
         await self._hub.signal(EntityId.of(name, key), "delete", None)
-        return Reply(202)
+        return Response(status_code=202)
 
-    async def read(self, request: Request, name: str, key: str) -> Reply:
+    async def read(self, request: Request, name: str, key: str) -> Response:
         """Answer the state as compact JSON; a deleted entity reads as null, a text that is no JSON as it is."""
         entity = await self._hub.entity(EntityId.of(name, "" if key == "$" else key))
-        return Reply(404) if entity is None else text_reply(200, _compacted(_state_of(entity)))
+        return Response(status_code=404) if entity is None else text_reply(200, _compacted(_state_of(entity)))
 
-    async def list(self, request: Request, name: str | None) -> Reply:
+    async def list(self, request: Request, name: str | None) -> Response:
         page = parse_page(request)
         if page.size < 0:
             return errors.refusal(400, "One or more of the arguments submitted is incorrect", "top is negative")
@@ -67,7 +69,7 @@ class Entities:
         text = ",".join(_entry(entity, with_state) for entity in shown)
         return text_reply(200, f"[{text}]", next_page([str(entity.id) for entity in found], page))
 
-    def _refuse(self, name: str, key: str) -> Reply | None:
+    def _refuse(self, name: str, key: str) -> Response | None:
         if is_missing(self._names, "entity", name):
             return errors.refusal(400, missing_function(self._names, "entity", name))
         if _FORBIDDEN.search(key):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from urllib.parse import parse_qs
 
-from devhost.durable.texts import compact
+from starlette.requests import Request as StarletteRequest
+from starlette.responses import Response
+from starlette.types import Receive, Scope
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+from devhost.durable.texts import compact
 
 _JSON = "application/json; charset=utf-8"
 
@@ -52,51 +50,27 @@ class Request:
         return {"true": True, "false": False}.get((self.parameter(name) or "").lower(), default)
 
 
-@dataclass(frozen=True)
-class Reply:
-    """One reply; without a body it has no content type, as the real host answers."""
-
-    status: int
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-def json_reply(status: int, content: object, headers: Mapping[str, str] | None = None) -> Reply:
-    """Return a reply whose body is the content as compact JSON."""
+def json_reply(status: int, content: object, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response whose body is the content as compact JSON."""
     return text_reply(status, compact(content), headers)
 
 
-def text_reply(status: int, text: str, headers: Mapping[str, str] | None = None) -> Reply:
-    """Return a reply whose body is this JSON text as it is."""
-    return Reply(status, text.encode(), {"Content-Type": _JSON, **(headers or {})})
+def text_reply(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response whose body is this JSON text as it is."""
+    return Response(text, status, headers, media_type=_JSON)
 
 
 async def read_request(scope: Scope, receive: Receive) -> Request:
-    """Return the request with its whole body; `scope["path"]` is full, as ASGI servers give it, or relative."""
+    """Return the request with its whole body; `scope["path"]` is full, as ASGI servers give it, or relative.
+
+    Raises Starlette's `ClientDisconnect` when the client leaves before its body is whole.
+    """
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     return Request(
         method=scope["method"],
         path=scope["path"].removeprefix(scope.get("root_path", "")),
-        headers={name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]},
-        body=await _read_body(receive),
+        headers=headers,
+        body=await StarletteRequest(scope, receive).body(),
         scheme=scope.get("scheme", "http"),
         query_string=scope.get("query_string", b""),
     )
-
-
-async def send_reply(reply: Reply, send: Send) -> None:
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()]
-    headers.append((b"content-length", str(len(reply.body)).encode()))
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
-
-
-async def _read_body(receive: Receive) -> bytes:
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body"):
-        return body
-    parts = [body]
-    while message.get("more_body"):
-        message = await receive()
-        parts.append(message.get("body", b""))
-    return b"".join(parts)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from urllib.parse import quote
 
+from starlette.responses import Response
+
 from devhost.durable.binding import WEBHOOK_PATH, check_status_payload
 from devhost.durable.clock import Clock, sleep
 from devhost.durable.history import StatusView, entity_status, orchestration_status
 from devhost.durable.hub import Accepted, NotFound, Purged, TaskHub, WrongStatus
 from devhost.durable.management import errors
-from devhost.durable.management.http import Reply, Request, json_reply, text_reply
+from devhost.durable.management.http import Request, json_reply, text_reply
 from devhost.durable.management.paging import next_page, parse_filter, parse_moment, parse_page
 from devhost.durable.records import Entity, EntityId, Orchestration, Status
 from devhost.durable.store.contract import StoredOrchestration
@@ -28,10 +30,10 @@ class Instances:
         self._key = key
         self._clock = clock
 
-    async def start(self, request: Request, name: str, instance_id: str | None) -> Reply:
+    async def start(self, request: Request, name: str, instance_id: str | None) -> Response:
         try:
             given = recompact(request.body.decode()) if request.body else None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return errors.invalid_json(error)
         outcome = await self._hub.start(name, instance_id, given, request.parameter("version"))
         if isinstance(outcome, WrongStatus):
@@ -39,7 +41,7 @@ class Instances:
         waited = await self._wait(request, outcome.instance_id)
         return waited or self._accepted(request, outcome.instance_id)
 
-    async def status(self, request: Request, instance_id: str) -> Reply:
+    async def status(self, request: Request, instance_id: str) -> Response:
         view = _view(request)
         stored = await self._look_at(instance_id, view)
         if stored is None:
@@ -47,7 +49,7 @@ class Instances:
         body = orchestration_status(stored.instance, view, stored.history)
         return self._status_reply(request, stored.instance, body)
 
-    async def list(self, request: Request) -> Reply:
+    async def list(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_filter(request)
         if page.size < 0:
             return errors.refusal(400, "One or more of the arguments submitted is incorrect", "top is negative")
@@ -68,33 +70,33 @@ class Instances:
         bodies = [_body(item, view) for item in found[: page.size]]
         return json_reply(200, bodies, next_page([_id_of(item) for item in found], page))
 
-    async def raise_event(self, request: Request, instance_id: str, name: str) -> Reply:
+    async def raise_event(self, request: Request, instance_id: str, name: str) -> Response:
         if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
             return json_reply(400, {"Message": "Only application/json request content is supported"})
         try:
             given = recompact(request.body.decode())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return errors.invalid_json(error)
         outcome = await self._hub.raise_event(instance_id, name, given)
-        return Reply(202) if isinstance(outcome, Accepted) else errors.gone_or_missing(outcome)
+        return Response(status_code=202) if isinstance(outcome, Accepted) else errors.gone_or_missing(outcome)
 
-    async def terminate(self, request: Request, instance_id: str) -> Reply:
+    async def terminate(self, request: Request, instance_id: str) -> Response:
         outcome = await self._hub.terminate(instance_id, request.parameter("reason"))
-        return Reply(202) if isinstance(outcome, Accepted) else errors.gone_or_missing(outcome)
+        return Response(status_code=202) if isinstance(outcome, Accepted) else errors.gone_or_missing(outcome)
 
-    async def suspend(self, request: Request, instance_id: str) -> Reply:
+    async def suspend(self, request: Request, instance_id: str) -> Response:
         outcome = await self._hub.suspend(instance_id, request.parameter("reason"))
         return self._paused_or_not("suspend", instance_id, outcome)
 
-    async def resume(self, request: Request, instance_id: str) -> Reply:
+    async def resume(self, request: Request, instance_id: str) -> Response:
         outcome = await self._hub.resume(instance_id, request.parameter("reason"))
         return self._paused_or_not("resume", instance_id, outcome)
 
-    async def rewind(self, request: Request, instance_id: str) -> Reply:
+    async def rewind(self, request: Request, instance_id: str) -> Response:
         outcome = await self._hub.rewind(instance_id, request.parameter("reason"))
         match outcome:
             case Accepted():
-                return Reply(202)
+                return Response(status_code=202)
             case NotFound():
                 return json_reply(404, f'No orchestration with instance ID "${instance_id}" found.')
             case WrongStatus(status):
@@ -104,7 +106,7 @@ class Instances:
                     "can be rewound.",
                 )
 
-    async def restart(self, request: Request, instance_id: str) -> Reply:
+    async def restart(self, request: Request, instance_id: str) -> Response:
         with_new_id = request.flag("restartwithnewinstanceid", default=True)
         outcome = await self._hub.restart(instance_id, with_new_id)
         match outcome:
@@ -116,7 +118,7 @@ class Instances:
                 unknown = f"No instance with ID '{instance_id}' was found. (Parameter 'instanceId')"
                 return errors.refusal(400, "InstanceId does not match a valid orchestration instance.", unknown)
 
-    async def purge(self, request: Request, instance_id: str) -> Reply:
+    async def purge(self, request: Request, instance_id: str) -> Response:
         outcome = await self._hub.purge(instance_id)
         if isinstance(outcome, NotFound) and _is_entity_id(instance_id):
             outcome = await self._hub.purge_entity(EntityId.parse(instance_id))
@@ -130,14 +132,14 @@ class Instances:
                     f"{instance_id} has status {status.value}",
                 )
             case NotFound():
-                return Reply(404)
+                return Response(status_code=404)
 
-    async def purge_many(self, request: Request) -> Reply:
+    async def purge_many(self, request: Request) -> Response:
         """Forget what has ended. The real host forgets everything when asked for a status that is no end: a trap."""
         if parse_moment(request, "createdtimefrom") is None:
             return json_reply(400, "Please provide value for 'createdTimeFrom' parameter.")
         outcome = await self._hub.purge_ended(parse_filter(request))
-        return json_reply(200, {"instancesDeleted": outcome.count}) if outcome.count else Reply(404)
+        return json_reply(200, {"instancesDeleted": outcome.count}) if outcome.count else Response(status_code=404)
 
     async def _look_at(self, instance_id: str, view: StatusView) -> StoredOrchestration | None:
         """Return the instance, with its history only if that is to be shown: a history may be long."""
@@ -146,11 +148,11 @@ class Instances:
         instance = await self._hub.instance(instance_id)
         return StoredOrchestration(instance) if instance else None
 
-    async def _entity_as_instance(self, instance_id: str, view: StatusView) -> Reply:
+    async def _entity_as_instance(self, instance_id: str, view: StatusView) -> Response:
         entity = await self._hub.entity(EntityId.parse(instance_id)) if _is_entity_id(instance_id) else None
-        return Reply(404) if entity is None else json_reply(202, entity_status(entity, view))
+        return Response(status_code=404) if entity is None else json_reply(202, entity_status(entity, view))
 
-    async def _wait(self, request: Request, instance_id: str) -> Reply | None:
+    async def _wait(self, request: Request, instance_id: str) -> Response | None:
         """Return the reply of an instance that ends within the asked time; None when it does not, or none is asked."""
         timeout = _seconds(request, "timeout")
         if timeout is None:
@@ -166,24 +168,24 @@ class Instances:
                 return None
             await sleep(self._clock, min(poll, left))
 
-    def _accepted(self, request: Request, instance_id: str) -> Reply:
+    def _accepted(self, request: Request, instance_id: str) -> Response:
         payload = check_status_payload(
             request.origin, instance_id, quote(instance_id, safe=""), self._hub_name, self._key
         )
         return json_reply(202, payload, {"Location": payload["statusQueryGetUri"], "Retry-After": "10"})
 
-    def _status_reply(self, request: Request, instance: Orchestration, body: dict[str, object]) -> Reply:
+    def _status_reply(self, request: Request, instance: Orchestration, body: dict[str, object]) -> Response:
         if not instance.status.is_terminal:
             return json_reply(202, body, {"Location": _own_address(request), "Retry-After": "5"})
         is_failure = instance.status is Status.FAILED and request.flag("returninternalservererroronfailure")
         return json_reply(500 if is_failure else 200, body)
 
-    def _paused_or_not(self, verb: str, instance_id: str, outcome: Accepted | NotFound | WrongStatus) -> Reply:
+    def _paused_or_not(self, verb: str, instance_id: str, outcome: Accepted | NotFound | WrongStatus) -> Response:
         match outcome:
             case Accepted():
-                return Reply(202)
+                return Response(status_code=202)
             case NotFound():
-                return Reply(404)
+                return Response(status_code=404)
             case WrongStatus():
                 return errors.wrong_state(verb, instance_id, outcome)
 
@@ -214,7 +216,7 @@ def _is_entity_id(text: str) -> bool:
     return text.startswith("@") and text.count("@") > 1
 
 
-def _waited_reply(instance: Orchestration) -> Reply:
+def _waited_reply(instance: Orchestration) -> Response:
     if instance.status is Status.COMPLETED:
         return text_reply(200, instance.output or "null")
     return json_reply(200, orchestration_status(instance, StatusView()))
@@ -223,5 +225,5 @@ def _waited_reply(instance: Orchestration) -> Reply:
 def _seconds(request: Request, name: str) -> float | None:
     try:
         return float(json.loads(request.parameter(name) or ""))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +15,7 @@ from devhost.durable.texts import parse_utc
 
 TOKEN_HEADER = "x-ms-continuation-token"
 _DEFAULT_SIZE = 100
+_NUMBER = re.compile(r"-?[0-9]{1,9}")
 _STATUSES = {status.value: status for status in Status} | {str(status.number): status for status in Status}
 
 
@@ -28,9 +29,8 @@ class Page:
 
 def parse_page(request: Request) -> Page:
     """Return the page; a `top` that is no number means the default, a token that is none is an id as it stands."""
-    text = request.parameter("top") or ""
-    size = int(text) if text.lstrip("-").isdecimal() else _DEFAULT_SIZE
-    return Page(size, _read_token(request.headers.get(TOKEN_HEADER, "")))
+    found = _NUMBER.fullmatch(request.parameter("top") or "")
+    return Page(int(found[0]) if found else _DEFAULT_SIZE, _read_token(request.headers.get(TOKEN_HEADER, "")))
 
 
 def next_page(ids: Sequence[str], page: Page) -> dict[str, str]:
@@ -62,5 +62,5 @@ def parse_moment(request: Request, name: str) -> datetime | None:
 def _read_token(token: str) -> str:
     try:
         return base64.b64decode(token, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         return token

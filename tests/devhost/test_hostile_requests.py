@@ -1,0 +1,175 @@
+"""Requests made to hurt: bodies without end, nesting without end, bytes that are no text, clients that leave."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.app_folder import make_app
+from tests.support.running_host import GUARD_SECONDS, RunningHost
+
+APP = """
+import asyncio
+import azure.durable_functions as df
+import azure.functions as func
+from azurefunctions.extensions.http.fastapi import Request, StreamingResponse
+
+app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+
+
+@app.route(route="classic", methods=["POST"])
+def classic(req: func.HttpRequest) -> str:
+    return str(len(req.get_body()))
+
+
+@app.route(route="streaming", methods=["POST"])
+async def streaming(req: Request) -> StreamingResponse:
+    length = len(await req.body())
+
+    async def words():
+        while True:
+            yield f"{length} "
+            await asyncio.sleep(0)
+
+    return StreamingResponse(words())
+
+
+@app.route(route="says", methods=["POST"])
+def says(req: func.HttpRequest) -> str:
+    print("said")
+    return "said"
+
+
+@app.route(route="length", methods=["POST"])
+async def length(req: Request) -> int:
+    return len(await req.body())
+
+
+@app.mcp_tool_trigger(arg_name="context", tool_name="echo", description="Echoes", tool_properties="[]")
+def echo(context: str) -> str:
+    return "echoed"
+
+
+@app.orchestration_trigger(context_name="context")
+def hello(context):
+    return 1
+    yield
+"""
+LIMIT = 100_000
+MCP = "/runtime/webhooks/mcp"
+DURABLE = "/runtime/webhooks/durabletask"
+MCP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+DOORS = [
+    ("/api/classic", 500),
+    ("/api/length", 500),
+    (f"{DURABLE}/orchestrators/hello", 500),
+    ("/durabletask/orchestrators/hello", 500),
+    (MCP, 413),
+]
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    folder: Path = make_app(tmp_path_factory.mktemp("app"), APP)
+    environ = {"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": str(LIMIT)}
+    with RunningHost(folder, environ=environ) as host:
+        yield host
+
+
+def printed_until_now(host: RunningHost) -> str:
+    """Return what the host has printed once it has answered one more request, which writes a line."""
+    httpx.post(f"{host.origin}/api/says", timeout=GUARD_SECONDS)
+    host.wait_for("said")
+    return host.printed_so_far()
+
+
+def connected(host: RunningHost, path: str, *headers: str) -> socket.socket:
+    """Return a connection on which the head of a request was sent."""
+    address, port = host.origin.removeprefix("http://").split(":")
+    line = socket.create_connection((address, int(port)), timeout=GUARD_SECONDS)
+    given = [f"{name}: {value}" for name, value in MCP_HEADERS.items()]
+    line.sendall("\r\n".join([f"POST {path} HTTP/1.1", "Host: localhost", *given, *headers, "", ""]).encode())
+    return line
+
+
+@pytest.mark.behaviour("devhost.body-limit")
+@pytest.mark.parametrize(("path", "status"), DOORS)
+def test_a_declared_length_over_the_limit_is_refused_unread(host: RunningHost, path: str, status: int) -> None:
+    """Not one byte of the body was sent."""
+    with connected(host, path, f"Content-Length: {LIMIT + 1}") as line:
+        answer = line.recv(65536).decode().lower()
+        assert (answer.split()[1], "connection: close" in answer, line.recv(1)) == (str(status), True, b"")
+
+
+@pytest.mark.behaviour("devhost.body-limit")
+@pytest.mark.parametrize(("path", "status"), DOORS)
+def test_a_chunked_body_is_read_up_to_the_limit_only(host: RunningHost, path: str, status: int) -> None:
+    """The host stops reading: of an endless body it takes the limit and what its socket holds."""
+    chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
+    taken = 0
+    with connected(host, path, "Transfer-Encoding: chunked") as line:
+        while taken < LIMIT:
+            line.sendall(chunk)
+            taken += 0x4000
+        answer = line.recv(65536).decode().lower()
+        assert (answer.split()[1], "connection: close" in answer, line.recv(1)) == (str(status), True, b"")
+
+
+@pytest.mark.behaviour("devhost.body-limit")
+@pytest.mark.parametrize("path", ["/api/classic", "/api/length"])
+def test_a_body_of_exactly_the_limit_passes(host: RunningHost, path: str) -> None:
+    """As on the real host."""
+    answer = httpx.post(f"{host.origin}{path}", content=b"x" * LIMIT, timeout=GUARD_SECONDS)
+    assert (answer.status_code, answer.text) == (200, str(LIMIT))
+
+
+@pytest.mark.behaviour("devhost.hostile-requests")
+@pytest.mark.parametrize(
+    ("path", "content", "headers", "status"),
+    [
+        (MCP, f'{{"jsonrpc":"2.0","id":1,"method":"ping","params":{DEEP[:40_000]}}}', MCP_HEADERS, 500),
+        (MCP, f'{{"jsonrpc":"2.0","id":1,"method":"ping","params":{"[" * 200 + "]" * 200}}}', MCP_HEADERS, 500),
+        (MCP, b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', MCP_HEADERS, 500),
+        (f"{DURABLE}/orchestrators/hello", "[" * 50_000 + "]" * 50_000, {}, 400),
+        (f"{DURABLE}/orchestrators/hello", b"\xff", {}, 400),
+        (f"{DURABLE}/instances/x/raiseEvent/y", b'"\xff"', {"content-type": "application/json"}, 400),
+        (f"{DURABLE}/orchestrators/hello?timeout={'[' * 5000}", "1", {}, 202),
+    ],
+)
+def test_what_cannot_be_read_is_refused_without_a_traceback(
+    host: RunningHost, path: str, content: str | bytes, headers: dict[str, str], status: int
+) -> None:
+    """Nesting, bytes that are no UTF-8."""
+    answer = httpx.post(f"{host.origin}{path}", content=content, headers=headers, timeout=GUARD_SECONDS)
+    assert (answer.status_code, "Traceback" in printed_until_now(host)) == (status, False)
+
+
+@pytest.mark.behaviour("devhost.hostile-requests")
+@pytest.mark.parametrize("query", ["", "?top=--5", "?top=99999999999999999999", f"?top={'9' * 5000}"])
+def test_a_list_is_given_whatever_its_page_is_called(host: RunningHost, query: str) -> None:
+    """A token that is no ASCII is an id that stands nowhere; a number that is none is the default."""
+    headers = {b"x-ms-continuation-token": "é".encode()}
+    answer = httpx.get(f"{host.origin}{DURABLE}/instances{query}", headers=headers, timeout=GUARD_SECONDS)
+    assert (answer.status_code, "Traceback" in printed_until_now(host)) == (200, False)
+
+
+@pytest.mark.behaviour("devhost.hostile-requests")
+@pytest.mark.parametrize("path", [*(path for path, _ in DOORS), "/api/streaming"])
+def test_a_client_that_leaves_in_its_request_ends_it_without_a_traceback(host: RunningHost, path: str) -> None:
+    """Half of what it declared has come."""
+    with connected(host, path, "Content-Length: 1000") as line:
+        line.sendall(b"x" * 500)
+    assert "Traceback" not in printed_until_now(host)
+
+
+@pytest.mark.behaviour("devhost.hostile-requests")
+def test_a_client_that_leaves_a_stream_ends_it_without_a_traceback(host: RunningHost) -> None:
+    """It has seen a part of it."""
+    with connected(host, "/api/streaming", "Content-Length: 0") as line:
+        assert line.recv(100)
+    assert "Traceback" not in printed_until_now(host)
