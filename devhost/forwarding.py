@@ -18,6 +18,8 @@ import threading
 from contextlib import suppress
 from typing import Any
 
+from devhost.log_lines import FORMAT, KeylessFormatter
+
 logger = logging.getLogger(__name__)
 
 TASK_MARK = "__azure_function_invocation_id__"
@@ -25,7 +27,6 @@ MARK = "[not forwarded on Azure: no invocation]"
 THREAD_STORAGE = threading.local()
 """What functions get as their context's `thread_local_storage`; its `invocation_id` counts for the thread's records."""
 
-_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _OF_THE_HOST = ("devhost", "uvicorn")
 
 
@@ -59,7 +60,7 @@ class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 tak
         self.is_starting = True
         self._verbose = verbose
         self._named: set[str] = set()
-        self.setFormatter(logging.Formatter(_FORMAT))
+        self.setFormatter(KeylessFormatter(FORMAT))
 
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler.emit`."""

@@ -71,7 +71,7 @@ class SqliteStore(SqliteReader):
             make_own_folder(self._path.parent)
             make_own_file(self._path)
             for suffix in ("-wal", "-shm"):  # new ones take the mode of their file
-                close_file_to_others(self._path.with_name(FILE + suffix))
+                close_file_to_others(self._path.with_name(tables.FILE + suffix))
             super().open()
             self._writer.start(self._connect())
         except OSError as error:

@@ -1,0 +1,55 @@
+"""Keys that stand in addresses do not come into the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from devhost.log_lines import without_keys
+from tests.support.app_folder import make_app
+from tests.support.running_host import GUARD_SECONDS, RunningHost
+
+APP = """
+import logging
+import azure.functions as func
+
+app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+
+
+@app.route(route="fails")
+def fails(req: func.HttpRequest) -> str:
+    logging.warning("was asked for as %s", req.url)
+    raise ValueError(req.url)
+"""
+
+
+@pytest.mark.behaviour("devhost.keys-not-logged")
+def test_a_key_in_an_address_is_not_logged(tmp_path: Path) -> None:
+    """Neither by the web server at --verbose, nor in the app's own line, nor in a traceback."""
+    with RunningHost(make_app(tmp_path, APP), "--port", "0", "--verbose") as host:
+        httpx.get(f"{host.origin}/api/fails?code=opens-it&q=seen", timeout=GUARD_SECONDS)
+        host.wait_for("GET /api/fails")
+    lines = [line for line in host.printed if "api/fails?" in line]
+
+    assert len(lines) >= 3
+    assert all("/api/fails?code=***&q=seen" in line for line in lines)
+    assert "opens-it" not in "\n".join(host.printed)
+
+
+@pytest.mark.behaviour("devhost.keys-not-logged")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("GET /x?code=k HTTP/1.1", "GET /x?code=*** HTTP/1.1"),
+        ("'http://a/b?v=1&SIG=a%2Fb#c'", "'http://a/b?v=1&SIG=***#c'"),
+        ("?api-key=k&subscription_key=l", "?api-key=***&subscription_key=***"),
+        ("?access_token=k&top=5", "?access_token=***&top=5"),
+        ("exit code=3", "exit code=3"),
+        ("?codec=opus", "?codec=opus"),
+    ],
+)
+def test_what_names_a_key_is_covered_and_the_rest_is_shown(text: str, shown: str) -> None:
+    """By the parameter's name, in any case."""
+    assert without_keys(text) == shown
