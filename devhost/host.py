@@ -15,13 +15,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from starlette.types import ASGIApp
+
 from devhost.app_functions import AppFunctions
 from devhost.durable.clock import Clock, SystemClock
 from devhost.forwarding import make_task
 from devhost.hosted_app import HostedApp
 from devhost.http.admin import AdminEndpoint
 from devhost.http.app import HostApp
-from devhost.http.asgi import ASGIApp
 from devhost.http.body import BodyLimit
 from devhost.http.functions import FunctionsEndpoint
 from devhost.http.keys import Keys, asking_for_master, only_for_own_process

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from devhost.bindings import HttpTrigger
 from devhost.hosted_app import HostedApp
 from devhost.http.app import WEBHOOKS
-from devhost.http.display import displayed_route
+from devhost.http.routes import displayed_route
 from devhost.index import Function
 from devhost.mcp.catalog import Catalog
 

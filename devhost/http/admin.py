@@ -8,13 +8,15 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
 from devhost.bindings import HttpTrigger
-from devhost.http.asgi import JSON, TEXT, Receive, Scope, Send, answer
-from devhost.http.display import displayed_route
+from devhost.http.routes import displayed_route
 from devhost.index import Function, FunctionIndex
 from devhost.settings import HostSettings
 
-_NO_CACHE = (("cache-control", "no-store,no-cache"), ("pragma", "no-cache"))
+_NO_CACHE = {"cache-control": "no-store,no-cache", "pragma": "no-cache"}
 _DURABLE = "/admin/durable"
 _VERSION = "4.0.0.0"
 RunNow = Callable[[str], bool]
@@ -42,7 +44,7 @@ class AdminEndpoint:
         self._run_now = run_now
         self._describe_engine = describe_engine
         self._started_at = started_at
-        self._pages: Mapping[tuple[str, str], Callable[[Send], Awaitable[None]]] = {
+        self._pages: Mapping[tuple[str, str], Callable[[], Response]] = {
             ("GET", "/"): self._home,
             ("GET", "/admin/host/status"): self._status,
             ("GET", "/admin/host/ping"): self._ping,
@@ -52,30 +54,32 @@ class AdminEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        path = scope["path"].lower().rstrip("/") or "/"
-        page = self._pages.get((scope["method"], path))
-        if page is not None:
-            await page(send)
-        elif scope["method"] == "GET" and path.startswith("/admin/functions/"):
-            await self._function(path.rpartition("/")[2], send)
-        elif scope["method"] == "POST" and path.startswith("/admin/functions/"):
-            await self._run_by_hand(path.rpartition("/")[2], send)
-        elif scope["method"] == "GET" and self._describe_engine and _is_below(path, _DURABLE):
-            lines = await self._describe_engine(scope["path"][len(_DURABLE) + 1 :] or None)
-            await answer(send, 200, "\n".join([*lines, ""]).encode(), TEXT)
-        else:
-            text = f"The local host has no {scope['method']} {path}."
-            await answer(send, 404, text.encode(), TEXT)
+        response = await self._answer(scope["method"], scope["path"])
+        await response(scope, receive, send)
 
-    async def _home(self, send: Send) -> None:
+    async def _answer(self, method: str, given_path: str) -> Response:
+        path = given_path.lower().rstrip("/") or "/"
+        page = self._pages.get((method, path))
+        if page is not None:
+            return page()
+        if method == "GET" and path.startswith("/admin/functions/"):
+            return self._function(path.rpartition("/")[2])
+        if method == "POST" and path.startswith("/admin/functions/"):
+            return self._run_by_hand(path.rpartition("/")[2])
+        if method == "GET" and self._describe_engine and _is_below(path, _DURABLE):
+            lines = await self._describe_engine(given_path[len(_DURABLE) + 1 :] or None)
+            return PlainTextResponse("\n".join([*lines, ""]))
+        return PlainTextResponse(f"The local host has no {method} {path}.", 404)
+
+    def _home(self) -> Response:
         if not self._settings.shows_home_page:
-            await answer(send, 204)
-            return
+            return Response(status_code=204)
         items = "".join(f"<li>{html.escape(function.name)}</li>" for function in self._index.functions)
         page = f"<!DOCTYPE html><title>Functions</title><h1>The app is up and running</h1><ul>{items}</ul>"
-        await answer(send, 200, page.encode(), "text/html")
+        # Without a charset, as the real host's.
+        return HTMLResponse(page, headers={"content-type": "text/html"})
 
-    async def _status(self, send: Send) -> None:
+    def _status(self) -> Response:
         status: dict[str, object] = {
             "id": "devhost",
             "state": "Running",
@@ -89,33 +93,29 @@ class AdminEndpoint:
         }
         if self._settings.extension_bundle:
             status["extensionBundle"] = self._settings.extension_bundle
-        await _answer_json(send, status)
+        return _json(status)
 
-    async def _ping(self, send: Send) -> None:
-        await answer(send, 200, headers=_NO_CACHE)
+    def _ping(self) -> Response:
+        return Response(headers=_NO_CACHE)
 
-    async def _functions(self, send: Send) -> None:
-        await _answer_json(send, [self._describe(function) for function in self._index.functions])
+    def _functions(self) -> Response:
+        return _json([self._describe(function) for function in self._index.functions])
 
-    async def _function(self, name: str, send: Send) -> None:
+    def _function(self, name: str) -> Response:
         found = next((function for function in self._index.functions if function.name.lower() == name), None)
-        if found is None:
-            await answer(send, 404)
-        else:
-            await _answer_json(send, self._describe(found))
+        return Response(status_code=404) if found is None else _json(self._describe(found))
 
-    async def _run_by_hand(self, name: str, send: Send) -> None:
+    def _run_by_hand(self, name: str) -> Response:
         """Begin to run a timer now; others have their own door, which the refusal names."""
         found = next((function for function in self._index.running() if function.name.lower() == name), None)
         if found is None:
-            await answer(send, 404)
-        elif self._run_now(found.name):
-            await answer(send, 202)
-        else:
-            text = (
-                f"Only timers are run by hand here; '{found.name}' is a {found.trigger_type}. Call it by its own door."
-            )
-            await answer(send, 400, text.encode(), TEXT)
+            return Response(status_code=404)
+        if self._run_now(found.name):
+            return Response(status_code=202)
+        refusal = (
+            f"Only timers are run by hand here; '{found.name}' is a {found.trigger_type}. Call it by its own door."
+        )
+        return PlainTextResponse(refusal, 400)
 
     def _describe(self, function: Function) -> Mapping[str, object]:
         origin = f"https://{os.environ.get('WEBSITE_HOSTNAME', 'localhost')}"
@@ -153,6 +153,7 @@ def _is_below(path: str, top: str) -> bool:
     return path == top or path.startswith(f"{top}/")
 
 
-async def _answer_json(send: Send, content: object) -> None:
+def _json(content: object) -> Response:
+    """Return the content as JSON; what JSON does not know, in a function's bindings, as text."""
     body = json.dumps(content, separators=(",", ":"), ensure_ascii=False, default=str)
-    await answer(send, 200, body.encode(), JSON)
+    return Response(body, media_type="application/json; charset=utf-8")

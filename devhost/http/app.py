@@ -1,10 +1,16 @@
-"""Which endpoint answers a request: the host's own ones before the app's functions (host contract 2.1)."""
+"""Which endpoint answers a request: the host's own ones before the app's functions (host contract 2.1).
+
+Paths are compared without case and without 405s, which Starlette's own router cannot.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from devhost.http.asgi import ASGIApp, Receive, Scope, Send, answer
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from devhost.http.keys import Keys, given_key
 
 WEBHOOKS = "/runtime/webhooks"
@@ -33,9 +39,7 @@ class HostApp:
         self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; connections that are not HTTP are left alone."""
-        if scope["type"] != "http":
-            return
+        """Answer one request."""
         first = scope["path"][1:].partition("/")[0].lower()
         if first in ("", "admin"):
             await self._answer_root(scope, receive, send)
@@ -55,13 +59,13 @@ class HostApp:
 
     async def _answer_webhook(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = scope["path"][len(WEBHOOKS) + 1 :].partition("/")[0]
-        refusal = self._keys.refusal_of_webhook(given_key(scope), name) if self._keys else None
+        refusal = self._keys.refusal_of_webhook(given_key(HTTPConnection(scope)), name) if self._keys else None
         if refusal is not None:
-            await answer(send, refusal)
+            await Response(status_code=refusal)(scope, receive, send)
             return
         webhook = self._webhooks.get(name.lower())
         if webhook is None or (scope["method"] not in _WEBHOOK_VERBS):
-            await answer(send, 404)
+            await Response(status_code=404)(scope, receive, send)
             return
         scope["root_path"] = f"{WEBHOOKS}/{name}"
         await webhook(scope, receive, send)

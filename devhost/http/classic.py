@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from http.cookies import Morsel, SimpleCookie
 from urllib.parse import unquote_plus
 
 from azure.functions.http import HttpRequest
+from azure.functions.meta import Datum
+from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from devhost.converters import encode_result
-from devhost.http.asgi import Receive, Scope, Send, answer, header
-from devhost.http.classic_response import ClassicResponse, UnsendableError, response_of
-from devhost.http.paths import clean_path
-from devhost.http.routes import Match
+from devhost.http.routes import Match, clean_path
 from devhost.index import Function
 from devhost.invoke import Invoker
 from devhost.ports import FunctionFailedError
 
 logger = logging.getLogger(__name__)
+_TEXT = "text/plain; charset=utf-8"
+_BODILESS = frozenset({204, 304})
 
 
 async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: Receive, send: Send) -> None:
@@ -29,20 +34,18 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
         result = await invoker.call(match.function, request, str(uuid.uuid4()))
         response = _to_response(match.function, result)
     except FunctionFailedError:
-        await answer(send, 500)
-        return
+        response = Response(status_code=500)
     except UnsendableError as error:
         logger.error("Function '%s' answered what cannot be sent: %s", match.function.name, error)
-        await answer(send, 500)
-        return
-    await answer(send, response.status, response.body, headers=response.headers)
+        response = Response(status_code=500)
+    await response(scope, receive, send)
 
 
-def _to_response(function: Function, result: object) -> ClassicResponse:
+def _to_response(function: Function, result: object) -> Response:
     if function.output is None:
-        return ClassicResponse(200, (), b"")
+        return Response()
     try:
-        return response_of(encode_result(function.output, result))
+        return _response_of(encode_result(function.output, result))
     except FunctionFailedError as error:
         logger.error("Function '%s' failed: %s", function.name, error.message)
         raise
@@ -57,8 +60,8 @@ async def _read_request(match: Match, scope: Scope, receive: Receive) -> HttpReq
             pass
     return HttpRequest(
         method=scope["method"],
-        url=_url(scope),
-        headers=_merge_headers(scope),
+        url=_url(request),
+        headers=_merge_headers(request.headers),
         params=_query(scope["query_string"]),
         route_params=match.values,
         body_type="bytes",
@@ -66,16 +69,16 @@ async def _read_request(match: Match, scope: Scope, receive: Receive) -> HttpReq
     )
 
 
-def _url(scope: Scope) -> str:
-    query = scope["query_string"].decode("latin-1")
-    url = f"{scope['scheme']}://{header(scope, b'host')}{clean_path(scope['raw_path'])}"
+def _url(request: Request) -> str:
+    """Return the address as received; Starlette's own would decode it."""
+    query = request.scope["query_string"].decode("latin-1")
+    url = f"{request.scope['scheme']}://{request.headers.get('host', '')}{clean_path(request.scope['raw_path'])}"
     return f"{url}?{query}" if query else url
 
 
-def _merge_headers(scope: Scope) -> Mapping[str, str]:
+def _merge_headers(headers: Headers) -> Mapping[str, str]:
     merged: dict[str, str] = {}
-    for raw_name, raw_value in scope["headers"]:
-        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+    for name, value in headers.items():
         merged[name] = f"{merged[name]},{value}" if name in merged else value
     return merged
 
@@ -98,3 +101,87 @@ def _decode(text: str) -> str:
         return unquote_plus(text, errors="strict")
     except UnicodeDecodeError:
         return text
+
+
+class UnsendableError(Exception):
+    """The function's response is none that HTTP can carry."""
+
+
+def _response_of(datum: Datum) -> Response:
+    """Return the response that the converter's datum means; raise `UnsendableError` for bad statuses and headers."""
+    if datum.type == "string":
+        return _from_text(datum.value)
+    parts = datum.value
+    headers = {name.lower(): value.value for name, value in parts["headers"].items()}
+    body: bytes = parts["body"].value
+    return _checked(parts["status_code"].value, headers, body, _cookies(parts["cookies"] or ()))
+
+
+def _checked(status: object, headers: Mapping[str, str], body: bytes, cookies: Iterable[str] = ()) -> Response:
+    text = str(status)
+    if not (text.isascii() and text.isdigit() and 100 <= int(text) <= 999):
+        raise UnsendableError(f"the status {status!r} is none of HTTP.")
+    for name, value in headers.items():
+        if not (name + value).isascii() or "\r" in value or "\n" in value:
+            raise UnsendableError(f"the header '{name}' holds characters that HTTP does not allow.")
+    if headers.get("content-length", str(len(body))) != str(len(body)):
+        raise UnsendableError(f"its Content-Length is {headers['content-length']}, its body has {len(body)} bytes.")
+    kept = [pair for pair in headers.items() if pair[0] != "content-length"]
+    kept += [("set-cookie", cookie) for cookie in cookies]
+    return _response(int(text), kept, b"" if int(text) in _BODILESS else body)
+
+
+def _response(status: int, headers: Iterable[tuple[str, str]], body: bytes) -> Response:
+    """Return a response with these headers (names in lower case, some twice) and its length, and no other."""
+    response = Response(body, status)
+    pairs = [*headers, ("content-length", str(len(body)))]
+    response.raw_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs]
+    return response
+
+
+def _cookies(cookies: Iterable[SimpleCookie]) -> Iterable[str]:
+    """Return the cookies as the host rewrites them: its own order of attributes, always with a domain."""
+    return [_cookie(morsel) for cookie in cookies for morsel in cookie.values()]
+
+
+def _cookie(morsel: Morsel[str]) -> str:
+    parts = [f"{morsel.key}={morsel.coded_value}"]
+    if morsel["expires"]:
+        parts.append(f"expires={morsel['expires']}")
+    if morsel["max-age"]:
+        parts.append(f"max-age={morsel['max-age']}")
+    parts += [f"domain={morsel['domain']}", f"path={morsel['path'] or '/'}"]
+    if morsel["secure"]:
+        parts.append("secure")
+    if morsel["samesite"]:
+        parts.append(f"samesite={morsel['samesite'].lower()}")
+    if morsel["httponly"]:
+        parts.append("httponly")
+    return "; ".join(parts)
+
+
+def _from_text(text: str) -> Response:
+    """Return the response for a returned text, which the host tries to read as JSON, even as an envelope."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return PlainTextResponse(text)
+    if isinstance(value, dict) and "body" in value:
+        return _from_envelope(value)
+    return PlainTextResponse(_rewritten(value, indent=2))
+
+
+def _from_envelope(envelope: Mapping[str, object]) -> Response:
+    given = envelope.get("headers")
+    headers = {str(name).lower(): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+    if "charset" not in headers.setdefault("content-type", _TEXT):
+        headers["content-type"] += "; charset=utf-8"
+    status = envelope.get("statusCode", envelope.get("status", 200))
+    return _checked(status, headers, _rewritten(envelope["body"], indent=None).encode())
+
+
+def _rewritten(value: object, indent: int | None) -> str:
+    if isinstance(value, str):
+        return value
+    separators = (",", ": ") if indent else (",", ":")
+    return json.dumps(value, indent=indent, separators=separators, ensure_ascii=False)

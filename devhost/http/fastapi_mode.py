@@ -11,12 +11,13 @@ import uuid
 from collections.abc import AsyncIterable
 
 from fastapi.encoders import jsonable_encoder
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import Message, Receive, Scope, Send
 
 from devhost.failures import failure_of
-from devhost.http.asgi import Message, RawHeaders, Receive, Scope, Send, header
 from devhost.http.routes import Match
 from devhost.invoke import Invoker
 from devhost.isolation import Chunks, Raised, run_apart
@@ -42,13 +43,13 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
     await _send_response(match.function.name, response, scope, receive, send)
 
 
-def _forwarded_headers(scope: Scope, invocation_id: str) -> RawHeaders:
+def _forwarded_headers(scope: Scope, invocation_id: str) -> list[tuple[bytes, bytes]]:
     client = scope.get("client")
     return [
         *(pair for pair in scope["headers"] if pair[0] not in _ADDED),
         (b"x-ms-invocation-id", invocation_id.encode()),
         (b"x-forwarded-for", client[0].encode() if client else b""),
-        (b"x-forwarded-host", header(scope, b"host").encode("latin-1")),
+        (b"x-forwarded-host", Headers(scope=scope).get("host", "").encode("latin-1")),
         (b"x-forwarded-proto", scope["scheme"].encode()),
     ]
 

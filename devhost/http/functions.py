@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
 from devhost.bindings import HttpTrigger
-from devhost.http.asgi import Message, Receive, Scope, Send, answer
 from devhost.http.body import BodyLimit
 from devhost.http.keys import Keys, given_key
-from devhost.http.paths import BadPathError, clean_path
-from devhost.http.routes import Match, RouteTable
+from devhost.http.routes import BadPathError, Match, RouteTable, clean_path
 from devhost.invoke import Invoker
 from devhost.settings import HostSettings
 from devhost.signature import HttpStyle
@@ -26,7 +29,7 @@ class FunctionsEndpoint:
         self._keys = keys
         self._invoker = invoker
         self._body_limit_bytes = settings.body_limit_bytes
-        self._custom_headers = [(name.encode(), value.encode()) for name, value in settings.custom_headers]
+        self._custom_headers = settings.custom_headers
         self._answers = _load_answers(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -36,21 +39,20 @@ class FunctionsEndpoint:
         try:
             match = self._routes.match(scope["method"], clean_path(scope["raw_path"]))
         except BadPathError:
-            await answer(send, 400)
+            await Response(status_code=400)(scope, receive, send)
             return
         if match is None or match.function.http_style is None:
-            await answer(send, 404)
-            return
-        if not self._is_allowed(match, scope):
-            await answer(send, 401)
-            return
-        await self._run(match, scope, receive, send)
+            await Response(status_code=404)(scope, receive, send)
+        elif not self._is_allowed(match, scope):
+            await Response(status_code=401)(scope, receive, send)
+        else:
+            await self._run(match, scope, receive, send)
 
     def _is_allowed(self, match: Match, scope: Scope) -> bool:
         trigger = match.function.trigger
         if self._keys is None or not isinstance(trigger, HttpTrigger):
             return True
-        return self._keys.opens_function(given_key(scope), match.function.name, trigger.auth_level)
+        return self._keys.opens_function(given_key(HTTPConnection(scope)), match.function.name, trigger.auth_level)
 
     async def _run(self, match: Match, scope: Scope, receive: Receive, send: Send) -> None:
         assert match.function.http_style is not None
@@ -64,9 +66,10 @@ class FunctionsEndpoint:
     def _with_custom_headers(self, send: Send) -> Send:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                present = {name.lower() for name, _ in message["headers"]}
-                added = [pair for pair in self._custom_headers if pair[0] not in present]
-                message = {**message, "headers": [*message["headers"], *added]}
+                headers = MutableHeaders(raw=[*message["headers"]])
+                for name, value in self._custom_headers:
+                    headers.setdefault(name, value)
+                message = {**message, "headers": headers.raw}
             await send(message)
 
         return send_with_headers

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qs
+
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from devhost.bindings import AuthLevel
-from devhost.http.asgi import ASGIApp, Receive, Scope, Send, answer, header
 from devhost.http.origins import is_loopback_name
 
 _FREE_PATHS = frozenset({"/", "/admin/host/ping"})
@@ -47,13 +49,9 @@ def _is_one_of(given: str, accepted: list[str]) -> bool:
     return bool(given) and any(key and hmac.compare_digest(given.encode(), key.encode()) for key in accepted)
 
 
-def given_key(scope: Scope) -> str:
+def given_key(asked: HTTPConnection) -> str:
     """Return the key that a request brings, empty without one; the header wins over the query."""
-    found = header(scope, b"x-functions-key")
-    if found:
-        return found
-    values = parse_qs(scope["query_string"].decode("latin-1")).get("code")
-    return values[0] if values else ""
+    return asked.headers.get("x-functions-key") or next(iter(asked.query_params.getlist("code")), "")
 
 
 def asking_for_master(app: ASGIApp, keys: Keys) -> ASGIApp:
@@ -61,10 +59,10 @@ def asking_for_master(app: ASGIApp, keys: Keys) -> ASGIApp:
 
     async def check(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"].lower().rstrip("/") or "/"
-        if path in _FREE_PATHS or _is_one_of(given_key(scope), [keys.master]):
+        if path in _FREE_PATHS or _is_one_of(given_key(HTTPConnection(scope)), [keys.master]):
             await app(scope, receive, send)
         else:
-            await answer(send, 401)
+            await Response(status_code=401)(scope, receive, send)
 
     return check
 
@@ -77,6 +75,6 @@ def only_for_own_process(app: ASGIApp) -> ASGIApp:
         if client and is_loopback_name(client[0]):
             await app(scope, receive, send)
         else:
-            await answer(send, 401)
+            await Response(status_code=401)(scope, receive, send)
 
     return check

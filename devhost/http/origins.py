@@ -76,6 +76,9 @@ class OriginGuard:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
+        if "host" not in headers:
+            await Response(status_code=400)(scope, receive, send)
+            return
         refusal = _refusal(scope["method"], headers, self._policy or CorsPolicy()) if self._is_loopback else None
         if refusal is not None:
             await PlainTextResponse(refusal, 403)(scope, receive, send)

@@ -10,10 +10,9 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from devhost.errors import AddressError
-from devhost.http.asgi import ASGIApp
-from devhost.http.connection import HostConnection
 from devhost.http.origins import is_loopback_name
 
 _BACKLOG = 2048
@@ -91,17 +90,10 @@ def rpc_host(host: str) -> str:
 class WebServer(uvicorn.Server):
     """uvicorn without its own signal handling, which would stop it before the durable engine has drained."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        verbose: bool,
-        grace_seconds: float,
-        connection: type[HostConnection] = HostConnection,
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, verbose: bool, grace_seconds: float) -> None:
         config = uvicorn.Config(
             app,
-            http=connection,
+            http="httptools",
             ws="none",
             lifespan="off",
             log_config=None,

@@ -68,10 +68,8 @@ BEHAVIOURS = {
     "devhost.one-host-per-folder": "A second process on the same folder is refused by one sentence and harms nothing "
     "(local-host.md, Storage).",
     "devhost.reset": "Reset deletes the durable state (local-host.md, Commands).",
-    "devhost.head-limits": "A request line over 8 KB is 414, headers over 32 KB are 431, a request that names no host "
-    "is 400, by HTTP/1.0 500, all empty (host contract 2.4, recorded).",
-    "devhost.slow-clients": "A client that does not finish the head of its request in 30 seconds gets 408 and is let "
-    "go (local-host.md, HTTP).",
+    "devhost.request-heads": "Heads of 8 KB in their line and of 20 KB in a header are taken; one that names no host "
+    "is 400 (host contract 2.4, recorded).",
     "devhost.idle-connections": "Thousands of idle connections do not hold up a request (local-host.md, HTTP).",
     "devhost.timers": "A timer function runs each time its schedule is due, one run at a time, whatever the last one "
     "ended with (local-host.md, Triggers).",

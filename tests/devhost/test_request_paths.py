@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from devhost.http.paths import BadPathError, clean_path, decode_path
+from devhost.http.routes import BadPathError, clean_path, decode_path
 
 
 @pytest.mark.behaviour("devhost.paths-as-recorded")
