@@ -26,7 +26,7 @@ from devhost.http.server import bind_sockets
 from devhost.key_file import describe_keys, load_keys
 from devhost.listing import describe_doors, describe_functions
 from devhost.local_settings import LocalSettings, apply_to_environment, read_local_settings
-from devhost.settings import read_host_settings
+from devhost.settings import HostSettings, read_host_settings
 from devhost.stopping import end_process_soon
 from devhost.watching import keep_running
 
