@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 BUSY_SECONDS = 30.0
 _PROBE_SECONDS = 1.0
+_TABLE = re.compile(r"CREATE TABLE (\w+)")
 _CHECKED_BYTES = 8 * 1024 * 1024
 _WAL_RETRY_SECONDS = 0.01
 _WHOSE = """SELECT user_version, (SELECT group_concat(name, ' ') FROM sqlite_master WHERE type = 'table')
@@ -105,7 +106,7 @@ class FileKind:
         """Return the file's version; raises `ConfigurationError` for one that is newer, or not of this kind."""
         version, named = connection.execute(_WHOSE).fetchone()
         tables = set((named or "").split())
-        if not set(re.findall(r"CREATE TABLE (\w+)", self.schema)) <= tables if version else tables:
+        if not set(_TABLE.findall(self.schema)) <= tables if version else tables:
             raise ConfigurationError(
                 f"{path} is a database of another program, not the {self.name}. Set {self.setting} to another file."
             )

@@ -26,16 +26,17 @@ _PAGE = 4096
 _FEW_PAGES = 60  # enough for the log of one deletion, and far less than the file has
 
 
-class Stalls(logging.Handler):
-    """Sets `said` when the store says that the file cannot be written."""
+class Heard(logging.Handler):
+    """Sets `said` when the store says these words."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, words: str, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(logging.WARNING)
+        self._words = words
         self.said = asyncio.Event()
         self._loop = loop
 
     def emit(self, record: logging.LogRecord) -> None:
-        if "Durable work is stalled" in record.getMessage():
+        if self._words in record.getMessage():
             self._loop.call_soon_threadsafe(self.said.set)
 
 
@@ -46,6 +47,8 @@ def fill_disk(folder: Path, left_pages: int) -> None:
 
 
 async def delete_one(folder: Path, count: int) -> None:
+    left = Heard("Deleted texts are still in the write-ahead log", asyncio.get_running_loop())
+    logging.getLogger("devhost.durable").addHandler(left)
     store = SqliteStore(folder)
     store.open()
     for number in range(count):
@@ -63,6 +66,7 @@ async def delete_one(folder: Path, count: int) -> None:
         store.commit(Step(forgotten=(entity_target(last),), produced=(signal,))), return_exceptions=True
     )
     print(f"{outcome[0]} {len(await store.messages(None, 9))}", flush=True)
+    await left.said.wait()
     make_room()
     while any(f"secret {count - 1} ".encode() in path.read_bytes() for path in folder.iterdir()):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
@@ -75,7 +79,7 @@ def make_room() -> None:
 
 
 async def main(folder: Path, count: int, stops: bool) -> None:
-    stalls = Stalls(asyncio.get_running_loop())
+    stalls = Heard("Durable work is stalled", asyncio.get_running_loop())
     logging.getLogger("devhost.durable").addHandler(stalls)
     store = SqliteStore(folder)
     store.open()
