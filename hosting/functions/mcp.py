@@ -8,7 +8,7 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from hosting.errors import HostingError, InternalError, InvalidFieldError, MissingMessageError
+from hosting.errors import BodyTooLargeError, HostingError, InternalError, InvalidFieldError, MissingMessageError
 from hosting.events import Completed, RunRequest
 from hosting.functions.client import DurableEntityClient
 from hosting.identity import check_thread_id
@@ -25,6 +25,8 @@ from hosting.settings import Settings
 
 logger = logging.getLogger(__name__)
 
+_ESCAPED_BYTES = 6
+_HEADERS_BYTES = 65_536
 _INTERNAL = {"code": InternalError.code}
 _THREAD_ARGUMENTS = ("threadId", "sessionId")
 _PROPERTIES = json.dumps(
@@ -71,7 +73,11 @@ def register_tool(app: df.DFApp, plan: AgentPlan, tool_plan: ToolPlan, runs: Run
 async def call_tool(context: str, plan: AgentPlan, runs: Runs, settings: Settings, client: EntityClient) -> str:
     """Return the tool result for the trigger's text; whatever goes wrong is a tool error with our sentence."""
     try:
+        most = settings.max_body_bytes
+        # JSON escapes a byte to six at most: what is longer holds too much, and is not even read.
+        _check_size(len(context), _ESCAPED_BYTES * most + _HEADERS_BYTES)
         call = parse_call(json.loads(context).get("arguments") or {}, plan.name)
+        _check_size(len(call.request.message.encode()), most)
         attached = await runs.start(plan.name, call, client)
         record = await runs.wait(attached.record, client, settings.wait_seconds)
         return _tool_result(record, plan, settings)
@@ -80,6 +86,12 @@ async def call_tool(context: str, plan: AgentPlan, runs: Runs, settings: Setting
     except Exception:
         logger.exception("The tool of agent %s failed.", plan.name)
         return _envelope("The app failed on this call; the cause is in its log.", _INTERNAL, is_error=True)
+
+
+def _check_size(size_bytes: int, most_bytes: int) -> None:
+    """Refuse a call of more bytes than a request may have: the extension lets much more through."""
+    if size_bytes > most_bytes:
+        raise BodyTooLargeError(f"The tool call has {size_bytes} bytes; the limit is {most_bytes}. Send less.")
 
 
 def parse_call(arguments: dict[str, Any], agent: str) -> RunCall:

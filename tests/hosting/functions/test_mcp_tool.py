@@ -128,6 +128,20 @@ async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_
 
 
 @pytest.mark.behaviour("mcp.bad-arguments")
+async def test_a_call_of_more_bytes_than_a_request_may_have_is_a_tool_error_and_no_run() -> None:
+    """The extension lets much more through than an app keeps; a call within the limit is answered."""
+    environ = {**IN_MEMORY, "AGENT_MAX_BODY_BYTES": "4000"}
+    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
+
+    huge, large, small = [await host.call_tool("Joker", {"query": "é" * size}) for size in (100_000, 2001, 2000)]
+
+    refused = {"code": "body_too_large"}
+    assert [answer["structuredContent"] for answer in (huge, large)] == [refused, refused]
+    assert large["content"][0]["text"] == "The tool call has 4002 bytes; the limit is 4000. Send less."
+    assert (huge["isError"], large["isError"], small["isError"]) == (True, True, False)
+
+
+@pytest.mark.behaviour("mcp.bad-arguments")
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
