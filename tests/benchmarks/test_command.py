@@ -30,7 +30,7 @@ async def benchmark(arguments: str, folder: Path) -> tuple[int | None, str]:
 @pytest.mark.behaviour("benchmarks.ends-what-it-started")
 async def test_the_quick_command_of_the_page_prints_its_figures_and_leaves_nothing_behind(tmp_path: Path) -> None:
     """A real host with durable writes; the folder it ran in is gone, as only an ended host allows."""
-    command = re.findall(r"^\s*python (-m benchmarks --quick .*)$", PAGE, re.MULTILINE)[0]
+    command = re.findall(r"^\s*python dev.py exec python (-m benchmarks --quick .*)$", PAGE, re.MULTILINE)[0]
     code, printed = await benchmark(command, tmp_path)
 
     assert code == 0
