@@ -18,7 +18,6 @@ from devhost.bindings import HttpTrigger
 from devhost.durable.errors import DurableError
 from devhost.errors import HostError
 from devhost.forwarding import AppLog
-from devhost.groups import VARIABLE as GROUP_VARIABLE
 from devhost.host import Address, Host, address_of
 from devhost.hosted_app import HostedApp, load_hosted_app
 from devhost.http.keys import Keys
@@ -26,7 +25,7 @@ from devhost.http.server import bind_sockets
 from devhost.key_file import describe_keys, load_keys
 from devhost.listing import describe_doors, describe_functions
 from devhost.local_settings import LocalSettings, apply_to_environment, read_local_settings
-from devhost.settings import HostSettings, read_host_settings
+from devhost.settings import GROUP_VARIABLE, HostSettings, read_host_settings
 from devhost.stopping import end_process_soon
 from devhost.watching import keep_running
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from devhost.bindings import DurableTrigger, HttpTrigger
 from devhost.errors import SettingsError
 from devhost.index import Function, FunctionIndex
+from devhost.settings import GROUP_VARIABLE
 
-VARIABLE = "FUNCTIONS_TARGET_GROUP"
 DURABLE = "durable"
 _COMMON = ("http", DURABLE, "blob")
 _ANYWHERE = "mcp"
@@ -63,5 +63,7 @@ def find_group(name: str | None, index: FunctionIndex) -> Group:
     if name is None:
         return Group()
     if name.lower() not in {one.lower() for one in known}:
-        raise SettingsError(f"{VARIABLE} (--group) is {name!r}, but the groups of this app are {', '.join(known)}.")
+        raise SettingsError(
+            f"{GROUP_VARIABLE} (--group) is {name!r}, but the groups of this app are {', '.join(known)}."
+        )
     return Group(name.lower())

@@ -12,6 +12,7 @@ from devhost.errors import SettingsError
 from devhost.json_file import read_json_object, section
 
 FILE = "host.json"
+GROUP_VARIABLE = "FUNCTIONS_TARGET_GROUP"
 DEFAULT_TIMEOUT_SECONDS = 30 * 60.0
 DEFAULT_BODY_LIMIT_BYTES = 104_857_600
 LOG_LEVELS = {
@@ -83,7 +84,7 @@ def read_host_settings(folder: Path, environ: Mapping[str, str]) -> HostSettings
         durable_task=section(host, "extensions", "durableTask", file=FILE),
         mcp=_mcp(section(host, "extensions", "mcp", file=FILE)),
         shows_home_page=environ.get("AzureWebJobsDisableHomepage", "").lower() != "true",
-        group=environ.get("FUNCTIONS_TARGET_GROUP") or None,
+        group=environ.get(GROUP_VARIABLE) or None,
     )
 
 
