@@ -14,21 +14,22 @@ from agent_framework import Agent
 from benchmarks.app.timed_model import TimedClient
 from benchmarks.turns import WrongAnswerError
 from hosting.agent.loop import AgentLoop
+from hosting.app_stores import Stores
 from hosting.archive.sqlite import SqliteArchive
 from hosting.attachments.memory import MemoryAttachments
-from hosting.events import Accepted, Place, RunRequest
+from hosting.entity.archiving import Archiving, document_of
+from hosting.entity.entities import Entities
+from hosting.entity.entity import AgentEntity
+from hosting.entity.whole_conversation import WholeConversation
+from hosting.events import Accepted, Place
 from hosting.identity import new_id
 from hosting.plan import Plan
 from hosting.ports import Volume
 from hosting.request.pages import Window
+from hosting.requests import RunRequest
 from hosting.runlog.log import RunLog
 from hosting.runlog.sqlite import SqliteStore
 from hosting.settings import Settings, read_settings
-from hosting.stores import Stores
-from hosting.thread.archiving import Archiving, document_of
-from hosting.thread.entities import Entities
-from hosting.thread.entity import AgentEntity
-from hosting.thread.whole_conversation import WholeConversation
 from state.archived import without_oldest
 from state.codec import held_entry, read
 from state.conversation import message_count

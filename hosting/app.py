@@ -14,11 +14,16 @@ import azure.functions as func
 from agent_framework import SupportsAgentRun
 
 from hosting.agent.loop import AgentLoop
+from hosting.app_stores import choose_stores
 from hosting.callback.callback_calls import CallbackCalls
 from hosting.callback.listeners import Listeners
 from hosting.callback.notices import ENTITY, NoticeEntity
 from hosting.callback.protocol import AgentResponseCallbackProtocol
 from hosting.calling.proxy import DurableAgent
+from hosting.entity.entities import Entities
+from hosting.entity.expiry import checked_ttl
+from hosting.entity.settling import Settling
+from hosting.entity.sweep import Sweep
 from hosting.errors import ConfigurationError
 from hosting.functions.approvals import register_approvals
 from hosting.functions.classic import adapt_classic_handler
@@ -43,11 +48,6 @@ from hosting.retry import Retry
 from hosting.run.retention import Retention
 from hosting.services import Services
 from hosting.settings import Settings, read_settings, report_unknown
-from hosting.stores import choose_stores
-from hosting.thread.entities import Entities
-from hosting.thread.expiry import checked_ttl
-from hosting.thread.settling import Settling
-from hosting.thread.sweep import Sweep
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import Self
 
-from hosting.retry import Retry
+from hosting.requests import Decision, PendingApproval, RunRequest
 from state.codec import read_entry
 from state.models import Entry
 from state.summary import Summary
@@ -40,56 +40,6 @@ class Place:
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class ResponseFormat(_Record):
-    """What a caller wants the answer to be: a value of the JSON Schema, or without one any JSON object.
-
-    The rest is what OpenAI's form says to the model: a name, a description and whether it must be `strict`.
-    """
-
-    json_schema: dict[str, Any] | None = None
-    name: str = "response"
-    description: str | None = None
-    strict: bool | None = None
-
-    def envelope(self) -> dict[str, Any]:
-        """Return OpenAI's form, which every client of agent-framework takes."""
-        if self.json_schema is None:
-            return {"type": "json_object"}
-        said = self.model_dump(include={"name", "description", "strict"}, exclude_none=True)
-        return {"type": "json_schema", "json_schema": {**said, "schema": self.json_schema}}
-
-
-class Decision(_Record):
-    """What somebody decided of the tool call that waited under this approval's id."""
-
-    id: str
-    approved: bool
-    reason: str | None = None
-
-
-class Spoken(_Record):
-    """One message of a caller: its text, then its `contents` in stored form; one of them is not empty."""
-
-    message: str = ""
-    contents: tuple[dict[str, Any], ...] = ()
-    role: str = "user"
-
-
-class RunRequest(Spoken):
-    """What a caller asked of an agent: parsed, checked, free of transport (no Accept, no wait).
-
-    The message that is to be answered, and those said `earlier` in the same breath. Or, without any, the `decisions` on
-    every tool call for whose approval the thread waits.
-    """
-
-    earlier: tuple[Spoken, ...] = ()
-    response_format: ResponseFormat | None = None
-    enable_tool_calls: bool = True
-    orchestration_id: str | None = None
-    decisions: tuple[Decision, ...] = ()
-    retry: Retry | None = None
 
 
 class Accepted(_Record):
@@ -234,14 +184,6 @@ class _Ended(_Record):
         """Return this record with the parsed form of its `entry`, for whoever made one from the other."""
         self.__dict__["response"] = response
         return self
-
-
-class PendingApproval(_Record):
-    """A tool call that is made only if somebody approves it. `arguments` are the object or text that the model sent."""
-
-    id: str
-    tool: str
-    arguments: Any
 
 
 class Completed(_Ended):

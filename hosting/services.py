@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hosting.app_stores import Stores
 from hosting.approval.answering_approvals import Approvals
+from hosting.entity.threads import Threads
 from hosting.run.following import Following
 from hosting.run.runs import Runs
 from hosting.run.stream_reads import StreamReads
 from hosting.run.streams import Streams
 from hosting.settings import Settings
-from hosting.stores import Stores
-from hosting.thread.threads import Threads
 
 
 @dataclass(frozen=True)

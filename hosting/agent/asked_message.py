@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_framework import Content, Message
 
-from hosting.events import RunRequest, Spoken
+from hosting.requests import RunRequest, Spoken
 from state.convert import content_values_to_framework
 
 

@@ -13,7 +13,7 @@ from agent_framework import AgentResponse, Content, Message
 
 from hosting.agent.asked_message import asked_messages
 from hosting.approval.approvals import approval_id, approval_requests
-from hosting.events import Decision, RunRequest
+from hosting.requests import Decision, RunRequest
 from state.conversation import Pause, pause_of, response_of
 from state.convert import agent_response
 from state.models import Conversation

@@ -33,7 +33,7 @@ from hosting.errors import (
     RunTimedOutError,
     UnstorableAnswerError,
 )
-from hosting.events import ResponseFormat, RunRequest
+from hosting.requests import ResponseFormat, RunRequest
 from hosting.steps.journal import StaleAttemptError
 from hosting.steps.journaled import JournaledRun
 from hosting.steps.speech import Speech

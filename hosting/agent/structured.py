@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hosting.errors import HostingError, InvalidOutputError
-from hosting.events import ResponseFormat
 from hosting.request.strict_json import json_type, parse_json
+from hosting.requests import ResponseFormat
 
 CHECK_SECONDS = 5.0
 

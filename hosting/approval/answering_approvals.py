@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hosting.approval.approvals import asked_approvals, resuming_run_id, undecided
+from hosting.entity.threads import Threads, ThreadView
 from hosting.errors import ApprovalAnsweredError, ApprovalExpiredError, UnknownApprovalError
-from hosting.events import ApprovalAnswered, Decision
+from hosting.events import ApprovalAnswered
 from hosting.ports import Clock, EntityClient
+from hosting.requests import Decision
 from hosting.run.runs import Runs
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
-from hosting.thread.threads import Threads, ThreadView
 from state.conversation import pause_of
 
 

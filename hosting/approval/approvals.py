@@ -15,8 +15,9 @@ from typing import Any
 
 from agent_framework import AgentResponse, Content
 
-from hosting.events import Completed, PendingApproval, Place, RunRequest
+from hosting.events import Completed, Place
 from hosting.identity import place_digest
+from hosting.requests import PendingApproval, RunRequest
 from hosting.run_record import RunRecord
 from state.python_values import to_json_value
 

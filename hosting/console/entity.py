@@ -19,11 +19,11 @@ from durabletask.worker import TaskHubGrpcWorker
 from hosting.agent.loop import AgentLoop
 from hosting.calling.orchestrations import ENGINE, Engine
 from hosting.console.plain_json import PlainJson
+from hosting.entity.entity import AgentEntity
+from hosting.entity.entity_batch import Batch, Done, Operation, Refused, decoded
 from hosting.errors import ArchiveUnavailableError, RunLogUnavailableError
 from hosting.names import entity_name
 from hosting.ports import OrchestrationClient
-from hosting.thread.entity import AgentEntity
-from hosting.thread.entity_batch import Batch, Done, Operation, Refused, decoded
 
 logger = logging.getLogger(__name__)
 

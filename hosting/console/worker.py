@@ -16,19 +16,19 @@ from durabletask.worker import TaskHubGrpcWorker
 from typing_extensions import Self
 
 from hosting.agent.loop import AgentLoop
+from hosting.app_stores import choose_stores
 from hosting.calling.proxy import DurableAgent
 from hosting.console.engine import TaskHubEntityClient, TaskHubOrchestrations
 from hosting.console.entity import ServedEntity, register_entity
 from hosting.console.orchestrations import AgentTask, CallingOrchestration
+from hosting.entity.entities import Entities
+from hosting.entity.expiry import checked_ttl
+from hosting.entity.settling import Settling
+from hosting.entity.sweep import Sweep, Swept
 from hosting.plan import Plan
 from hosting.process.time_limit import TimeLimit
 from hosting.retry import Retry
 from hosting.settings import read_settings
-from hosting.stores import choose_stores
-from hosting.thread.entities import Entities
-from hosting.thread.expiry import checked_ttl
-from hosting.thread.settling import Settling
-from hosting.thread.sweep import Sweep, Swept
 
 
 class AgentWorker:

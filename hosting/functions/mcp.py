@@ -9,7 +9,7 @@ from typing import Any
 import azure.durable_functions as df
 
 from hosting.errors import BodyTooLargeError, HostingError, InternalError, InvalidFieldError, MissingMessageError
-from hosting.events import Completed, RunRequest
+from hosting.events import Completed
 from hosting.functions.client import DurableEntityClient
 from hosting.identity import check_thread_id
 from hosting.names import mcp_function
@@ -19,6 +19,7 @@ from hosting.process.invocation import begin_invocation
 from hosting.reply.run_replies import approval_fields, completed_text, ids, run_error, told_text
 from hosting.request.run_call import RunCall, Wait, one_thread_id
 from hosting.request.run_request import check_message
+from hosting.requests import RunRequest
 from hosting.run.runs import Runs
 from hosting.run_record import RunRecord
 from hosting.settings import Settings

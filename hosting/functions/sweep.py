@@ -7,10 +7,10 @@ from typing import Any
 import azure.durable_functions as df
 import azure.functions as func
 
+from hosting.entity.sweep import Sweep
 from hosting.functions.client import DurableEntityClient
 from hosting.process.invocation import begin_invocation
 from hosting.run.retention import Retention
-from hosting.thread.sweep import Sweep
 
 SWEEP_FUNCTION = "agents_sweep"
 RETENTION_FUNCTION = "runs_retention"

@@ -6,6 +6,7 @@ import time
 
 import azure.durable_functions as df
 
+from hosting.entity.threads import Threads
 from hosting.functions.answering import Asked, register_route
 from hosting.plan import Plan
 from hosting.reply.routes import AGENTS, DELETE_THREAD, ERASURE, EXPORT, MESSAGES, RESET, RUNS, THREAD, THREADS
@@ -23,7 +24,6 @@ from hosting.reply.thread_replies import (
 )
 from hosting.request.pages import read_cursor, read_limit, read_window
 from hosting.settings import Settings
-from hosting.thread.threads import Threads
 
 
 def register_threads(app: df.DFApp, plan: Plan, threads: Threads, settings: Settings) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hosting.approval.approvals import undecided
-from hosting.events import Decision
 from hosting.reply.bodies import AnsweredApproval, ApprovalList
 from hosting.reply.run_replies import Reply, approval_fields, json_reply, thread_headers, thread_ids
 from hosting.request.negotiation import Form
+from hosting.requests import Decision
 from hosting.run_record import RunRecord
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from hosting.approval.approvals import asked_approvals
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
-from hosting.events import Completed, Ending, PendingApproval, Terminal
+from hosting.events import Completed, Ending, Terminal
 from hosting.reply.bodies import (
     Approval,
     CompletedRun,
@@ -25,6 +25,7 @@ from hosting.reply.bodies import (
     Usage,
 )
 from hosting.request.negotiation import Form
+from hosting.requests import PendingApproval
 from hosting.run_record import RunRecord
 from hosting.times import iso
 from state.conversation import response_text, response_value

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from hosting.entity.capacity import size_bytes
+from hosting.entity.receipt import Receipt
+from hosting.entity.threads import MessagesPage, ThreadView
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage
 from hosting.reply.bodies import (
@@ -33,9 +36,6 @@ from hosting.reply.run_replies import (
     thread_ids,
 )
 from hosting.run_record import RunRecord
-from hosting.thread.capacity import size_bytes
-from hosting.thread.receipt import Receipt
-from hosting.thread.threads import MessagesPage, ThreadView
 from hosting.times import iso
 from state.archived import archived
 from state.codec import entry_value

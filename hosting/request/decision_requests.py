@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hosting.errors import UnsupportedMediaTypeError
-from hosting.events import Decision
 from hosting.request.decisions import DECISION_FIELDS, read_decision
 from hosting.request.negotiation import Form, answer_form, body_form
 from hosting.request.run_call import WAIT_FIELDS, Call, Wait, check_size, json_fields, read_wait
+from hosting.requests import Decision
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hosting.errors import InvalidEncodingError, InvalidFieldError
-from hosting.events import Decision
 from hosting.request.strict_json import has_lone_surrogate, json_type
+from hosting.requests import Decision
 
 LONGEST_REASON = 2000
 DECISION_FIELDS: Mapping[str, Mapping[str, Any]] = {

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from hosting.errors import InvalidFieldError
-from hosting.events import ResponseFormat
 from hosting.request.format_schema import NAME_PATTERN
 from hosting.request.strict_json import json_type, refuse_lone_surrogates
+from hosting.requests import ResponseFormat
 
 _NAME = re.compile(NAME_PATTERN)
 

@@ -19,12 +19,12 @@ from hosting.errors import (
     InvalidWaitError,
     UnknownFieldError,
 )
-from hosting.events import RunRequest
 from hosting.identity import check_thread_id
 from hosting.request.limits import Limits
 from hosting.request.negotiation import Form, answer_form, body_form
 from hosting.request.run_request import REQUEST_FIELDS, read_run_request
 from hosting.request.strict_json import decode_utf8, json_type, parse_json
+from hosting.requests import RunRequest
 
 THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
 THREAD_ID_HEADERS = ("x-ms-thread-id", "x-ms-session-id")

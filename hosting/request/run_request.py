@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from hosting.errors import InvalidEncodingError, InvalidFieldError, MissingMessageError
-from hosting.events import RunRequest, Spoken
 from hosting.request.contents import read_contents
 from hosting.request.contents_schema import contents_schema
 from hosting.request.decisions import read_decisions
@@ -15,6 +14,7 @@ from hosting.request.format_schema import FORMAT_SCHEMA
 from hosting.request.limits import Limits
 from hosting.request.response_format import read_response_format
 from hosting.request.strict_json import has_lone_surrogate, json_type
+from hosting.requests import RunRequest, Spoken
 from hosting.retry import read_retry
 
 MOST_EARLIER = 100

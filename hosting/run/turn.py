@@ -18,6 +18,7 @@ from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke, Outcome
 from hosting.agent.stop import Stop
 from hosting.approval.approvals import pending_approvals
 from hosting.callback.updates import Listener
+from hosting.entity.capacity import Capacity
 from hosting.errors import RunCrashedError, RunLogUnavailableError, UnstorableAnswerError
 from hosting.events import Accepted, Completed, Delta, Terminal, encode
 from hosting.ports import Clock
@@ -33,7 +34,6 @@ from hosting.settings import Settings
 from hosting.steps.journal import Journal, StaleAttemptError
 from hosting.steps.journaled import JournaledRun
 from hosting.steps.speech import Pace, Speech
-from hosting.thread.capacity import Capacity
 from hosting.times import iso
 from state.attached import detachable_bytes
 from state.codec import entry_value

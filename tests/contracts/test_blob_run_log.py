@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 
 from hosting.errors import RunLogUnavailableError
-from hosting.events import Place, RunRequest
+from hosting.events import Place
 from hosting.identity import place_digest
 from hosting.ports import Deleting, Deletion, Erased, Opened, Opening
+from hosting.requests import RunRequest
 from hosting.runlog.blob import BlobStore, run_log_container
 from tests.contracts.blob_process import everything, store_at
 from tests.support.azurite import Azurite

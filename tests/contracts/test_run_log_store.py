@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hosting.events import Delta, Event, Place, RunRequest
+from hosting.events import Delta, Event, Place
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, QueueFull
+from hosting.requests import RunRequest
 from hosting.run_record import RunRecord, fold
 from tests.contracts.appending_process import append_until_won
 from tests.contracts.run_log_stores import EXACT_BACKENDS, OpenStore

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import ConfigurationError, RunLogUnavailableError
-from hosting.events import RunRequest
 from hosting.ports import Deletion, Found
+from hosting.requests import RunRequest
 from hosting.runlog.sqlite import SqliteStore
 from hosting.runlog.sqlite_schema import RUN_LOG
 from tests.support.sample_events import accepted, completed, started

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from agent_framework import SummarizationStrategy
 
+from hosting.entity.archiving import Archiving
+from hosting.entity.capacity import Capacity
+from hosting.entity.keeping import Keeping
 from hosting.events import Place
 from hosting.settings import Settings
-from hosting.thread.archiving import Archiving
-from hosting.thread.capacity import Capacity
-from hosting.thread.keeping import Keeping
 from state.codec import read
 from state.conversation import append_turn
 from tests.support.bench import ArmedArchive
@@ -42,7 +42,7 @@ async def test_the_page_shows_the_line_of_an_archive_that_is_away(caplog: pytest
     for run_id in ("r1", "r2"):
         conversation = append_turn(conversation, asked(run_id), answered(run_id, "hi"))
 
-    with caplog.at_level(logging.WARNING, "hosting.thread.keeping"):
+    with caplog.at_level(logging.WARNING, "hosting.entity.keeping"):
         await Keeping(Capacity("assistant", 4096), Archiving(archive, 1)).keep(Place("assistant", "5f0c"), conversation)
 
     assert re.findall(r"^> (.*)$", PAGE, re.MULTILINE) == caplog.messages

@@ -20,10 +20,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from hosting.events import Accepted, Completed, Delta, Event, RunRequest, Started
+from hosting.events import Accepted, Completed, Delta, Event, Started
 from hosting.identity import new_id
 from hosting.ports import RunLogStore
 from hosting.request.stream_query import BEGINNING, offset_of
+from hosting.requests import RunRequest
 from tests.support.sample_events import ENTRY
 
 FAR_SECONDS = 3600.0

@@ -67,8 +67,8 @@ def note(what):
         notes.write(what + "\\n")
 
 
-choose = hosting.stores.choose_store
-hosting.stores.choose_store = lambda *arguments: KillingStore(choose(*arguments))
+choose = hosting.app_stores.choose_store
+hosting.app_stores.choose_store = lambda *arguments: KillingStore(choose(*arguments))
 app = hosting.app.AgentFunctionApp(agents=[clerk(note)])
 '''
 

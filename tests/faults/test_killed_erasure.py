@@ -73,9 +73,9 @@ def killing(name, choose):
     return lambda *arguments: KillingStore(name, choose(*arguments))
 
 
-hosting.stores.choose_store = killing("log", hosting.stores.choose_store)
-hosting.stores.choose_archive = killing("archive", hosting.stores.choose_archive)
-hosting.stores.choose_attachments = killing("attachments", hosting.stores.choose_attachments)
+hosting.app_stores.choose_store = killing("log", hosting.app_stores.choose_store)
+hosting.app_stores.choose_archive = killing("archive", hosting.app_stores.choose_archive)
+hosting.app_stores.choose_attachments = killing("attachments", hosting.app_stores.choose_attachments)
 app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])
 '''
 

@@ -19,8 +19,8 @@ from starlette.requests import Request
 
 from agents.offline import answer_contents
 from hosting.agent.structured import structured_value
+from hosting.entity.entity_batch import parse_batch
 from hosting.errors import HostingError
-from hosting.events import ResponseFormat
 from hosting.functions.answering import Asked
 from hosting.functions.mcp import parse_call
 from hosting.process.telemetry import carried_traceparent
@@ -36,7 +36,7 @@ from hosting.request.run_call import Call, parse_run
 from hosting.request.run_request import carried_request
 from hosting.request.schema_parts import BadSchemaError, compiled_pattern
 from hosting.request.stream_query import read_stream_query
-from hosting.thread.entity_batch import parse_batch
+from hosting.requests import ResponseFormat
 from hosting.times import read_utc
 from state.attached import references
 from state.codec import held_entry, read

@@ -3,8 +3,9 @@
 import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERROR_BY_CODE, RUN_ERRORS
-from hosting.events import ApprovalAnswered, Decision, Started
+from hosting.events import ApprovalAnswered, Started
 from hosting.reply.run_replies import run_error
+from hosting.requests import Decision
 from hosting.run_record import fold
 from hosting.times import iso
 from tests.support.sample_events import accepted, completed, failed, signalled, started

@@ -12,22 +12,23 @@ from hosting.agent.loop import AgentLoop
 from hosting.agent.runner import AgentRunner
 from hosting.archive.memory import MemoryArchive
 from hosting.attachments.memory import MemoryAttachments
+from hosting.entity.archiving import Archiving
+from hosting.entity.attaching import Attaching
+from hosting.entity.capacity import Capacity
+from hosting.entity.entity import AgentEntity
+from hosting.entity.keeping import Keeping
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError, RunLogUnavailableError
-from hosting.events import Accepted, Event, Place, RunRequest, Terminal
+from hosting.events import Accepted, Event, Place, Terminal
 from hosting.identity import new_id
 from hosting.ports import Erased, Opening, Volume
 from hosting.request.limits import limits_of
+from hosting.requests import RunRequest
 from hosting.retry import Retry
 from hosting.run.turn import Turns
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.memory import MemoryStore
 from hosting.settings import read_settings
-from hosting.thread.archiving import Archiving
-from hosting.thread.attaching import Attaching
-from hosting.thread.capacity import Capacity
-from hosting.thread.entity import AgentEntity
-from hosting.thread.keeping import Keeping
 from state.attached import Attachment
 
 NOW = 1_700_000_000.0

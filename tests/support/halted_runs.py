@@ -10,7 +10,8 @@ from typing import Any
 
 from agent_framework import Agent
 
-from hosting.events import Accepted, Event, RunRequest
+from hosting.events import Accepted, Event
+from hosting.requests import RunRequest
 from tests.support.bench import NOW, ArmedStore, Bench
 from tests.support.planned import planned_agent
 

@@ -1,16 +1,7 @@
 """Events as runs have them, for every test of a run log."""
 
-from hosting.events import (
-    Accepted,
-    ApprovalAnswered,
-    CancelRequested,
-    Completed,
-    Decision,
-    Failed,
-    RunRequest,
-    Signalled,
-    Started,
-)
+from hosting.events import Accepted, ApprovalAnswered, CancelRequested, Completed, Failed, Signalled, Started
+from hosting.requests import Decision, RunRequest
 
 ENTRY = {"$type": "response", "correlationId": "run", "messages": [], "kept": {"deep": [1, 2.5, None, "ü\u2028"]}}
 

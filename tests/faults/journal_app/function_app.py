@@ -84,8 +84,8 @@ def asking_agent() -> Agent[Any]:
     return Agent(planned_client(note, (("helper",), "all done")), name="Asking", tools=tools)
 
 
-choose = hosting.stores.choose_store
-hosting.stores.choose_store = lambda *arguments: StandingStore(choose(*arguments))
+choose = hosting.app_stores.choose_store
+hosting.app_stores.choose_store = lambda *arguments: StandingStore(choose(*arguments))
 app = hosting.app.AgentFunctionApp(
     agents=[
         planned_agent(note),

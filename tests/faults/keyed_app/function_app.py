@@ -58,7 +58,7 @@ class SteppedClient(DurableEntityClient):
         await stepped("signal", super().signal(*arguments))
 
 
-choose = hosting.stores.choose_store
-hosting.stores.choose_store = lambda *arguments: SteppedStore(choose(*arguments))
+choose = hosting.app_stores.choose_store
+hosting.app_stores.choose_store = lambda *arguments: SteppedStore(choose(*arguments))
 hosting.functions.answering.DurableEntityClient = SteppedClient
 app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])

@@ -20,7 +20,7 @@ from hosting.agent.history import ThreadHistory, attach_history
 from hosting.agent.loop import AgentLoop
 from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke
 from hosting.errors import ConfigurationError
-from hosting.events import ResponseFormat, RunRequest
+from hosting.requests import ResponseFormat, RunRequest
 from tests.support.app.scripted import ScriptedClient, scripted_agent, thread_name
 from tests.support.bench import Bench, CountingAgent
 

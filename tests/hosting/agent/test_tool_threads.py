@@ -13,7 +13,7 @@ from hosting.agent.asked_message import asked_messages
 from hosting.agent.loop import AgentLoop
 from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke
 from hosting.agent.stop import Stop
-from hosting.events import RunRequest
+from hosting.requests import RunRequest
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent, answer
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from hosting.app_stores import Stores
 from hosting.approval.answering_approvals import Approvals, Recorded
-from hosting.events import Decision
+from hosting.entity.threads import Threads
 from hosting.ports import EntityPage, Purge
+from hosting.requests import Decision
 from hosting.run.runs import Runs
 from hosting.run_record import RunRecord
-from hosting.stores import Stores
-from hosting.thread.threads import Threads
 from tests.support.bench import Bench
 from tests.support.clerk import clerk
 

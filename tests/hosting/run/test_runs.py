@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import IdempotencyKeyReusedError, RunLogUnavailableError, UnknownRunError
-from hosting.events import Failed, RunRequest, Signalled, Started
+from hosting.events import Failed, Signalled, Started
 from hosting.ports import RunLogStore
 from hosting.request.run_call import RunCall, Wait
+from hosting.requests import RunRequest
 from hosting.run.runs import LONGEST_POLL_SECONDS, RESIGNAL_SECONDS, Runs
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog

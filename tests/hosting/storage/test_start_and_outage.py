@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from hosting.app_stores import choose_stores
 from hosting.errors import ConfigurationError, HostingError
 from hosting.runlog.redis import RedisStore
 from hosting.runlog.sqlite import SqliteStore
 from hosting.settings import read_settings
-from hosting.stores import choose_stores
 
 ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}
 FILES = {

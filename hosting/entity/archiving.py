@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate
 
+from hosting.entity.capacity import size_bytes
 from hosting.events import Place
 from hosting.ports import ArchiveStore, Volume
-from hosting.thread.capacity import size_bytes
 from state.archived import archived, without_oldest
 from state.codec import write
 from state.conversation import generation, pause_of

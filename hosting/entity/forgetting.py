@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hosting.entity.archiving import Document, document_of
 from hosting.errors import InvalidFieldError
 from hosting.identity import is_id
-from hosting.thread.archiving import Document, document_of
 from state.conversation import applied, forget
 from state.models import Conversation
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from hosting.entity.erasing import RUNS_LOOKED_AT
+from hosting.entity.receipt import Instance, Receipt, decode, encode
+from hosting.entity.settling import Settling
 from hosting.errors import EngineUnavailableError
 from hosting.events import Place
 from hosting.ports import Deletion, EntityPage, Purge
 from hosting.runlog.log import RunLog
 from hosting.runlog.memory import MemoryStore
-from hosting.thread.erasing import RUNS_LOOKED_AT
-from hosting.thread.receipt import Instance, Receipt, decode, encode
-from hosting.thread.settling import Settling
 from tests.support.bench import NOW, Bench
 from tests.support.sample_events import accepted
 

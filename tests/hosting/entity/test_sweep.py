@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hosting.app import AgentFunctionApp
+from hosting.entity.entity import AgentEntity
+from hosting.entity.settling import Settling
+from hosting.entity.sweep import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Sweep, Swept
 from hosting.ports import EntityPage, Purge
-from hosting.thread.entity import AgentEntity
-from hosting.thread.settling import Settling
-from hosting.thread.sweep import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Sweep, Swept
 from hosting.times import iso
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import Bench, MovingClock

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from hosting.entity.expiry import checked_ttl
 from hosting.errors import ConfigurationError
 from hosting.events import Place
 from hosting.ports import Deletion, Erased
-from hosting.thread.expiry import checked_ttl
 from hosting.times import read_utc
 from tests.support.bench import NOW, Bench
 

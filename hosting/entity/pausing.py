@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from hosting.agent.open_calls import open_requests
 from hosting.approval.approvals import resumed_run_id, resuming_run_id, undecided
+from hosting.entity.applying import request_of, with_run
 from hosting.errors import ApprovalsPendingError, ApprovalsVoidError, HostingError
 from hosting.events import ApprovalAnswered
 from hosting.ports import Clock
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
-from hosting.thread.applying import request_of, with_run
 from state.conversation import Pause, pause_of, with_pause
 from state.models import Conversation
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Content, Message
 
+from hosting.entity.attaching import attachments_of
+from hosting.entity.receipt import decode
 from hosting.errors import AttachmentsUnavailableError
-from hosting.events import Accepted, Place, RunRequest
+from hosting.events import Accepted, Place
 from hosting.identity import new_id
-from hosting.thread.attaching import attachments_of
-from hosting.thread.receipt import decode
+from hosting.requests import RunRequest
 from tests.support.bench import Bench
 
 PLACE = Place("joker", "t")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hosting.thread.thread_cache import ThreadCache
+from hosting.entity.thread_cache import ThreadCache
 from state.codec import read, write
 from tests.support.bench import Bench
 

@@ -16,6 +16,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from hosting.calling.called_answer import answer_text
+from hosting.entity.applying import request_of, with_run
+from hosting.entity.archiving import Document, document_of
+from hosting.entity.attaching import Attaching
+from hosting.entity.entity_batch import Batch, Done, Operation, Refused, Signal, parse_batch, write_answer
+from hosting.entity.erasing import Doomed, Erasing
+from hosting.entity.expiry import after_turn, begun, is_expired
+from hosting.entity.forgetting import order_id, reset
+from hosting.entity.keeping import Keeping
+from hosting.entity.pausing import Pauses
+from hosting.entity.thread_cache import ThreadCache
 from hosting.errors import (
     ArchiveUnavailableError,
     AttachmentsUnavailableError,
@@ -36,16 +46,6 @@ from hosting.run.endings import ended
 from hosting.run.turn import Turns
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
-from hosting.thread.applying import request_of, with_run
-from hosting.thread.archiving import Document, document_of
-from hosting.thread.attaching import Attaching
-from hosting.thread.entity_batch import Batch, Done, Operation, Refused, Signal, parse_batch, write_answer
-from hosting.thread.erasing import Doomed, Erasing
-from hosting.thread.expiry import after_turn, begun, is_expired
-from hosting.thread.forgetting import order_id, reset
-from hosting.thread.keeping import Keeping
-from hosting.thread.pausing import Pauses
-from hosting.thread.thread_cache import ThreadCache
 from state.conversation import applied, generation
 from state.errors import UnreadableStateError as UnreadableDocumentError
 from state.models import Conversation, RequestEntry, entry_text

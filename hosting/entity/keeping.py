@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 
+from hosting.entity.archiving import Archiving, Document, document_of
+from hosting.entity.capacity import Capacity
 from hosting.errors import ArchiveUnavailableError, ThreadFullError
 from hosting.events import Place
-from hosting.thread.archiving import Archiving, Document, document_of
-from hosting.thread.capacity import Capacity
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)

@@ -14,6 +14,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from hosting.app_stores import Stores
+from hosting.entity.applying import request_of, with_run
+from hosting.entity.attaching import attachments_of
+from hosting.entity.receipt import Receipt, decode
+from hosting.entity.settling import Settling
+from hosting.entity.whole_conversation import Exchange, WholeConversation
 from hosting.errors import ArchiveIncompleteError, ThreadDeletingError, UnknownThreadError, UnreadableStateError
 from hosting.events import Place
 from hosting.identity import new_id
@@ -23,12 +29,6 @@ from hosting.reply.bodies import Kept, KeptAttachment
 from hosting.request.pages import Window
 from hosting.run.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, POLL_GROWTH, Runs
 from hosting.run_record import RunRecord
-from hosting.stores import Stores
-from hosting.thread.applying import request_of, with_run
-from hosting.thread.attaching import attachments_of
-from hosting.thread.receipt import Receipt, decode
-from hosting.thread.settling import Settling
-from hosting.thread.whole_conversation import Exchange, WholeConversation
 from state.archived import with_older
 from state.codec import read, write
 from state.conversation import applied

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from hosting.entity.receipt import Instance, decode, encode
 from hosting.errors import EngineUnavailableError
 from hosting.events import Place
 from hosting.names import entity_name
 from hosting.ports import EntityClient
 from hosting.runlog.log import RunLog
-from hosting.thread.receipt import Instance, decode, encode
 
 logger = logging.getLogger(__name__)
 

@@ -14,15 +14,15 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from hosting.entity.attaching import Attaching
+from hosting.entity.capacity import size_bytes
+from hosting.entity.receipt import Instance, Reason, Receipt, encode
+from hosting.entity.whole_conversation import WholeConversation
 from hosting.errors import ArchiveIncompleteError
 from hosting.events import Place
 from hosting.names import entity_name
 from hosting.ports import ArchiveStore, Clock, Deletion
 from hosting.runlog.log import RunLog
-from hosting.thread.attaching import Attaching
-from hosting.thread.capacity import size_bytes
-from hosting.thread.receipt import Instance, Reason, Receipt, encode
-from hosting.thread.whole_conversation import WholeConversation
 from state.archived import archived
 from state.codec import held_entry
 from state.models import Conversation, RequestEntry

@@ -8,21 +8,21 @@ from contextlib import AbstractContextManager, nullcontext
 
 from hosting.agent.loop import AgentLoop
 from hosting.agent.runner import AgentRunner
+from hosting.app_stores import Stores
 from hosting.callback.listeners import Listeners
 from hosting.callback.notices import notice
 from hosting.callback.updates import Listener
+from hosting.entity.archiving import Archiving
+from hosting.entity.attaching import Attaching
+from hosting.entity.capacity import Capacity
+from hosting.entity.entity import AgentEntity
+from hosting.entity.keeping import Keeping
 from hosting.events import Accepted
 from hosting.plan import AgentPlan
 from hosting.request.limits import limits_of
 from hosting.retry import Retry
 from hosting.run.turn import Turns
 from hosting.settings import Settings
-from hosting.stores import Stores
-from hosting.thread.archiving import Archiving
-from hosting.thread.attaching import Attaching
-from hosting.thread.capacity import Capacity
-from hosting.thread.entity import AgentEntity
-from hosting.thread.keeping import Keeping
 
 
 class Entities:

@@ -16,11 +16,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hosting.entity.settling import Settling
 from hosting.events import Place
 from hosting.identity import new_id
 from hosting.names import entity_name
 from hosting.ports import Clock, EntityClient
-from hosting.thread.settling import Settling
 
 logger = logging.getLogger(__name__)
 

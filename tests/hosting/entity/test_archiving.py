@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Content, Message
 
+from hosting.entity.archiving import KEPT_SHARE, Archiving, document_of
 from hosting.errors import ArchiveUnavailableError
 from hosting.events import Completed, Failed, Place
 from hosting.ports import Volume
-from hosting.thread.archiving import KEPT_SHARE, Archiving, document_of
 from state.archived import archived
 from state.codec import read
 from state.conversation import Pause, with_pause
@@ -110,7 +110,7 @@ async def test_a_turn_whose_move_fails_is_answered_and_kept_and_the_next_one_men
     assert [(await bench.terminal(run_id)).kind for run_id in (*failed, *mended)] == ["completed"] * 4
     assert len(await whole(bench)) == 18
     assert archived(read(bench.state)).entries > 0
-    lines = [record.getMessage() for record in caplog.records if record.name == "hosting.thread.keeping"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "hosting.entity.keeping"]
     assert lines
     assert set(lines) == {
         "The older part of thread t of agent joker cannot be moved: the archive cannot be reached. Its next turn tries "

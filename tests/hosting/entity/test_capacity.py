@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from agent_framework import AgentResponse, Message
 
+from hosting.entity.capacity import Capacity, size_bytes
 from hosting.events import Completed, Failed
 from hosting.reply.run_replies import run_reply
 from hosting.request.negotiation import Form
-from hosting.thread.capacity import Capacity, size_bytes
 from tests.support.bench import Bench
 
 LIMIT = 4096
@@ -138,7 +138,7 @@ async def test_an_answer_that_is_kept_says_nothing_of_it(bench: Bench) -> None:
 @pytest.mark.parametrize(("held", "lines"), [(2047, 0), (2048, 1), (4095, 1), (4096, 1)])
 def test_the_log_warns_from_half_of_the_limit_on(held: int, lines: int, caplog: pytest.LogCaptureFixture) -> None:
     """One line for each turn."""
-    with caplog.at_level(logging.WARNING, "hosting.thread.capacity"):
+    with caplog.at_level(logging.WARNING, "hosting.entity.capacity"):
         Capacity("Joker", LIMIT).tell("t", "x" * held)
 
     assert len(caplog.messages) == lines
@@ -151,7 +151,7 @@ async def test_the_log_of_a_filling_thread_holds_ids_and_bytes_and_no_text(
     """As every line of a log."""
     await bench.run("a secret " * 100)
 
-    [line] = [record.getMessage() for record in caplog.records if record.name == "hosting.thread.capacity"]
+    [line] = [record.getMessage() for record in caplog.records if record.name == "hosting.entity.capacity"]
     assert line.startswith(f"Thread t of agent Joker holds {stored_bytes(bench)} of its {LIMIT} bytes")
     assert "secret" not in line
 
@@ -171,7 +171,7 @@ async def test_the_page_shows_what_is_said_at_each_stage(bench: Bench, caplog: p
     long = await bench.terminal(await bench.run("1" * LIMIT))
     bench.state = None
     await bench.run(str(LIMIT))
-    logged = [record.getMessage() for record in caplog.records if record.name == "hosting.thread.capacity"]
+    logged = [record.getMessage() for record in caplog.records if record.name == "hosting.entity.capacity"]
     assert isinstance(full, Failed)
     assert isinstance(long, Failed)
 
