@@ -209,15 +209,15 @@ class ShuttingDownError(HostingError):
     code, status = "shutting_down", 503
 
 
-class RunLogUnavailableError(HostingError):
-    """The run log could not be reached: a new run was not started, one that was goes on."""
+class LogUnavailableError(HostingError):
+    """The log could not be reached, or throttles: a new run was not started, one that was goes on."""
 
-    code, status = "run_log_unavailable", 503
+    code, status = "log_unavailable", 503
 
     @classmethod
-    def unreached(cls) -> RunLogUnavailableError:
+    def unreached(cls) -> LogUnavailableError:
         """Return the refusal of a call that the store did not answer."""
-        return cls("The run log cannot be reached. Try again; what was started goes on.")
+        return cls("The log cannot be reached. Try again; what was started goes on.")
 
 
 class ArchiveUnavailableError(HostingError):
@@ -364,7 +364,7 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     ThreadDeletingError,
     TooManyRunsError,
     ShuttingDownError,
-    RunLogUnavailableError,
+    LogUnavailableError,
     ArchiveUnavailableError,
     ArchiveIncompleteError,
     AttachmentsUnavailableError,

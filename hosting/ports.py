@@ -65,7 +65,7 @@ class RunLogStore(Protocol):
     """Where run logs are kept: one append-only list of events per run, shared by all processes of the app.
 
     Every backend passes `tests/contracts/test_run_log_store.py`. Positions count from 1, gapless. Each method raises
-    `errors.RunLogUnavailableError` when the store cannot be reached; whether a write happened is then unknown, and
+    `errors.LogUnavailableError` when the store cannot be reached; whether a write happened is then unknown, and
     calling again with the same arguments is safe. `batch_seconds` is how long words that are streamed may well wait for
     more of them, by what an append costs here.
     """

@@ -27,9 +27,9 @@ from hosting.callback.updates import Listener
 from hosting.errors import (
     HostingError,
     InvalidOutputError,
+    LogUnavailableError,
     RunCancelledError,
     RunFailedError,
-    RunLogUnavailableError,
     RunTimedOutError,
     UnstorableAnswerError,
 )
@@ -106,7 +106,7 @@ class AgentRunner:
         """Return what the agent made of the request.
 
         Raises when the wait itself is cancelled (the host stops), and what ends an attempt without ending its run:
-        `StaleAttemptError`, and `RunLogUnavailableError` when a step could not be recorded.
+        `StaleAttemptError`, and `LogUnavailableError` when a step could not be recorded.
         """
         return await self._loop.run(self._within(attempt, seconds))
 
@@ -124,7 +124,7 @@ class AgentRunner:
             await asyncio.wait((task,), timeout=_LAST_WORDS_SECONDS)
             error = RunTimedOutError(f"Agent {self._name!r} ran longer than its {seconds:g} s and was stopped.")
             return self._stopped(attempt, error)
-        except (StaleAttemptError, RunLogUnavailableError):
+        except (StaleAttemptError, LogUnavailableError):
             raise
         except HostingError as error:
             logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)

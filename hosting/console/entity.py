@@ -21,7 +21,7 @@ from hosting.calling.orchestrations import ENGINE, Engine
 from hosting.console.plain_json import PlainJson
 from hosting.entity.entity import AgentEntity
 from hosting.entity.entity_batch import Batch, Done, Operation, Refused, decoded
-from hosting.errors import ArchiveUnavailableError, RunLogUnavailableError
+from hosting.errors import ArchiveUnavailableError, LogUnavailableError
 from hosting.names import entity_name
 from hosting.ports import OrchestrationClient
 
@@ -61,7 +61,7 @@ class ServedEntity:
 
     def _answered(self, batch: Batch) -> tuple[str | None, Done | Refused]:
         for pause in chain(PAUSES_SECONDS, repeat(LONGEST_PAUSE_SECONDS)):
-            with suppress(RunLogUnavailableError, ArchiveUnavailableError):
+            with suppress(LogUnavailableError, ArchiveUnavailableError):
                 return self._answered_once(batch)
             logger.warning("A store cannot be reached for thread %s; trying again in %g s.", batch.key, pause)
             if self._stopping.wait(pause):

@@ -96,7 +96,7 @@ class AgentWorker:
     def sweep(self, client: TaskHubGrpcClient) -> Swept:
         """Have threads whose time to live is up delete themselves; to be called now and then, by one process at least.
 
-        Raises `EngineUnavailableError` and `RunLogUnavailableError`; what was asked until then stays asked.
+        Raises `EngineUnavailableError` and `LogUnavailableError`; what was asked until then stays asked.
         """
         sweep = Sweep(self._ttls, time.time, Settling(self._stores.log))
         return self._loop.result_of(sweep.run(TaskHubEntityClient(client)))

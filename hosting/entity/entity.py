@@ -31,7 +31,7 @@ from hosting.errors import (
     AttachmentsUnavailableError,
     HostingError,
     InvalidFieldError,
-    RunLogUnavailableError,
+    LogUnavailableError,
     UnreadableStateError,
     UnstorableAnswerError,
 )
@@ -137,7 +137,7 @@ class AgentEntity:
         try:
             return await handler(thread, operation)
         except HostingError as error:
-            if isinstance(error, RunLogUnavailableError | ArchiveUnavailableError | AttachmentsUnavailableError):
+            if isinstance(error, LogUnavailableError | ArchiveUnavailableError | AttachmentsUnavailableError):
                 raise
             return thread, Refused(error.detail)
 

@@ -30,7 +30,7 @@ class Settling:
     async def settle(self, place: Place, client: EntityClient) -> bool:
         """Purge what the receipt of the thread's deletion names; tell whether there is a receipt and nothing pending.
 
-        Raises `RunLogUnavailableError`; an engine that cannot be reached leaves instances pending.
+        Raises `LogUnavailableError`; an engine that cannot be reached leaves instances pending.
         """
         mark = await self._log.deletion(place)
         if mark is None or mark.receipt is None:

@@ -70,7 +70,7 @@ class Sweep:
         self._settle_seconds = settle_seconds
 
     async def run(self, client: EntityClient) -> Swept:
-        """Sweep once. Raises `EngineUnavailableError` and `RunLogUnavailableError`; what was asked stays asked."""
+        """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; what was asked stays asked."""
         end = self._passed_seconds() + MOST_SECONDS
         asked: list[Place] = []
         is_whole = True

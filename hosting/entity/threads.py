@@ -77,7 +77,7 @@ class Threads:
         """Return a thread.
 
         Raises `UnknownThreadError` when there is neither a conversation nor a run, `UnreadableStateError` when the
-        stored text cannot be read, `EngineUnavailableError` and `RunLogUnavailableError`.
+        stored text cannot be read, `EngineUnavailableError` and `LogUnavailableError`.
         """
         place = Place.of(agent, thread_id)
         text = await client.read(entity_name(agent), thread_id)

@@ -50,7 +50,7 @@ class Route:
         return f"{self.method} {self.path}"
 
 
-_STORES: Refusals = (errors.RunLogUnavailableError, errors.EngineUnavailableError)
+_STORES: Refusals = (errors.LogUnavailableError, errors.EngineUnavailableError)
 _AGENT: Refusals = (errors.UnknownAgentError,)
 _PLACE: Refusals = (*_AGENT, errors.UnknownThreadError)
 _CONVERSATION: Refusals = (*_PLACE, errors.UnreadableStateError, *_STORES)
@@ -235,7 +235,7 @@ ERASURE = Route(
     f"{_THREAD}/erasure",
     "Read the receipt of a thread's last deletion",
     _of_thread("What was deleted where, without a word of it.", bodies.Erasure),
-    (*_PLACE, errors.ThreadDeletingError, errors.RunLogUnavailableError),
+    (*_PLACE, errors.ThreadDeletingError, errors.LogUnavailableError),
 )
 STATUS = Route(
     "http_run_status",

@@ -13,7 +13,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
-from hosting.errors import RunLogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.events import TERMINAL_KINDS, Event
 from hosting.ports import EntityClient
 from hosting.reply.frames import Frame, Frames
@@ -49,7 +49,7 @@ class Following:
     async def follow(self, record: RunRecord, client: EntityClient) -> AsyncIterator[tuple[Event, ...]]:
         """Yield the run's events, none whenever there were none for 15 s.
 
-        Raises `ThreadDeletedError` once the run is deleted, and `RunLogUnavailableError` when the log stays away for
+        Raises `ThreadDeletedError` once the run is deleted, and `LogUnavailableError` when the log stays away for
         longer than that.
         """
         with self._log.followed(record.run_id):
@@ -84,7 +84,7 @@ class Following:
     async def _events(self, run_id: str, position: int, silence: Silence) -> tuple[Event, ...]:
         try:
             return await self._log.events(run_id, position)
-        except RunLogUnavailableError:
+        except LogUnavailableError:
             if silence.seconds > self._outage_seconds:
                 raise
             logger.warning("The run log cannot be reached to follow run %s.", run_id)

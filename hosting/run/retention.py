@@ -33,7 +33,7 @@ class Retention:
         self._passed_seconds = passed_seconds
 
     async def run(self) -> int:
-        """Remove what is too old, and return of how many runs; raises `RunLogUnavailableError`."""
+        """Remove what is too old, and return of how many runs; raises `LogUnavailableError`."""
         end = self._passed_seconds() + MOST_SECONDS
         removed = 0
         while self._passed_seconds() < end:

@@ -33,7 +33,7 @@ class Retries:
         """Claim the run for another attempt and pause, or return False when `error` is to be the run's end.
 
         `journal.record` is then held by the next attempt's token. Raises `StaleAttemptError` and
-        `RunLogUnavailableError` as a step does.
+        `LogUnavailableError` as a step does.
         """
         claim = journal.record.claim
         seconds = self._pause_seconds(journal.record, error)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hosting.approval.approvals import resuming_request, resuming_run_id
-from hosting.errors import IdempotencyKeyReusedError, RunLogUnavailableError, RunLostError, UnknownRunError
+from hosting.errors import IdempotencyKeyReusedError, LogUnavailableError, RunLostError, UnknownRunError
 from hosting.events import Accepted, CancelRequested, Event, Place, Signalled
 from hosting.identity import new_id, new_run_id
 from hosting.names import entity_name
@@ -66,7 +66,7 @@ class Runs:
     async def start(self, agent: str, call: RunCall, client: EntityClient) -> Attached:
         """Open the run's log, then signal its entity; with a known idempotency key attach to the run of that key.
 
-        Raises what `admit` does, `RunLogUnavailableError`, `TooManyRunsError`, `ThreadDeletingError` or, for a key
+        Raises what `admit` does, `LogUnavailableError`, `TooManyRunsError`, `ThreadDeletingError` or, for a key
         whose run was deleted, `ThreadDeletedError`: nothing was started. A signal that fails, or may have failed,
         leaves an accepted run: the caller gets 202, and whoever attaches to it signals again.
         """
@@ -177,7 +177,7 @@ class Runs:
         """Return the run as the store has it; with the store down, as it was: the next look may find more."""
         try:
             return await self._care((await self._log.read(record.run_id)) or record, client)
-        except RunLogUnavailableError:
+        except LogUnavailableError:
             logger.warning("The run log cannot be reached to look at run %s.", record.run_id)
             return record
 

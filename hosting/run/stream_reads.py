@@ -56,7 +56,7 @@ class StreamReads:
         """Return the events that were asked for, at once, or once there are some, or as they come.
 
         304 where `known_tags` (If-None-Match) say that the reader has them; 204 for a wait that brought none. Raises
-        `ThreadDeletedError` and `RunLogUnavailableError`.
+        `ThreadDeletedError` and `LogUnavailableError`.
         """
         after = record.told if asked.after is None else asked.after
         cursor = self._cursor(asked.cursor)

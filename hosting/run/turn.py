@@ -19,7 +19,7 @@ from hosting.agent.stop import Stop
 from hosting.approval.approvals import pending_approvals
 from hosting.callback.updates import Listener
 from hosting.entity.capacity import Capacity
-from hosting.errors import RunCrashedError, RunLogUnavailableError, UnstorableAnswerError
+from hosting.errors import LogUnavailableError, RunCrashedError, UnstorableAnswerError
 from hosting.events import Accepted, Completed, Delta, Terminal, encode
 from hosting.ports import Clock
 from hosting.process.telemetry import run_span, tell_outcome
@@ -184,7 +184,7 @@ class Turns:
         for pause in (*self._log_retry_seconds, None):
             try:
                 return await self._compare_and_end(record, (*words, terminal), token)
-            except RunLogUnavailableError:
+            except LogUnavailableError:
                 logger.warning("The run log cannot be reached to end run %s.", record.run_id)
             if pause is not None:
                 await asyncio.sleep(pause)

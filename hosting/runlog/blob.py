@@ -20,7 +20,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from hosting.errors import RunLogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.events import TERMINAL_KINDS, Accepted, CancelRequested, Event, Place, decode, encode
 from hosting.identity import place_digest
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, Opening, QueueFull
@@ -40,7 +40,7 @@ def run_log_container(
     connect: Connect, name: str = CONTAINER, patience_seconds: float = PATIENCE_SECONDS
 ) -> BlobContainer:
     """Return the container for run logs, which says of itself that the run log cannot be reached."""
-    return BlobContainer(connect, name, RunLogUnavailableError.unreached, patience_seconds)
+    return BlobContainer(connect, name, LogUnavailableError.unreached, patience_seconds)
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class BlobStore:
             self._knowledge.ended(run_id, place)
         found = _found(await self.read(run_id))
         if found is None:
-            raise RunLogUnavailableError(f"Run {run_id!r} cannot be read. Try again.")
+            raise LogUnavailableError(f"Run {run_id!r} cannot be read. Try again.")
         return found
 
     async def _enter(self, accepted: Accepted, *, holds_event: bool) -> None:
@@ -235,7 +235,7 @@ class BlobStore:
         is_ended = any(event.kind in TERMINAL_KINDS for event in events)
         is_to_cancel = any(isinstance(event, CancelRequested) for event in events)
         if known.version.blocks >= self._most_blocks and not is_ended:
-            raise RunLogUnavailableError(f"The log of run {run_id!r} is full: {known.version.blocks} appends.")
+            raise LogUnavailableError(f"The log of run {run_id!r} is full: {known.version.blocks} appends.")
         if is_to_cancel:
             await self._blobs.put(names.cancel_name(run_id), b"")
         version = await self._blobs.append(

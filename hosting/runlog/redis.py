@@ -19,7 +19,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from hosting.errors import ConfigurationError, RunLogUnavailableError
+from hosting.errors import ConfigurationError, LogUnavailableError
 from hosting.events import TERMINAL_KINDS, Accepted, CancelRequested, Event, Place, decode, encode
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, Opening, QueueFull
 from hosting.run_record import RunRecord, fold
@@ -139,7 +139,7 @@ class RedisStore:
             done = await asyncio.wait_for(work, self._patience_seconds)
         except (RedisError, OSError, asyncio.TimeoutError) as error:
             self._outage.began(error)
-            raise RunLogUnavailableError.unreached() from error
+            raise LogUnavailableError.unreached() from error
         self._outage.ended()
         return done
 

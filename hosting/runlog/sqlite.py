@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from hosting.errors import RunLogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.events import Accepted, Event, Place, encode
 from hosting.ports import Deletion, Erased, Opening
 from hosting.run_record import RunRecord
@@ -28,7 +28,7 @@ class SqliteStore:
     batch_seconds = 0.1
 
     def __init__(self, path: Path, synchronous: str = "NORMAL", busy_seconds: float = BUSY_SECONDS) -> None:
-        self._file = StoreFile(RUN_LOG, path, RunLogUnavailableError.unreached, synchronous, busy_seconds)
+        self._file = StoreFile(RUN_LOG, path, LogUnavailableError.unreached, synchronous, busy_seconds)
 
     async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         """See `RunLogStore.open`: receipt and first event in one transaction."""

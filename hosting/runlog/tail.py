@@ -18,7 +18,7 @@ LONGEST_POLL_SECONDS = 1.0
 async def tail(store: RunLogStore, run_id: str, after: int = 0) -> AsyncIterator[Frame]:
     """Yield the run's frames behind position `after` as they come, up to the last.
 
-    Raises `UnknownRunError`, `ThreadDeletedError` and `RunLogUnavailableError`. Nothing is written, so a run that
+    Raises `UnknownRunError`, `ThreadDeletedError` and `LogUnavailableError`. Nothing is written, so a run that
     nobody can end any more has no last frame here: only those who serve it end it.
     """
     frames, position, pause = Frames(), 0, FIRST_POLL_SECONDS

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
-from hosting.errors import RunLogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.events import Claim, Delta, ModelResult, Step, ToolResult, ToolStarted
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
@@ -63,7 +63,7 @@ class Journal:
     async def append(self, *steps: Step) -> None:
         """Append steps, in one write; returns once they are in the log.
 
-        Raises `StaleAttemptError` when this attempt does not hold the run any more, `RunLogUnavailableError` when the
+        Raises `StaleAttemptError` when this attempt does not hold the run any more, `LogUnavailableError` when the
         log stays away: both end the attempt, and a later one goes on from what is recorded.
         """
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.append_here(*steps), self._loop))
@@ -85,7 +85,7 @@ class Journal:
 
     async def _write(self, events: Sequence[Step | Claim | Delta], retry_seconds: Sequence[float]) -> None:
         for pause in retry_seconds:
-            with contextlib.suppress(RunLogUnavailableError):
+            with contextlib.suppress(LogUnavailableError):
                 return await self._compare_and_append(events)
             await asyncio.sleep(pause)
         return await self._compare_and_append(events)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from agent_framework import AgentResponseUpdate
 
 from hosting.agent.wording import Wording
-from hosting.errors import RunLogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.events import Delta
 from hosting.ports import Clock
 from hosting.steps.journal import Journal, StaleAttemptError
@@ -104,7 +104,7 @@ class Speech:
         try:
             await self._journal.append_here()
             self._is_behind = False
-        except RunLogUnavailableError:
+        except LogUnavailableError:
             self._is_behind = True
             logger.warning("Run %s: its words wait for the run log.", self._journal.record.run_id)
         except StaleAttemptError:

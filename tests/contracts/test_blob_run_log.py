@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from hosting.errors import RunLogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.events import Place
 from hosting.identity import place_digest
 from hosting.ports import Deleting, Deletion, Erased, Opened, Opening
@@ -128,7 +128,7 @@ async def test_storage_calls_are_not_logged_one_by_one(here: BlobStore, caplog: 
 async def test_openings_that_failed_do_not_fill_the_thread(here: BlobStore, proxy: FaultProxy) -> None:
     """Nor those whose caller went away."""
     proxy.set("busy", times=3, status=500)
-    with pytest.raises(RunLogUnavailableError):
+    with pytest.raises(LogUnavailableError):
         await here.open(accepted("one"), most_open=1)
     silent = proxy.set("silent", times=math.inf)
     with pytest.raises(asyncio.TimeoutError):
@@ -201,7 +201,7 @@ async def test_an_account_that_goes_on_refusing_is_reported_as_unavailable(
     """And the same store goes on when the account does."""
     await here.open(accepted(OWN_ID))
     busy = proxy.set("busy", times=math.inf, status=status)
-    with pytest.raises(RunLogUnavailableError):
+    with pytest.raises(LogUnavailableError):
         await here.append(OWN_ID, started(), after=1)
 
     busy.clear()
@@ -216,7 +216,7 @@ async def test_an_account_that_never_answers_is_reported_as_unavailable(proxy: F
     proxy.set("silent", times=math.inf)
 
     for ask in (store.open(accepted("run")), store.read("run"), store.cancel_requests(["run"])):
-        with pytest.raises(RunLogUnavailableError):
+        with pytest.raises(LogUnavailableError):
             await ask
     await store.close()
 
@@ -259,7 +259,7 @@ async def test_a_log_that_is_full_takes_nothing_but_the_end(azurite: Azurite, co
     for position in (1, 2):
         await store.append("run", signalled(float(position)), after=position)
 
-    with pytest.raises(RunLogUnavailableError, match="The log of run 'run' is full: 2 appends"):
+    with pytest.raises(LogUnavailableError, match="The log of run 'run' is full: 2 appends"):
         await store.append("run", signalled(9.0), after=3)
 
     assert await store.append("run", completed(), after=3)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from hosting.errors import RunLogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.events import decode
 from hosting.runlog.redis import RedisStore
 from tests.support.redis_server import RedisServer, free_port
@@ -44,7 +44,7 @@ async def test_a_server_that_is_not_there_is_reported_as_unavailable() -> None:
     store = RedisStore(f"redis://127.0.0.1:{free_port()}")
 
     for ask in (store.open(accepted("run")), store.read("run"), store.cancel_requests(["run"])):
-        with pytest.raises(RunLogUnavailableError):
+        with pytest.raises(LogUnavailableError):
             await ask
     await store.close()
 
@@ -56,7 +56,7 @@ async def test_a_server_that_never_answers_is_reported_as_unavailable() -> None:
     port = silent.sockets[0].getsockname()[1]
     store = RedisStore(f"redis://127.0.0.1:{port}", patience_seconds=0.05)
 
-    with pytest.raises(RunLogUnavailableError):
+    with pytest.raises(LogUnavailableError):
         await store.open(accepted("run"))
 
     await store.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hosting.errors import ConfigurationError, RunLogUnavailableError
+from hosting.errors import ConfigurationError, LogUnavailableError
 from hosting.ports import Deletion, Found
 from hosting.requests import RunRequest
 from hosting.runlog.sqlite import SqliteStore
@@ -70,7 +70,7 @@ async def test_a_file_that_another_holds_is_reported_as_unavailable(store: Sqlit
     holder = RUN_LOG.connect(run_log_path, "NORMAL")
     holder.execute("BEGIN IMMEDIATE")
 
-    with pytest.raises(RunLogUnavailableError):
+    with pytest.raises(LogUnavailableError):
         await store.append("run", started(), after=1)
 
     holder.execute("ROLLBACK")
@@ -92,7 +92,7 @@ async def test_a_file_that_cannot_be_opened_is_reported_as_unavailable(tmp_path:
         path.write_bytes(b"not a database" * 100)
     store = SqliteStore(path)
 
-    with pytest.raises(RunLogUnavailableError):
+    with pytest.raises(LogUnavailableError):
         await store.open(accepted("run"))
 
     await store.close()
@@ -103,7 +103,7 @@ async def test_an_outage_while_opening_is_over_with_the_next_call(tmp_path: Path
     path = tmp_path / "logs" / "runs.sqlite"
     path.parent.write_text("not a folder")
     store = SqliteStore(path)
-    with pytest.raises(RunLogUnavailableError):
+    with pytest.raises(LogUnavailableError):
         await store.read("run")
 
     path.parent.unlink()

@@ -188,7 +188,7 @@ async def test_with_the_run_log_away_a_request_is_answered_503_and_nothing_is_st
     async with client_of(host) as client:
         answer = await client.post("/api/agents/one/run", json={"message": "hi"})
 
-    assert (answer.status_code, answer.json()["code"]) == (503, "run_log_unavailable")
+    assert (answer.status_code, answer.json()["code"]) == (503, "log_unavailable")
     assert host.entities.states == {}
     assert str(tmp_path) not in answer.text
 

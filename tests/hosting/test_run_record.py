@@ -55,7 +55,7 @@ def test_codes_are_unique_and_their_statuses_fit() -> None:
 
     assert len(codes) == len(set(codes))
     ours = {
-        "run_log_unavailable",
+        "log_unavailable",
         "archive_unavailable",
         "attachments_unavailable",
         "archive_incomplete",

@@ -17,7 +17,7 @@ from hosting.entity.attaching import Attaching
 from hosting.entity.capacity import Capacity
 from hosting.entity.entity import AgentEntity
 from hosting.entity.keeping import Keeping
-from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError, RunLogUnavailableError
+from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError, LogUnavailableError
 from hosting.events import Accepted, Event, Place, Terminal
 from hosting.identity import new_id
 from hosting.ports import Erased, Opening, Volume
@@ -82,7 +82,7 @@ class ArmedStore(MemoryStore):
 
     def _refuse_when_down(self) -> None:
         if self.is_down:
-            raise RunLogUnavailableError("the store is away")
+            raise LogUnavailableError("the store is away")
 
 
 class ArmedArchive(MemoryArchive):

@@ -17,7 +17,7 @@ from durabletask.worker import TaskHubGrpcWorker
 from hosting.console.entity import ServedEntity
 from hosting.console.plain_json import PlainJson
 from hosting.console.worker import AgentWorker
-from hosting.errors import ConfigurationError, RunLogUnavailableError
+from hosting.errors import ConfigurationError, LogUnavailableError
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import ArmedStore, Bench
 
@@ -75,7 +75,7 @@ def test_a_worker_that_stops_waits_for_no_run_log() -> None:
     bench.store.is_down = True
     pauses = Pauses(Pauses.set)
 
-    with pytest.raises(RunLogUnavailableError):
+    with pytest.raises(LogUnavailableError):
         ServedEntity(bench.entity, bench.loop, pauses).operate(context_of_a_new_thread(), PlainJson(ORDER))
 
     assert pauses.count == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hosting.errors import IdempotencyKeyReusedError, RunLogUnavailableError, UnknownRunError
+from hosting.errors import IdempotencyKeyReusedError, LogUnavailableError, UnknownRunError
 from hosting.events import Failed, Signalled, Started
 from hosting.ports import RunLogStore
 from hosting.request.run_call import RunCall, Wait
@@ -67,7 +67,7 @@ async def test_with_the_log_away_nothing_is_started(process: Process, store: Arm
     """The refusal comes before the signal."""
     store.is_down = True
 
-    with pytest.raises(RunLogUnavailableError):
+    with pytest.raises(LogUnavailableError):
         await process.start()
 
     assert process.client.sent == []

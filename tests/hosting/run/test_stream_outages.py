@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hosting.errors import RunLogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.events import Delta, Event
 from hosting.ports import EntityPage
 from hosting.run.following import Following
@@ -61,7 +61,7 @@ async def test_a_stream_whose_log_stays_away_says_so_and_ends() -> None:
     (frame,) = await read(stream_of(bench, outage_seconds=0).reply(record, NoEngine(), "/api").frames)
     bench.loop.close()
 
-    assert (frame.id, frame.event, frame.fields["code"]) == (None, "unavailable", "run_log_unavailable")
+    assert (frame.id, frame.event, frame.fields["code"]) == (None, "unavailable", "log_unavailable")
 
 
 @pytest.mark.behaviour("streams.unavailable")
@@ -95,7 +95,7 @@ async def test_a_run_whose_words_find_no_place_still_ends_with_its_answer() -> N
 
     async def full(run_id: str, *events: Event, after: int) -> bool:
         if all(isinstance(event, Delta) for event in events):
-            raise RunLogUnavailableError("the blob is full")
+            raise LogUnavailableError("the blob is full")
         return await plain(run_id, *events, after=after)
 
     bench.store.append = full  # type: ignore[method-assign]

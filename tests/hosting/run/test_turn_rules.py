@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from hosting.errors import RunLogUnavailableError, RunLostError
+from hosting.errors import LogUnavailableError, RunLostError
 from hosting.events import Completed, Failed, Restarted, Started
 from hosting.run.endings import ended
 from hosting.run.turn import StaleAttemptError
@@ -189,7 +189,7 @@ async def test_a_log_that_is_away_before_the_agent_gives_the_delivery_back(bench
     run_id = await bench.open("hi")
     bench.restart()
     bench.store.is_down = True
-    with pytest.raises(RunLogUnavailableError):
+    with pytest.raises(LogUnavailableError):
         await bench.signal(run_id)
     assert bench.agent.seen == []
     bench.store.is_down = False

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Message
 
-from hosting.errors import RunLogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.events import Delta, Event, Restarted
 from tests.support.bench import Bench
 from tests.support.event_stream import words
@@ -194,7 +194,7 @@ async def test_a_write_that_may_have_been_done_is_repeated_as_it_was() -> None:
         if len(tried) == 1:
             await plain(run_id, *events, after=after)
         if len(tried) < 3:
-            raise RunLogUnavailableError("the answer was lost")
+            raise LogUnavailableError("the answer was lost")
         return tried[0] == (events, after)
 
     async def until_it_is_known() -> None:
@@ -218,7 +218,7 @@ async def test_words_of_which_nobody_knows_whether_they_are_written_are_told_ane
     async def lose_answers(run_id: str, *events: Event, after: int) -> bool:
         done = await plain(run_id, *events, after=after)
         if all(isinstance(event, Delta) for event in events):
-            raise RunLogUnavailableError("the answer was lost")
+            raise LogUnavailableError("the answer was lost")
         return done
 
     bench.store.append = lose_answers  # type: ignore[method-assign]

@@ -1,0 +1,176 @@
+"""What a store of threads' logs promises: one head and one append-only list of events for each thread.
+
+Theory. An append is the only way to change a thread, and it is one transaction: the head that the caller knows is
+replaced, and the events and rows behind it are written. If another append came first, nothing is written. So whoever
+holds a head decides on it alone, exactly, in however many processes. A store knows bytes, positions and names; what an
+event means is for `hosting.thread`. Every backend passes tests/contracts/test_thread_store.py.
+
+Each store is opened under the name of a task hub: stores of two hubs on one account, file or server share nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from hosting.address import Address
+
+MOST_HEAD_BYTES = 64 * 1024
+MOST_PAYLOAD_BYTES = 256 * 1024
+MOST_APPEND_BYTES = 2 * 1024 * 1024
+MOST_ROWS = 50
+"""What one append may hold: its head; each event or row; all of them together; and how many rows."""
+
+
+@dataclass(frozen=True)
+class StoredHead:
+    """The head of a thread. `position` is that of its newest event, counted from 1; 0 before there is one.
+
+    `append_id` is of the append that wrote it. `tag` is what this store compares by: it is set by the store and comes
+    back to it as it was.
+    """
+
+    position: int
+    append_id: str
+    payload: bytes
+    tag: str = ""
+
+
+@dataclass(frozen=True)
+class StoredEvent:
+    """One event at its position."""
+
+    position: int
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class Row:
+    """A record beside the events that is found by its name in one call: of an idempotency key, or of a run.
+
+    `name` is of the characters A-Z a-z 0-9 and '-', 64 at most. `position` is that of the event it is about, by which
+    it is trimmed and erased. Erasing leaves the row without a payload. An `is_new` row must not be there yet: then
+    nothing of its append is written. Another one is written whether it is there or not.
+    """
+
+    name: str
+    position: int
+    payload: bytes
+    is_new: bool = True
+
+
+@dataclass(frozen=True)
+class Append:
+    """One step of a thread: the head as it is from now on, the events that led there, and rows beside them.
+
+    The events stand at the positions behind the known head's, in their order, so `head.position` is that of the last.
+    There may be none: then the head alone is replaced. Raises `ValueError` for what is over the limits above.
+    """
+
+    head: StoredHead
+    events: tuple[bytes, ...] = ()
+    rows: tuple[Row, ...] = ()
+
+    def __post_init__(self) -> None:
+        sizes = [*map(len, self.events), *(len(row.payload) for row in self.rows)]
+        if len(self.head.payload) > MOST_HEAD_BYTES:
+            raise ValueError(f"A head has {len(self.head.payload):,} bytes and may have {MOST_HEAD_BYTES:,}.")
+        if max(sizes, default=0) > MOST_PAYLOAD_BYTES or sum(sizes) > MOST_APPEND_BYTES or len(self.rows) > MOST_ROWS:
+            raise ValueError(f"An append of {len(self.events)} events, {len(self.rows)} rows, {sum(sizes):,} bytes.")
+
+
+@dataclass(frozen=True)
+class Appended:
+    """All of it is in the store, by this call or by an earlier one whose answer was lost. `head` has its tag."""
+
+    head: StoredHead
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Nothing of it was written, nor will be: the head is another one, or a row that is to be new is there.
+
+    `head` is the head as it stands, None where the thread has none.
+    """
+
+    head: StoredHead | None
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """The store did not say. Only the same append may be tried again until one of the other answers comes.
+
+    `retry_after_seconds` is how long the store asks to be left alone, 0 when it says nothing of it.
+    """
+
+    retry_after_seconds: float = 0.0
+
+
+AppendOutcome = Appended | Conflict | Unknown
+
+
+class ThreadStore(Protocol):
+    """Where the logs of threads are kept, shared by all processes of one app.
+
+    Every method but `append` raises `errors.LogUnavailableError` when the store cannot be reached or throttles; calling
+    again with the same arguments is safe. `batch_seconds` is how long streamed words may well wait for more of them, by
+    what an append costs here.
+    """
+
+    batch_seconds: float
+
+    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
+        """Write the append if the thread's head is still the known one; all of it in one step, or none.
+
+        `known` is None for a thread without a head. Of two writers one wins. The same append given again, after
+        `Unknown`, is written once: it counts as done if the head bears its id, or the event at its first position does,
+        whatever was appended behind it. Never raises for a store that is away: that is `Unknown`.
+        """
+        ...
+
+    async def head(self, address: Address) -> StoredHead | None:
+        """Return the head, or None for a thread that has none."""
+        ...
+
+    async def events(self, address: Address, after: int) -> list[StoredEvent]:
+        """Return the events behind position `after` that are not trimmed or erased, oldest first, all of them."""
+        ...
+
+    async def row(self, address: Address, name: str) -> Row | None:
+        """Return the row of that name, or None; one of what was erased has an empty payload."""
+        ...
+
+    async def trim(self, address: Address, before: int, rows_before: int) -> None:
+        """Remove events at or before position `before`, and rows of positions at or before `rows_before`.
+
+        Some of the newest of those events may stay, where they share a record with later ones. The head is not
+        touched: it says first, by an append, what may be trimmed. A call that is broken off is finished by the next.
+        """
+        ...
+
+    async def erase(self, address: Address, through: int) -> None:
+        """Remove every event at or before position `through` and the payload of every row of such a position.
+
+        What was removed is in no file of the store afterwards. Names of rows stay, so that a key that was used is known
+        as one. Events behind are not touched, so that an erasure that comes late takes nothing of a later life of the
+        thread. A call that is broken off is finished by the next.
+        """
+        ...
+
+    async def forget(self, address: Address, known: StoredHead) -> bool:
+        """Remove the head and all rows, if the head is still the known one; tell whether it was.
+
+        The thread is then as if it had never been. Its events were erased before.
+        """
+        ...
+
+    async def watch(self, address: Address, after: int, seconds: float) -> bool:
+        """Return True as soon as there are events behind position `after`, False when there are none for so long.
+
+        A store that cannot push returns False at once, and its caller looks again in its own time.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of files, connections and threads; an append under way is done first."""
+        ...

@@ -1,0 +1,42 @@
+"""Addresses of threads: one text for each, whatever its thread is called."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosting.address import Address, keyed_thread_id
+
+
+@pytest.mark.behaviour("log.addresses")
+def test_an_agent_is_found_in_whichever_letter_case() -> None:
+    """Entity names are compared without it."""
+    assert Address.of("Weather", "t1").key == Address.of("weather", "t1").key == "weather.app~t1"
+
+
+@pytest.mark.behaviour("log.addresses")
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_two_thread_ids_never_share_a_key(one: str, other: str) -> None:
+    """Ids of other packages' documents may hold any character, halves of them too."""
+    keys = {Address("a", thread_id).key for thread_id in (one, other)}
+
+    assert len(keys) == len({one, other})
+    assert all(key.isascii() and not set(key) & set("/\\#?%:|") and len(key) <= 80 for key in keys)
+
+
+@pytest.mark.behaviour("log.addresses")
+@pytest.mark.parametrize("owner", ["", "App", "a~b", "a" * 65])
+def test_an_owner_that_could_be_mistaken_is_refused(owner: str) -> None:
+    """An owner and a thread id are told apart by the first '~'."""
+    with pytest.raises(ValueError, match="owner"):
+        Address("a", "t1", owner)
+
+
+@pytest.mark.behaviour("log.addresses")
+def test_a_key_without_a_thread_names_the_same_thread_again() -> None:
+    """And another one for another agent, owner or key."""
+    ids = [
+        keyed_thread_id(*parts) for parts in (("A", "app", "k"), ("a", "app", "k"), ("a", "o", "k"), ("a", "app", "j"))
+    ]
+
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3
