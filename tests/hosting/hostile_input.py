@@ -18,6 +18,7 @@ from agent_framework import Message
 from starlette.requests import Request
 
 from agents.offline import answer_contents
+from hosting.address import Address
 from hosting.agent.structured import structured_value
 from hosting.entity.entity_batch import parse_batch
 from hosting.errors import HostingError
@@ -185,6 +186,13 @@ def referring(uri: str) -> object:
     return references(cast(RequestEntry, held_entry(json.dumps(entry))))
 
 
+def addressed(text: str) -> str:
+    """Return the key of a thread of that id, and have an owner of that name refused or taken."""
+    with suppress(ValueError):
+        Address("a", "t", text)
+    return Address("a", text).key
+
+
 PARSERS: Mapping[str, Parser] = {
     "a run's body": Parser(
         lambda text: run(call(text.encode(), "application/json")),
@@ -217,6 +225,7 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "a schema": Parser(checked_anew, SCHEMAS, largest=LARGEST_SCHEMA),
     "a thread's id": Parser(header("x-ms-thread-id"), runs("a"), ("hosting.identity._ID",)),
+    "a thread's address": Parser(addressed, runs("a"), ("hosting.address._THREAD_ID", "hosting.address._OWNER")),
     "Idempotency-Key": Parser(header("idempotency-key"), runs("a"), ("hosting.request.run_call._KEY",)),
     "Accept": Parser(header("accept"), {**runs("a/b;q="), **repeated("a/b;q=0.1,", "#/b,", ";q=1", "a/b;a=b;q=1,")}),
     "Prefer": Parser(

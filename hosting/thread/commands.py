@@ -1,0 +1,237 @@
+"""What may be asked of a thread, and how it may be answered. `hosting.thread.decide` is between the two.
+
+A command brings all that its decision needs besides the head: the time, the rows that its caller has read, and what the
+caller knows by its own clock. Whoever decides again on a newer head reads those rows anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hosting.errors import HostingError
+from hosting.requests import Decision
+from hosting.thread.events import Accepted, CancelReason, Delta, Event, Holder, Step, Terminal
+from hosting.thread.head import Head
+from hosting.thread.rows import ApprovalRow, GoneRow, KeyRow, RowChange, RunRow
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On which terms somebody would run the agent; `deadline` is in seconds since 1970."""
+
+    token: str
+    holder: Holder
+    lease_seconds: float
+    deadline: float
+
+
+@dataclass(frozen=True)
+class Accept:
+    """Begin a run, and claim it too on the `terms`, if there are some and it would be its turn.
+
+    `key` is the row of its idempotency key, `known` that of a run id which the caller did not make itself.
+    """
+
+    accepted: Accepted
+    queue_limit: int
+    terms: Terms | None = None
+    key: KeyRow | GoneRow | None = None
+    known: RunRow | GoneRow | None = None
+
+
+@dataclass(frozen=True)
+class Attach:
+    """Promise somebody the outcome of a run that is there."""
+
+    at: float
+    run_id: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Run the agent for the run whose turn it is; if a `run_id` is given, only for that one.
+
+    `silent` is the id of an append behind which the claimer, by its own clock, has seen none for the lease of the claim
+    and five seconds more: the holder of that claim is gone. `began` is the head's position when an entity's operation
+    began: an entity's claim that stood there already is taken over at once.
+    """
+
+    at: float
+    terms: Terms
+    run_id: str | None = None
+    silent: str | None = None
+    began: int = 0
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Go on with one's own run in another attempt, under a new token, because this one `failed` with that code."""
+
+    at: float
+    token: str
+    new_token: str
+    failed: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """Append what the agent's run came to, or nothing, which renews the lease alone."""
+
+    token: str
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Release:
+    """Let go of one's run, for the entity to go on with. `signalled`: the signal for it was taken."""
+
+    at: float
+    token: str
+    signalled: bool
+
+
+@dataclass(frozen=True)
+class End:
+    """End one's run, behind its last `words`. `callers` are the runs whose callers this process holds."""
+
+    token: str
+    terminal: Terminal
+    words: tuple[Delta, ...] = ()
+    callers: Mapping[str, Terms] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """Have a run end without an answer: because somebody asked, or because it waited in the queue for too long."""
+
+    at: float
+    run_id: str
+    reason: CancelReason = "asked"
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """End a run past its deadline, whose holder is gone; `silent` as in `Claim`."""
+
+    at: float
+    run_id: str
+    silent: str
+
+
+@dataclass(frozen=True)
+class SignalFailed:
+    """Take back what a failed signal leaves without a watchman. `token` is of the claim made with the run, if any.
+
+    `key` is the name of the idempotency key's row, and `fingerprint` what it says.
+    """
+
+    at: float
+    run_id: str
+    token: str | None = None
+    key: str | None = None
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Decide on an approval, whose row the caller has read. `resumed` goes on if this is the last decision.
+
+    It brings every decision on what its run had asked for.
+    """
+
+    at: float
+    decision: Decision
+    row: ApprovalRow | GoneRow | None
+    resumed: Accepted
+    terms: Terms | None = None
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Have the conversation forgotten and the thread kept (reset)."""
+
+    at: float
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Have the thread deleted: because somebody asked, or because its time was up and no run is open."""
+
+    at: float
+    reason: Literal["asked", "expired"] = "asked"
+
+
+@dataclass(frozen=True)
+class Bury:
+    """Put the tombstone on a thread that is being deleted, with the receipt of what goes."""
+
+    at: float
+    receipt: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Trim:
+    """Let the store remove what a committed document holds, through that position."""
+
+    at: float
+    through: int
+
+
+Command = (
+    Accept
+    | Attach
+    | Claim
+    | Retry
+    | Record
+    | Release
+    | End
+    | Cancel
+    | GiveUp
+    | SignalFailed
+    | Answer
+    | Forget
+    | Delete
+    | Bury
+    | Trim
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Append these events and rows; `head` is what the head is then.
+
+    `signal`: whoever promised something by this must have a signal of its own taken by the engine before it answers.
+    `run_id` is the run that the command was about.
+    """
+
+    head: Head
+    events: tuple[Event, ...] = ()
+    rows: tuple[RowChange, ...] = ()
+    run_id: str = ""
+    signal: bool = False
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """It is so already, or nothing is to be done now; `signal` and `run_id` as in `Change`."""
+
+    run_id: str = ""
+    signal: bool = False
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Nothing is done, for this reason; `signal` as in `Change`, before the refusal is answered."""
+
+    error: HostingError
+    signal: bool = False
+
+
+@dataclass(frozen=True)
+class Stale:
+    """The token holds the run no more, or what the caller has read is no longer so: what it did is dropped."""
+
+
+Outcome = Change | Unchanged | Refused | Stale

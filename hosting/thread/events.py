@@ -1,0 +1,321 @@
+"""What can happen in a thread: the events of its log, oldest first.
+
+Theory. A thread is the list of its events and nothing else. Whoever decides looks at the head, which is their fold
+(`hosting.thread.head`); whoever answers about a run looks at the fold of that run's events (`hosting.thread.run`); the
+stored conversation is a third fold (`hosting.thread.conversation`). Events are never changed once they are written, so
+a log of today is read by every later version: members that it does not know are ignored. What an older version could
+not understand raises `VERSION`, and the older one then decides nothing on that thread.
+
+Times are seconds since 1970 (UTC, float) by the clock of the process that appended; nobody compares those of two
+machines to decide who holds a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Annotated, Any, Literal, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from typing_extensions import Self
+
+from hosting.requests import Decision, PendingApproval, RunRequest
+from state.codec import read_entry
+from state.models import Entry
+from state.summary import Summary
+
+VERSION = 1
+"""Of events and heads as this code writes them."""
+
+Holder = Literal["caller", "entity"]
+"""Who may hold a run: the process that has its caller, or an operation of the thread's entity."""
+
+
+CancelReason = Literal["asked", "queue_time"]
+
+
+class Versioned(Protocol):
+    """What says by which version of the code it was written."""
+
+    @property
+    def v(self) -> int:
+        """That version."""
+        ...
+
+
+VersionedT = TypeVar("VersionedT", bound=Versioned)
+
+
+class NewerVersionError(Exception):
+    """A newer version of this code wrote what was read; this one must not decide on it."""
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    v: int = VERSION
+    at: float
+
+
+class RunEvent(_Event):
+    """An event of one run."""
+
+    run_id: str
+
+
+class Accepted(RunEvent):
+    """The run exists. `fingerprint` is of the request and the thread that it named; `key` is its idempotency key's row.
+
+    `agent` is the agent's name as it was given, `principal` whoever asked, `traceparent` the W3C trace context. The
+    words of a `streamed` run are logged while they come.
+    """
+
+    kind: Literal["accepted"] = "accepted"
+    agent: str
+    request: RunRequest
+    fingerprint: str
+    key: str | None = None
+    principal: str | None = None
+    traceparent: str | None = None
+    streamed: bool = False
+
+
+class Attached(RunEvent):
+    """Another request is about to signal for the run, so a failed signal of the first one does not cancel it."""
+
+    kind: Literal["attached"] = "attached"
+
+
+class Claimed(RunEvent):
+    """One holder, known by its fencing `token`, runs the agent until `deadline`; `attempt` counts from 1.
+
+    Its lease is renewed by each of its appends. Words behind position `void_after` are void: they came from a model
+    call that had not ended. `failed` is the code of the attempt before, where that ended so and is tried again.
+    """
+
+    kind: Literal["claimed"] = "claimed"
+    attempt: int
+    token: str
+    holder: Holder
+    lease_seconds: float
+    deadline: float
+    void_after: int = 0
+    failed: str | None = None
+
+
+class Released(RunEvent):
+    """The holder let go of the run, which somebody else goes on with. `signalled`: its signal had been taken."""
+
+    kind: Literal["released"] = "released"
+    signalled: bool
+
+
+class Delta(RunEvent):
+    """The agent went on speaking: `text` replaces what stands behind `offset`, in characters of the answer so far."""
+
+    kind: Literal["delta"] = "delta"
+    offset: int
+    text: str
+
+
+class ModelResult(RunEvent):
+    """The model answered and asks for tool calls.
+
+    `number` counts an agent's model calls from 1: those of the agent that runs, or of one that is the tool of the call
+    `within`. `digest` is of what it had said before, `response` is in the framework's own form.
+    """
+
+    kind: Literal["model_result"] = "model_result"
+    number: int
+    within: str = ""
+    digest: str
+    response: dict[str, Any]
+
+
+class ToolStarted(RunEvent):
+    """A tool that may be called once is about to be called. `key` is the call's, `digest` of its arguments."""
+
+    kind: Literal["tool_started"] = "tool_started"
+    key: str
+    name: str
+    digest: str
+
+
+class ToolResult(RunEvent):
+    """The call `key` ended: with `contents` in the framework's own form, a `text`, or an `error` in the tool's own.
+
+    Not `called`: the error is the framework's, which refused the arguments. `interrupted`: the process ended while the
+    tool ran; what came of it is unknown, and it is not called again.
+    """
+
+    kind: Literal["tool_result"] = "tool_result"
+    key: str
+    contents: list[dict[str, Any]] | None = None
+    text: str | None = None
+    error: str | None = None
+    called: bool = True
+    interrupted: bool = False
+
+
+class CancelRequested(RunEvent):
+    """The run is to end: its holder ends it, or it gets its end in its turn and is claimed no more.
+
+    Somebody asked for it, or it waited in the queue for longer than it may.
+    """
+
+    kind: Literal["cancel_requested"] = "cancel_requested"
+    reason: CancelReason = "asked"
+
+
+class Ending(RunEvent):
+    """What ends a run: `entry` is the exact response entry, in stored form."""
+
+    entry: dict[str, Any]
+
+    @cached_property
+    def response(self) -> Entry:
+        """The response entry, parsed at the first use; raises `state.errors.MalformedError` for what is none."""
+        return read_entry(self.entry)
+
+    def remembering(self, response: Entry) -> Self:
+        """Return this event with the parsed form of its `entry`, for whoever made one from the other."""
+        self.__dict__["response"] = response
+        return self
+
+
+class Completed(Ending):
+    """The agent answered; `session` is the framework session's state.
+
+    With a `summary` the model is sent that in place of the conversation's beginning, from the next run on.
+    Not `kept`: the answer is too large for the conversation, which holds an error in its place. With `approvals` the
+    thread waits for the decision on each of them, until `expires_at` (None: for ever).
+    """
+
+    kind: Literal["completed"] = "completed"
+    session: dict[str, Any] | None = None
+    message_count: int
+    kept: bool = True
+    approvals: tuple[PendingApproval, ...] = ()
+    expires_at: float | None = None
+    summary: Summary | None = None
+
+
+class Unanswered(Ending):
+    """The run ended without an answer. `code` and `detail` are ours (errors.RUN_ERRORS), never a foreign text."""
+
+    code: str
+    detail: str
+
+
+class Failed(Unanswered):
+    """The agent, a tool or a process failed."""
+
+    kind: Literal["failed"] = "failed"
+
+
+class TimedOut(Unanswered):
+    """The run passed its time limit."""
+
+    kind: Literal["timed_out"] = "timed_out"
+
+
+class Cancelled(Unanswered):
+    """Somebody cancelled the run."""
+
+    kind: Literal["cancelled"] = "cancelled"
+
+
+class ApprovalAnswered(RunEvent):
+    """Somebody decided on one of the approvals that the run ended with."""
+
+    kind: Literal["approval_answered"] = "approval_answered"
+    decision: Decision
+
+
+class Reset(_Event):
+    """The conversation is forgotten; every claim behind this begins with an empty one."""
+
+    kind: Literal["reset"] = "reset"
+
+
+class Deleting(_Event):
+    """The thread is to go: its open runs have ended, and it takes no new ones."""
+
+    kind: Literal["deleting"] = "deleting"
+    reason: Literal["asked", "expired"]
+
+
+class Deleted(_Event):
+    """The tombstone: nothing of the thread counts any more. `receipt` says what was deleted, as JSON values."""
+
+    kind: Literal["deleted"] = "deleted"
+    receipt: dict[str, Any]
+
+
+class Trimmed(_Event):
+    """Events at or before position `through` may be removed from the store: a committed document holds what they say.
+
+    The rows of those events may go too.
+    """
+
+    kind: Literal["trimmed"] = "trimmed"
+    through: int
+
+
+Step = Delta | ModelResult | ToolStarted | ToolResult
+"""What a holder appends while the agent runs."""
+
+Terminal = Completed | Failed | TimedOut | Cancelled
+Event = (
+    Accepted
+    | Attached
+    | Claimed
+    | Released
+    | Delta
+    | ModelResult
+    | ToolStarted
+    | ToolResult
+    | Completed
+    | Failed
+    | TimedOut
+    | Cancelled
+    | CancelRequested
+    | ApprovalAnswered
+    | Reset
+    | Deleting
+    | Deleted
+    | Trimmed
+)
+TERMINALS = (Completed, Failed, TimedOut, Cancelled)
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+
+
+class _Version(BaseModel):
+    v: int = 0
+
+
+def encode(event: Event) -> bytes:
+    """Return the event as one JSON object in UTF-8."""
+    return _EVENT.dump_json(event)
+
+
+def decode(text: bytes) -> Event:
+    """Return the event that `encode` wrote.
+
+    Raises `NewerVersionError` for one of a newer version, `pydantic.ValidationError` for anything else.
+    """
+    return read_versioned(text, _EVENT.validate_json)
+
+
+def read_versioned(text: bytes, read: Callable[[bytes], VersionedT]) -> VersionedT:
+    """Return what `read` makes of a stored event or head; raises as `decode` does."""
+    try:
+        found = read(text)
+    except ValidationError:
+        if _Version.model_validate_json(text).v > VERSION:
+            raise NewerVersionError("A newer version wrote it.") from None
+        raise
+    if found.v > VERSION:
+        raise NewerVersionError("A newer version wrote it.")
+    return found

@@ -1,0 +1,326 @@
+"""The head of a thread: the fold of its events, small, and all that a decision needs.
+
+Theory. `fold(head, event)` is the only way from one head to the next, so the head in a store is always what its events
+say, and a copy of it in a process is as good as the store's for as long as nobody appends. Each kind of event has one
+row in `_FOLDS`: that table is what the events mean. What grows with a thread is not here: requests, answers and steps
+stand in the events, keys and ended runs in rows beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from hosting.thread.events import (
+    VERSION,
+    Accepted,
+    ApprovalAnswered,
+    Attached,
+    Cancelled,
+    CancelReason,
+    CancelRequested,
+    Claimed,
+    Completed,
+    Deleted,
+    Deleting,
+    Delta,
+    Event,
+    Failed,
+    Holder,
+    ModelResult,
+    Released,
+    Reset,
+    Step,
+    TimedOut,
+    ToolResult,
+    ToolStarted,
+    Trimmed,
+    read_versioned,
+)
+
+TITLE_CHARACTERS = 80
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class OpenRun(_Part):
+    """A run that has not ended. `first` is the position of its `accepted`, `settled` of its newest model result.
+
+    `signalled`: the log proves that a signal for it was taken. `lost` counts the claims that were taken over because
+    their holder was gone, `failures` those that were made to try again after a failure.
+    """
+
+    id: str
+    first: int
+    at: float
+    streamed: bool = False
+    decides: bool = False
+    attached: bool = False
+    signalled: bool = False
+    cancelled: CancelReason | None = None
+    attempts: int = 0
+    lost: int = 0
+    failures: int = 0
+    settled: int = 0
+
+
+class Claim(_Part):
+    """Who runs the first of the open runs. `position` is that of its `claimed`."""
+
+    run_id: str
+    attempt: int
+    token: str
+    holder: Holder
+    lease_seconds: float
+    deadline: float
+    void_after: int
+    position: int
+
+
+class Waiting(_Part):
+    """The approvals that the thread waits for: those that nobody has decided, of all that a run asked for.
+
+    `first` is the position of that run's `accepted`.
+    """
+
+    run_id: str
+    first: int
+    asked: int
+    undecided: tuple[str, ...]
+    expires_at: float | None
+
+
+class Usage(_Part):
+    """Tokens that the thread's runs have used, as their models counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+
+
+class Head(_Part):
+    """A thread as it stands. `position` is that of its newest event, counted from 1, and so are all other positions.
+
+    `epoch` rises when the thread is deleted and when a run begins it again. `append_id` is of the append that wrote it.
+    """
+
+    v: int = VERSION
+    append_id: str = ""
+    epoch: int = 0
+    position: int = 0
+    trimmed: int = 0
+    state: Literal["open", "deleting", "deleted"] = "open"
+    runs: tuple[OpenRun, ...] = ()
+    claim: Claim | None = None
+    waiting: Waiting | None = None
+    resets: int = 0
+    reset_at: int = 0
+    usage: Usage = Usage()
+    changed_at: float = 0.0
+    title: str = ""
+
+    @property
+    def turn(self) -> OpenRun | None:
+        """The run whose turn it is: the first of the open ones."""
+        return self.runs[0] if self.runs else None
+
+    def run(self, run_id: str) -> OpenRun | None:
+        """Return the open run of that id, or None."""
+        return next((run for run in self.runs if run.id == run_id), None)
+
+    def is_held_by(self, token: str) -> bool:
+        """Tell whether the holder of `token` may still append."""
+        return self.claim is not None and self.claim.token == token
+
+    def waits_for_approval(self, now: float) -> bool:
+        """Tell whether the thread takes no message before approvals are decided, or their time has passed."""
+        return self.waiting is not None and (self.waiting.expires_at is None or now < self.waiting.expires_at)
+
+
+NEW = Head()
+"""The head of a thread without events."""
+
+
+def fold(head: Head, events: Iterable[Event]) -> Head:
+    """Return the head after these events."""
+    return reduce(_after, events, head)
+
+
+def encode(head: Head) -> bytes:
+    """Return the head as one JSON object in UTF-8."""
+    return head.model_dump_json().encode()
+
+
+def decode(text: bytes) -> Head:
+    """Return the head that `encode` wrote; raises as `events.decode` does."""
+    return read_versioned(text, Head.model_validate_json)
+
+
+def _after(head: Head, event: Event) -> Head:
+    moved = _with(head, position=head.position + 1, changed_at=event.at)
+    change = _FOLDS[type(event)]
+    return change(moved, event)
+
+
+def _accepted(head: Head, event: Accepted) -> Head:
+    run = OpenRun(
+        id=event.run_id,
+        first=head.position,
+        at=event.at,
+        streamed=event.streamed,
+        decides=bool(event.request.decisions),
+    )
+    waiting = None if run.decides or not head.waits_for_approval(event.at) else head.waiting
+    begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
+    return _with(
+        begun,
+        runs=(*head.runs, run),
+        waiting=waiting,
+        title=head.title or event.request.message.strip()[:TITLE_CHARACTERS],
+    )
+
+
+def _attached(head: Head, event: Attached) -> Head:
+    return _with_run(head, event.run_id, attached=True)
+
+
+def _claimed(head: Head, event: Claimed) -> Head:
+    run = head.runs[0]
+    claim = Claim(
+        run_id=event.run_id,
+        attempt=event.attempt,
+        token=event.token,
+        holder=event.holder,
+        lease_seconds=event.lease_seconds,
+        deadline=event.deadline,
+        void_after=event.void_after,
+        position=head.position,
+    )
+    is_taken_over = head.claim is not None and event.failed is None
+    changed = _with_run(
+        head,
+        event.run_id,
+        attempts=event.attempt,
+        lost=run.lost + is_taken_over,
+        failures=run.failures + (event.failed is not None),
+        signalled=run.signalled or event.holder == "entity",
+    )
+    return _with(changed, claim=claim)
+
+
+def _released(head: Head, event: Released) -> Head:
+    changed = _with_run(head, event.run_id, signalled=True) if event.signalled else head
+    return _with(changed, claim=None)
+
+
+def _step(head: Head, event: Step) -> Head:
+    """A holder does nothing that costs before its signal was taken, so each step proves that one was."""
+    return head if head.runs[0].signalled else _with_run(head, event.run_id, signalled=True)
+
+
+def _model_result(head: Head, event: ModelResult) -> Head:
+    return _with_run(_step(head, event), event.run_id, settled=head.position)
+
+
+def _ended(head: Head, event: Failed | TimedOut | Cancelled) -> Head:
+    held = head.claim is not None and head.claim.run_id == event.run_id
+    runs = tuple(run for run in head.runs if run.id != event.run_id)
+    usage = event.entry.get("usage")
+    return _with(
+        head,
+        runs=runs,
+        claim=None if held else head.claim,
+        usage=_added(head.usage, usage) if isinstance(usage, dict) else head.usage,
+    )
+
+
+def _completed(head: Head, event: Completed) -> Head:
+    waiting = None
+    first = head.runs[0].first
+    if event.approvals and head.reset_at < first:
+        undecided = tuple(approval.id for approval in event.approvals)
+        waiting = Waiting(
+            run_id=event.run_id,
+            first=first,
+            asked=len(undecided),
+            undecided=undecided,
+            expires_at=event.expires_at,
+        )
+    return _with(_ended(head, event), waiting=waiting)  # type: ignore[arg-type]
+
+
+def _cancel_requested(head: Head, event: CancelRequested) -> Head:
+    run = next(run for run in head.runs if run.id == event.run_id)
+    return _with_run(head, event.run_id, cancelled=run.cancelled or event.reason)
+
+
+def _approval_answered(head: Head, event: ApprovalAnswered) -> Head:
+    if head.waiting is None:
+        return head
+    undecided = tuple(waiting for waiting in head.waiting.undecided if waiting != event.decision.id)
+    return _with(head, waiting=_with(head.waiting, undecided=undecided))
+
+
+def _reset(head: Head, event: Reset) -> Head:
+    return _with(head, resets=head.resets + 1, reset_at=head.position, waiting=None, title="")
+
+
+def _deleting(head: Head, event: Deleting) -> Head:
+    return _with(head, state="deleting", runs=(), claim=None, waiting=None)
+
+
+def _deleted(head: Head, event: Deleted) -> Head:
+    return Head(
+        epoch=head.epoch + 1,
+        position=head.position,
+        trimmed=head.position - 1,
+        state="deleted",
+        changed_at=event.at,
+    )
+
+
+def _trimmed(head: Head, event: Trimmed) -> Head:
+    return _with(head, trimmed=event.through)
+
+
+_FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
+    Accepted: _accepted,
+    Attached: _attached,
+    Claimed: _claimed,
+    Released: _released,
+    Delta: _step,
+    ModelResult: _model_result,
+    ToolStarted: _step,
+    ToolResult: _step,
+    Completed: _completed,
+    Failed: _ended,
+    TimedOut: _ended,
+    Cancelled: _ended,
+    CancelRequested: _cancel_requested,
+    ApprovalAnswered: _approval_answered,
+    Reset: _reset,
+    Deleting: _deleting,
+    Deleted: _deleted,
+    Trimmed: _trimmed,
+}
+
+_PartT = TypeVar("_PartT", bound=_Part)
+
+
+def _with(part: _PartT, **changes: Any) -> _PartT:
+    return part.model_copy(update=changes)
+
+
+def _with_run(head: Head, run_id: str, **changes: Any) -> Head:
+    return _with(head, runs=tuple(_with(run, **changes) if run.id == run_id else run for run in head.runs))
+
+
+def _added(usage: Usage, more: dict[str, Any]) -> Usage:
+    counts = {"input_tokens": "inputTokenCount", "output_tokens": "outputTokenCount", "total_tokens": "totalTokenCount"}
+    added = {name: more[key] for name, key in counts.items() if type(more.get(key)) is int}
+    return _with(usage, **{name: getattr(usage, name) + count for name, count in added.items()})

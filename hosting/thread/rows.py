@@ -1,0 +1,98 @@
+"""What stands beside the events of a thread, each found by its name in one call: idempotency keys, runs, approvals.
+
+A row is written in the append that it belongs to and outlives the events it is about. It bears the thread's epoch: one
+of an older epoch than the head, or one that was emptied, is of a thread that was deleted. Names are digests, so that
+they say nothing once the thread is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from hosting.requests import Decision
+from hosting.thread.events import VERSION, read_versioned
+from hosting.thread.head import Head
+
+_DIGEST_LENGTH = 40
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    v: int = VERSION
+    epoch: int
+
+
+class KeyRow(_Row):
+    """An idempotency key: the run that its first request began, None once a failed signal freed the key."""
+
+    run_id: str | None
+    fingerprint: str
+
+
+class RunRow(_Row):
+    """A run: the positions of its first event and, once it has ended, of its last."""
+
+    first: int
+    last: int | None = None
+
+
+class ApprovalRow(_Row):
+    """An approval: the run that asked for it, its decision once there is one, and the run that goes on from there."""
+
+    asked_by: str
+    decision: Decision | None = None
+    resumed_by: str | None = None
+
+
+class GoneRow(_Row):
+    """What is left of a row whose thread was deleted."""
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """A row to be written with an append, about the event at `position`; an `is_new` one must not be there yet."""
+
+    name: str
+    position: int
+    row: KeyRow | RunRow | ApprovalRow
+    is_new: bool = True
+
+
+RowT = TypeVar("RowT", bound=_Row)
+
+
+def key_name(key: str) -> str:
+    """Return the name of the row of an idempotency key."""
+    return _name("key", key)
+
+
+def run_name(run_id: str) -> str:
+    """Return the name of the row of a run."""
+    return _name("run", run_id)
+
+
+def approval_name(approval_id: str) -> str:
+    """Return the name of the row of an approval."""
+    return _name("approval", approval_id)
+
+
+def encode(row: _Row) -> bytes:
+    """Return the row as one JSON object in UTF-8."""
+    return row.model_dump_json().encode()
+
+
+def decode(kind: type[RowT], payload: bytes, head: Head) -> RowT | GoneRow:
+    """Return a stored row, or what is left of one of a deleted thread; raises as `events.decode` does."""
+    if not payload:
+        return GoneRow(epoch=-1)
+    row = read_versioned(payload, kind.model_validate_json)
+    return row if row.epoch == head.epoch else GoneRow(epoch=row.epoch)
+
+
+def _name(kind: str, value: str) -> str:
+    return f"{kind}-{hashlib.sha256(value.encode(errors='surrogatepass')).hexdigest()[:_DIGEST_LENGTH]}"

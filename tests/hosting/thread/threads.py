@@ -1,0 +1,93 @@
+"""A thread for tests: commands with the members that nobody looks at filled in, and what came of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hosting.errors import HostingError
+from hosting.requests import Decision, PendingApproval, RunRequest
+from hosting.thread.commands import Accept, Change, Command, End, Outcome, Refused, Terms
+from hosting.thread.decide import decide
+from hosting.thread.events import Accepted, Completed, Event, Holder, ModelResult, ToolStarted
+from hosting.thread.head import NEW, Head
+
+NOW = 1_800_000_000.0
+LEASE_SECONDS = 20.0
+DEADLINE = NOW + 300
+
+
+class Thread:
+    """A thread's head and all of its events; each command is decided and what comes of it is appended."""
+
+    def __init__(self, head: Head = NEW) -> None:
+        self.head = head
+        self.events: list[Event] = []
+
+    def do(self, command: Command) -> Outcome:
+        """Decide, and append what is decided; each append has an id of its own."""
+        outcome = decide(self.head, command)
+        if isinstance(outcome, Change):
+            self.events += outcome.events
+            self.head = outcome.head.model_copy(update={"append_id": f"append-{len(self.events)}"})
+        return outcome
+
+    def kinds(self) -> list[str]:
+        """Return the kinds of the events, in order."""
+        return [event.kind for event in self.events]
+
+    def last(self, count: int) -> list[tuple[str, str]]:
+        """Return the kinds of the last events with their runs."""
+        return [(event.kind, getattr(event, "run_id", "")) for event in self.events[-count:]]
+
+
+def refusal(outcome: Outcome) -> type[HostingError] | None:
+    """Return as what a command was refused, None where it was not."""
+    return type(outcome.error) if isinstance(outcome, Refused) else None
+
+
+def accepted(run_id: str = "r1", *, at: float = NOW, decisions: tuple[Decision, ...] = (), **members: Any) -> Accepted:
+    """Return the event that begins a run."""
+    request = RunRequest(message="" if decisions else f"Hello from {run_id}", decisions=decisions)
+    return Accepted(
+        at=at, run_id=run_id, agent="Helper", request=request, fingerprint=members.pop("fingerprint", "f"), **members
+    )
+
+
+def accept(run_id: str = "r1", *, claimed: bool = False, queue_limit: int = 32, **members: Any) -> Accept:
+    """Return the command that begins a run, as one whose caller waits if it is to be claimed."""
+    row = {name: members.pop(name) for name in ("key_row", "known") if name in members}
+    return Accept(
+        accepted(run_id, **members),
+        queue_limit,
+        terms(f"token-{run_id}") if claimed else None,
+        row.get("key_row"),
+        row.get("known"),
+    )
+
+
+def terms(token: str, holder: Holder = "caller", deadline: float = DEADLINE) -> Terms:
+    """Return terms under a token."""
+    return Terms(token, holder, LEASE_SECONDS, deadline)
+
+
+def completed(run_id: str = "r1", *approvals: str, at: float = NOW, **members: Any) -> Completed:
+    """Return the event of a run that answered, or asked for these approvals."""
+    entry = {"$type": "response", "correlationId": run_id, "createdAt": "2027-01-15T08:00:00Z", "messages": []}
+    pending = tuple(PendingApproval(id=name, tool="pay", arguments={}) for name in approvals)
+    return Completed(at=at, run_id=run_id, entry=entry, message_count=2, approvals=pending, **members)
+
+
+def end(run_id: str = "r1", *approvals: str, token: str | None = None, **members: Any) -> End:
+    """Return the command that ends a claimed run with an answer."""
+    callers = members.pop("callers", {})
+    return End(token or f"token-{run_id}", completed(run_id, *approvals, **members), callers=callers)
+
+
+def model_result(run_id: str = "r1", number: int = 1) -> ModelResult:
+    """Return the event of a model that asks for tool calls."""
+    return ModelResult(at=NOW, run_id=run_id, number=number, digest="d", response={})
+
+
+def tool_started(run_id: str = "r1", key: str = "1.call") -> ToolStarted:
+    """Return the event of a tool that is about to be called."""
+    return ToolStarted(at=NOW, run_id=run_id, key=key, name="pay", digest="d")
