@@ -22,7 +22,6 @@ from hosting.agent.structured import structured_value
 from hosting.agent.tool_switch import ToolsOff
 from hosting.agent.tool_threads import RUN
 from hosting.agent.valued_response import with_value
-from hosting.approval.approvals import approval_requests
 from hosting.callback.updates import Listener
 from hosting.errors import (
     HostingError,
@@ -38,6 +37,7 @@ from hosting.steps.journal import StaleAttemptError
 from hosting.steps.journaled import JournaledRun
 from hosting.steps.speech import Speech
 from hosting.steps.step_middleware import keeps_journal
+from hosting.thread.approvals import approval_requests
 from state.summary import Summary
 
 logger = logging.getLogger(__name__)

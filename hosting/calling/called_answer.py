@@ -14,12 +14,12 @@ from typing import Any
 from agent_framework import AgentResponse
 
 from hosting.agent.valued_response import with_value
-from hosting.approval.approvals import approval_id, approval_requests
 from hosting.calling.wanted_format import WantedFormat
 from hosting.errors import HostingError
 from hosting.events import Completed, Terminal
 from hosting.reply.run_replies import outcome_fields
 from hosting.run_record import RunRecord
+from hosting.thread.approvals import approval_id, approval_requests
 from state.codec import read_entry
 from state.convert import agent_response
 from state.errors import MalformedError

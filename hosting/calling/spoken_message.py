@@ -1,4 +1,4 @@
-"""What Python code says to an agent, as the fields of a run request: the counterpart of `asked_message`."""
+"""What Python code says to an agent, as the fields of a run request: the counterpart of `thread.messages`."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hosting.agent.open_calls import run_messages
 from hosting.events import Accepted, Completed
 from hosting.run.endings import has_place, kept_entry
 from hosting.run_record import RunRecord
+from hosting.thread.messages import run_messages
 from hosting.times import iso
 from state.conversation import Pause, append_turn, pause_of, with_pause, with_session_state
 from state.convert import request_entry

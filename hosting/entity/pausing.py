@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hosting.agent.open_calls import open_requests
 from hosting.approval.approvals import resumed_run_id, resuming_run_id, undecided
 from hosting.entity.applying import request_of, with_run
 from hosting.errors import ApprovalsPendingError, ApprovalsVoidError, HostingError
@@ -19,6 +18,7 @@ from hosting.events import ApprovalAnswered
 from hosting.ports import Clock
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
+from hosting.thread.messages import open_requests
 from state.conversation import Pause, pause_of, with_pause
 from state.models import Conversation
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hosting.approval.approvals import pending_approvals
 from hosting.errors import (
     AnswerTooLargeError,
     ApprovalsPendingError,
@@ -15,6 +14,7 @@ from hosting.errors import (
     UnreadableStateError,
 )
 from hosting.events import Cancelled, Completed, Ending, Failed, Terminal, TimedOut
+from hosting.thread.approvals import pending_approvals
 from hosting.times import iso
 from state.codec import entry_value
 from state.contents import ErrorContent

@@ -13,10 +13,8 @@ import logging
 from collections.abc import Callable, Sequence
 
 from hosting.agent.compaction import sent_history
-from hosting.agent.open_calls import refusals, run_messages
 from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke, Outcome
 from hosting.agent.stop import Stop
-from hosting.approval.approvals import pending_approvals
 from hosting.callback.updates import Listener
 from hosting.entity.capacity import Capacity
 from hosting.errors import LogUnavailableError, RunCrashedError, UnstorableAnswerError
@@ -34,6 +32,8 @@ from hosting.settings import Settings
 from hosting.steps.journal import Journal, StaleAttemptError
 from hosting.steps.journaled import JournaledRun
 from hosting.steps.speech import Pace, Speech
+from hosting.thread.approvals import pending_approvals
+from hosting.thread.messages import refusals, run_messages
 from hosting.times import iso
 from state.attached import detachable_bytes
 from state.codec import entry_value

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from agent_framework import Agent, MCPStreamableHTTPTool
 
-from hosting.agent.asked_message import asked_messages
 from hosting.agent.loop import AgentLoop
 from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke, Outcome
 from hosting.agent.tool_threads import RUN
 from hosting.requests import RunRequest
+from hosting.thread.messages import asked_messages
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent
 from tests.support.planned import planned_client

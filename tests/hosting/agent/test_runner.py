@@ -15,12 +15,12 @@ import pytest
 from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider, Message
 from agent_framework.exceptions import ChatClientException
 
-from hosting.agent.asked_message import asked_messages
 from hosting.agent.history import ThreadHistory, attach_history
 from hosting.agent.loop import AgentLoop
 from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke
 from hosting.errors import ConfigurationError
 from hosting.requests import ResponseFormat, RunRequest
+from hosting.thread.messages import asked_messages
 from tests.support.app.scripted import ScriptedClient, scripted_agent, thread_name
 from tests.support.bench import Bench, CountingAgent
 

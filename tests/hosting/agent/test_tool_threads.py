@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentResponse
 
-from hosting.agent.asked_message import asked_messages
 from hosting.agent.loop import AgentLoop
 from hosting.agent.runner import AgentRunner, Answered, Attempt, Broke
 from hosting.agent.stop import Stop
 from hosting.requests import RunRequest
+from hosting.thread.messages import asked_messages
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent, answer
 

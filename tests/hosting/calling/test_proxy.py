@@ -7,7 +7,6 @@ import pytest
 from agent_framework import AgentSession, Content, Message
 from pydantic import BaseModel, field_validator
 
-from hosting.agent.asked_message import asked_messages
 from hosting.calling.called_answer import AgentRunError
 from hosting.calling.durable_session import DurableAgentSession
 from hosting.errors import HostingError
@@ -15,6 +14,7 @@ from hosting.request.limits import limits_of
 from hosting.request.run_request import carried_request
 from hosting.retry import Retry
 from hosting.settings import read_settings
+from hosting.thread.messages import asked_messages
 from tests.hosting.calling.noted import noting_agent
 from tests.support.app.scripted import scripted_agent
 

@@ -11,15 +11,24 @@ from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
 
-from hosting.agent.asked_message import asked_messages
-from hosting.approval.approvals import approval_id, approval_requests
-from hosting.requests import Decision, RunRequest
+from hosting.requests import Decision, RunRequest, Spoken
+from hosting.thread.approvals import approval_id, approval_requests
 from state.conversation import Pause, pause_of, response_of
-from state.convert import agent_response
+from state.convert import agent_response, content_values_to_framework
 from state.models import Conversation
 
 _NOT_MADE = "This call was not made: nobody approved it in time."
 _UNKNOWN = "The run that was to make this call ended before its outcome was recorded. Whether it was made is unknown."
+
+
+def asked_messages(request: RunRequest) -> list[Message]:
+    """Return the request's messages, the one that is to be answered last."""
+    return [_message(spoken) for spoken in (*request.earlier, request)]
+
+
+def _message(spoken: Spoken) -> Message:
+    text = [Content.from_text(spoken.message)] if spoken.message else []
+    return Message(spoken.role, [*text, *content_values_to_framework(spoken.contents)])
 
 
 def run_messages(request: RunRequest, conversation: Conversation) -> list[Message]:
