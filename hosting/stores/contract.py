@@ -10,7 +10,8 @@ Each store is opened under the name of a task hub: stores of two hubs on one acc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hosting.address import Address
@@ -20,6 +21,8 @@ MOST_PAYLOAD_BYTES = 256 * 1024
 MOST_APPEND_BYTES = 2 * 1024 * 1024
 MOST_ROWS = 50
 """What one append may hold: its head; each event or row; all of them together; and how many rows."""
+
+_ROW_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,22 @@ class StoredEvent:
 class Row:
     """A record beside the events that is found by its name in one call: of an idempotency key, or of a run.
 
-    `name` is of the characters A-Z a-z 0-9 and '-', 64 at most. `position` is that of the event it is about, by which
-    it is trimmed and erased. Erasing leaves the row without a payload. An `is_new` row must not be there yet: then
-    nothing of its append is written. Another one is written whether it is there or not.
+    `name` is of the characters A-Z a-z 0-9 and '-', 64 at most, and letter case counts. `position` is that of the event
+    it is about, by which it is trimmed and erased. Erasing leaves the row without a payload. An `is_new` row must not
+    be there yet: then nothing of its append is written. Another one is written whether it is there or not. What a store
+    returns says nothing by `is_new`. Raises `ValueError` for another name.
     """
 
     name: str
     position: int
     payload: bytes
-    is_new: bool = True
+    is_new: bool = field(default=True, compare=False)
+
+    def __post_init__(self) -> None:
+        if not _ROW_NAME.fullmatch(self.name):
+            raise ValueError(
+                f"The row name {self.name[:80]!r} must be 1 to 64 of the characters A-Z, a-z, 0-9 and '-'."
+            )
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,8 @@ class Append:
     """One step of a thread: the head as it is from now on, the events that led there, and rows beside them.
 
     The events stand at the positions behind the known head's, in their order, so `head.position` is that of the last.
-    There may be none: then the head alone is replaced. Raises `ValueError` for what is over the limits above.
+    There may be none: then the head alone is replaced. No other append of any thread has the id of its head.
+    Raises `ValueError` for what is over the limits above, and for two rows of one name.
     """
 
     head: StoredHead
@@ -77,11 +88,30 @@ class Append:
             raise ValueError(f"A head has {len(self.head.payload):,} bytes and may have {MOST_HEAD_BYTES:,}.")
         if max(sizes, default=0) > MOST_PAYLOAD_BYTES or sum(sizes) > MOST_APPEND_BYTES or len(self.rows) > MOST_ROWS:
             raise ValueError(f"An append of {len(self.events)} events, {len(self.rows)} rows, {sum(sizes):,} bytes.")
+        if len({row.name for row in self.rows}) < len(self.rows):
+            raise ValueError(f"An append writes each row once: {[row.name for row in self.rows]}.")
+
+    def first_position(self, known: StoredHead | None) -> int:
+        """Return the position behind the known head, where the first event goes, if there is one.
+
+        Raises `ValueError` where the new head's position is not that of the last event: every store asks this before
+        it writes, so that no thread gets a gap.
+        """
+        before = known.position if known is not None else 0
+        if self.head.position != before + len(self.events):
+            raise ValueError(
+                f"A head at position {self.head.position:,} does not follow {before:,} and {len(self.events):,} events."
+            )
+        return before + 1
 
 
 @dataclass(frozen=True)
 class Appended:
-    """All of it is in the store, by this call or by an earlier one whose answer was lost. `head` has its tag."""
+    """All of it is in the store, by this call or by an earlier one whose answer was lost. `head` has its tag.
+
+    Where another append came behind the earlier call, the thread's head is another one: the next append with this head
+    is a `Conflict`, which has it.
+    """
 
     head: StoredHead
 
@@ -90,7 +120,9 @@ class Appended:
 class Conflict:
     """Nothing of it was written, nor will be: the head is another one, or a row that is to be new is there.
 
-    `head` is the head as it stands, None where the thread has none.
+    `head` is the head as it stands, None where the thread has none. Of an append that was repeated it can mean more:
+    that it counted, and left nothing by which a store could tell. It had no events and another append came behind, or
+    its events were trimmed or erased since. In each case the head is newer than the append, and is what holds.
     """
 
     head: StoredHead | None
@@ -124,7 +156,8 @@ class ThreadStore(Protocol):
 
         `known` is None for a thread without a head. Of two writers one wins. The same append given again, after
         `Unknown`, is written once: it counts as done if the head bears its id, or the event at its first position does,
-        whatever was appended behind it. Never raises for a store that is away: that is `Unknown`.
+        whatever was appended behind it. Never raises for a store that is away: that is `Unknown`. Raises `ValueError`
+        where the new head does not follow the known one; see `Append.first_position`.
         """
         ...
 
@@ -160,17 +193,21 @@ class ThreadStore(Protocol):
     async def forget(self, address: Address, known: StoredHead) -> bool:
         """Remove the head and all rows, if the head is still the known one; tell whether it was.
 
-        The thread is then as if it had never been. Its events were erased before.
+        The thread is then as if it had never been: an append that knows no head counts again, so nobody may still be
+        repeating one of before. Its events were erased before.
         """
         ...
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Return True as soon as there are events behind position `after`, False when there are none for so long.
 
-        A store that cannot push returns False at once, and its caller looks again in its own time.
+        A store that cannot push returns False at once, without a look, and its caller looks in its own time.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of files, connections and threads; an append under way is done first."""
+        """Let go of files, connections and threads; an append under way is done first, a watch returns False.
+
+        The next call opens again what it needs.
+        """
         ...

@@ -4,4 +4,21 @@ BEHAVIOURS = {
     "log.addresses": "Each thread has an address of its own, whatever characters its id has and in whichever letter "
     "case its agent is named.",
     "log.limits": "An append over the limits of the smallest store is refused before any store sees it.",
+    "log.compare-and-append": "An append is written whole if the thread's head is the one that its writer knew, and "
+    "not at all if another came first.",
+    "log.gapless": "Events stand at positions without a gap, in the order in which they were appended, with the bytes "
+    "that they had.",
+    "log.repeated-append": "The same append, given again after its answer was lost, is written once.",
+    "log.stale-never-writes": "A writer that knew an older head writes nothing, whatever was trimmed, erased or begun "
+    "anew since.",
+    "log.rows": "A row is found by its name in one call; one that is to be new refuses its append if it is there.",
+    "log.trim": "Trimming takes events and rows up to a position and leaves the head and all that is behind.",
+    "log.erase": "Erasing takes events and payloads up to a position; names of rows stay, and a later life is left as "
+    "it is.",
+    "log.broken-off": "What was broken off in the middle is finished by the next call.",
+    "log.forget": "A thread is forgotten only while its head is the known one; then it is as if it had never been.",
+    "log.apart": "Two threads share nothing, and nor do two apps on one store.",
+    "log.watch": "Who watches a thread is woken by what others append, or told at once that this store cannot.",
+    "log.away": "A store that is away leaves an append unknown and every other call refused, until it is back.",
+    "log.close": "A store that is closed finishes what is under way, and the next call opens it again.",
 }

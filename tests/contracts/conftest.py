@@ -9,6 +9,8 @@ import pytest
 
 from hosting.ports import RunLogStore
 from tests.contracts.run_log_stores import BACKENDS, FACTORIES, OpenStore
+from tests.contracts.thread_stores import ALL, Threads
+from tests.contracts.thread_stores import BACKENDS as THREAD_BACKENDS
 
 
 @pytest.fixture
@@ -29,4 +31,13 @@ async def open_store(request: pytest.FixtureRequest, run_log_path: Path) -> Asyn
 
     yield open_one
     for store in opened:
+        await store.close()
+
+
+@pytest.fixture(params=ALL)
+async def threads(request: pytest.FixtureRequest) -> AsyncIterator[Threads]:
+    """The threads of this test on each backend; nothing is there yet."""
+    threads = Threads(request.param, THREAD_BACKENDS[request.param].new_place(request))
+    yield threads
+    for store in threads.opened:
         await store.close()

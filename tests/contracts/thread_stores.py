@@ -1,0 +1,99 @@
+"""The stores of threads' logs, each as a factory: a second store is a second process's view of the same logs."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from hosting.stores.contract import ThreadStore
+from hosting.stores.memory import MemoryThreadStore, SharedMemory
+from hosting.stores.sqlite import SqliteThreadStore
+
+Away = Callable[[str, Sequence[ThreadStore]], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """How tests reach one backend.
+
+    `open` takes a place and a hub, in any process, and `new_place` makes the place of a test, where nothing is yet: a
+    path, an address, a connection string. `pushes` if a watch wakes by itself. `away` keeps what stands at a place from
+    these open stores for as long as it lasts. `is_shared` where several processes may open one place, and `marks` are
+    on all tests of it.
+    """
+
+    open: Callable[[str, str], ThreadStore]
+    new_place: Callable[[pytest.FixtureRequest], str]
+    pushes: bool = True
+    away: Away | None = None
+    is_shared: bool = True
+    marks: tuple[pytest.MarkDecorator, ...] = ()
+
+
+_MEMORIES: defaultdict[str, SharedMemory] = defaultdict(SharedMemory)
+
+
+def _new_path(request: pytest.FixtureRequest) -> str:
+    folder: Path = request.getfixturevalue("tmp_path")
+    return str(folder / "logs" / "threads.sqlite")
+
+
+@contextlib.asynccontextmanager
+async def _path_taken(place: str, stores: Sequence[ThreadStore]) -> AsyncIterator[None]:
+    """A folder stands where the file was; a process that has the file open would not notice."""
+    for store in stores:
+        await store.close()
+    path, aside = Path(place), Path(f"{place}-aside")
+    path.rename(aside)
+    path.mkdir()
+    yield
+    path.rmdir()
+    aside.rename(path)
+
+
+BACKENDS: dict[str, Backend] = {
+    "memory": Backend(
+        open=lambda place, hub: MemoryThreadStore(hub, _MEMORIES[place]),
+        new_place=lambda request: uuid.uuid4().hex,
+        is_shared=False,
+    ),
+    "sqlite": Backend(
+        open=lambda place, hub: SqliteThreadStore(Path(place), hub),
+        new_place=_new_path,
+        away=_path_taken,
+    ),
+}
+ALL = [pytest.param(name, marks=backend.marks) for name, backend in BACKENDS.items()]
+SHARED = [pytest.param(name, marks=backend.marks) for name, backend in BACKENDS.items() if backend.is_shared]
+CAN_BE_AWAY = [pytest.param(name, marks=backend.marks) for name, backend in BACKENDS.items() if backend.away]
+
+
+@dataclass
+class Threads:
+    """The threads of one test, on one backend."""
+
+    name: str
+    place: str
+    opened: list[ThreadStore] = field(default_factory=list)
+
+    @property
+    def backend(self) -> Backend:
+        """What may be expected of the store."""
+        return BACKENDS[self.name]
+
+    def open(self, hub: str = "hub") -> ThreadStore:
+        """Open another view of them."""
+        self.opened.append(self.backend.open(self.place, hub))
+        return self.opened[-1]
+
+    def away(self) -> AbstractAsyncContextManager[None]:
+        """Keep the store from every view."""
+        assert self.backend.away is not None
+        return self.backend.away(self.place, self.opened)
