@@ -19,6 +19,8 @@ BEHAVIOURS = {
     "log.forget": "A thread is forgotten only while its head is the known one; then it is as if it had never been.",
     "log.apart": "Two threads share nothing, and nor do two apps on one store.",
     "log.watch": "Who watches a thread is woken by what others append, or told at once that this store cannot.",
+    "log.processes": "Processes that race for one thread lose no append and double none.",
+    "log.killed-writers": "Of a process that is killed in the middle of appends each is there whole or not at all.",
     "log.away": "A store that is away leaves an append unknown and every other call refused, until it is back.",
     "log.close": "A store that is closed finishes what is under way, and the next call opens it again.",
 }

@@ -25,8 +25,8 @@ class Backend:
 
     `open` takes a place and a hub, in any process, and `new_place` makes the place of a test, where nothing is yet: a
     path, an address, a connection string. `pushes` if a watch wakes by itself. `away` keeps what stands at a place from
-    these open stores for as long as it lasts. `is_shared` where several processes may open one place, and `marks` are
-    on all tests of it.
+    these open stores for as long as it lasts. `is_shared` where several processes may open one place. `examples` is how
+    many random lives it is given, and `raced` how many appends two processes race for. `marks` are on all its tests.
     """
 
     open: Callable[[str, str], ThreadStore]
@@ -34,6 +34,8 @@ class Backend:
     pushes: bool = True
     away: Away | None = None
     is_shared: bool = True
+    examples: int = 100
+    raced: int = 10_000
     marks: tuple[pytest.MarkDecorator, ...] = ()
 
 

@@ -1,0 +1,82 @@
+"""Stores of threads' logs that several processes share: a race for one thread, and processes that are killed."""
+
+import asyncio
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hosting.stores.contract import ThreadStore
+from tests.contracts.thread_appends import ADDRESS, texts
+from tests.contracts.thread_stores import SHARED, Threads
+
+ROOT = Path(__file__).resolve().parents[2]
+GUARD_SECONDS = 20
+KILLS = 10
+NO_LIMIT = 10**9
+
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("threads", SHARED, indirect=True)]
+
+
+@pytest.mark.behaviour("log.processes")
+async def test_two_processes_that_race_for_one_thread_lose_nothing_and_double_nothing(threads: Threads) -> None:
+    """Every append of each stands there once, whole and in its process's order; some were given twice."""
+    each = threads.backend.raced // 2
+    processes = [await appending(threads, mark, 1, each) for mark in ("a", "b")]
+
+    printed = await asyncio.gather(*(process.communicate() for process in processes))
+
+    assert [output.decode().split() for output, _ in printed] == [[str(n + 1) for n in range(each)]] * 2
+    found = await appends_of(threads.open())
+    assert Counter(found) == Counter(f"{mark}-{n + 1}" for mark in "ab" for n in range(each))
+    for mark in "ab":
+        assert [name for name in found if name.startswith(mark)] == [f"{mark}-{n + 1}" for n in range(each)]
+
+
+@pytest.mark.behaviour("log.killed-writers")
+async def test_a_process_that_is_killed_leaves_whole_appends_only(threads: Threads) -> None:
+    """Killed in the middle of appends, again and again: what it was told as done is there, the next goes on behind."""
+    told = 0
+    for kill in range(KILLS):
+        told = await told_until_killed(threads, told + 1, told + 3 + 7 * kill)
+
+        store = threads.open()
+        found = await appends_of(store)
+        assert found[:told] == [f"k-{n + 1}" for n in range(told)]
+        assert len(found) <= told + 1
+        head = await store.head(ADDRESS)
+        assert head is not None
+        assert (head.position, head.payload.decode()) == (2 * len(found), found[-1])
+        told = len(found)
+
+
+async def appends_of(store: ThreadStore) -> list[str]:
+    """Return the names of the thread's appends, each of which must be whole: both events, one behind the other."""
+    events = await texts(store)
+    assert [position for position, _ in events] == list(range(1, len(events) + 1))
+    names = [payload.decode().split() for _, payload in events]
+    assert [part for _, part in names] == ["first", "second"] * (len(events) // 2)
+    assert [name for name, _ in names[::2]] == [name for name, _ in names[1::2]]
+    return [name for name, _ in names[::2]]
+
+
+async def told_until_killed(threads: Threads, first: int, enough: int) -> int:
+    """Let a process append from number `first` on, kill it once `enough` is told as done, and return the last told."""
+    process = await appending(threads, "k", first, NO_LIMIT)
+    assert process.stdout is not None
+    last = first - 1
+    while last < enough:
+        last = int(await asyncio.wait_for(process.stdout.readline(), GUARD_SECONDS))
+    process.kill()
+    rest, _ = await process.communicate()
+    whole_lines = rest.decode().split("\n")[:-1]
+    return int(whole_lines[-1]) if whole_lines else last
+
+
+async def appending(threads: Threads, mark: str, first: int, last: int) -> asyncio.subprocess.Process:
+    """Start a process that appends so many to this test's thread."""
+    program = [sys.executable, "-m", "tests.contracts.thread_appending_process", threads.name, threads.place]
+    return await asyncio.create_subprocess_exec(
+        *program, mark, str(first), str(last), cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
