@@ -19,8 +19,9 @@ from hosting.address import Address
 MOST_HEAD_BYTES = 64 * 1024
 MOST_PAYLOAD_BYTES = 256 * 1024
 MOST_APPEND_BYTES = 2 * 1024 * 1024
+MOST_EVENTS = 1000
 MOST_ROWS = 50
-"""What one append may hold: its head; each event or row; all of them together; and how many rows."""
+"""What one append may hold: its head; each event or row; all of them together; how many events, and how many rows."""
 
 _ROW_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
 
@@ -65,7 +66,7 @@ class Row:
     def __post_init__(self) -> None:
         if not _ROW_NAME.fullmatch(self.name):
             raise ValueError(
-                f"The row name {self.name[:80]!r} must be 1 to 64 of the characters A-Z, a-z, 0-9 and '-'."
+                f"The row's name {self.name[:80]!r} must be 1 to 64 of the characters A-Z a-z 0-9 and '-'."
             )
 
 
@@ -86,10 +87,11 @@ class Append:
         sizes = [*map(len, self.events), *(len(row.payload) for row in self.rows)]
         if len(self.head.payload) > MOST_HEAD_BYTES:
             raise ValueError(f"A head has {len(self.head.payload):,} bytes and may have {MOST_HEAD_BYTES:,}.")
-        if max(sizes, default=0) > MOST_PAYLOAD_BYTES or sum(sizes) > MOST_APPEND_BYTES or len(self.rows) > MOST_ROWS:
+        is_too_large = max(sizes, default=0) > MOST_PAYLOAD_BYTES or sum(sizes) > MOST_APPEND_BYTES
+        if is_too_large or len(self.events) > MOST_EVENTS or len(self.rows) > MOST_ROWS:
             raise ValueError(f"An append of {len(self.events)} events, {len(self.rows)} rows, {sum(sizes):,} bytes.")
         if len({row.name for row in self.rows}) < len(self.rows):
-            raise ValueError(f"An append writes each row once: {[row.name for row in self.rows]}.")
+            raise ValueError("An append names one row twice.")
 
     def first_position(self, known: StoredHead | None) -> int:
         """Return the position behind the known head, where the first event goes, if there is one.

@@ -10,6 +10,7 @@ from hosting.address import Address
 from hosting.errors import LogUnavailableError
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
+    MOST_EVENTS,
     MOST_HEAD_BYTES,
     MOST_PAYLOAD_BYTES,
     MOST_ROWS,
@@ -162,12 +163,13 @@ async def test_an_append_as_large_as_one_may_be_is_written_whole(threads: Thread
 
 @pytest.mark.behaviour("log.gapless")
 async def test_an_append_of_many_small_events_is_written_whole(threads: Threads) -> None:
-    """How many there are is bounded by their bytes alone."""
-    small = [str(n).encode() for n in range(5000)]
+    """As many as there may be, and a second one behind them."""
+    small = [str(n).encode() for n in range(2 * MOST_EVENTS)]
 
-    await write(threads.open(), None, *small)
+    head = await write(threads.open(), None, *small[:MOST_EVENTS])
+    await write(threads.open(), head, *small[MOST_EVENTS:])
 
-    assert await texts(threads.open(), after=4000) == [(n + 1, small[n]) for n in range(4000, 5000)]
+    assert await texts(threads.open(), after=700) == [(n + 1, small[n]) for n in range(700, 2 * MOST_EVENTS)]
 
 
 @pytest.mark.behaviour("log.gapless")

@@ -4,6 +4,7 @@ import pytest
 
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
+    MOST_EVENTS,
     MOST_HEAD_BYTES,
     MOST_PAYLOAD_BYTES,
     MOST_ROWS,
@@ -24,10 +25,11 @@ LARGE = bytes(MOST_PAYLOAD_BYTES)
         (HEAD, (LARGE + b"1",), ()),
         (HEAD, (), (Row("run-1", 1, LARGE + b"1"),)),
         (HEAD, (LARGE,) * (MOST_APPEND_BYTES // MOST_PAYLOAD_BYTES), (Row("run-1", 1, b"1"),)),
+        (HEAD, (b"",) * (MOST_EVENTS + 1), ()),
         (HEAD, (), tuple(Row(f"run-{n}", 1, b"") for n in range(MOST_ROWS + 1))),
         (HEAD, (), (Row("run-1", 1, b""),) * 2),
     ],
-    ids=["the head", "an event", "a row", "all of it", "rows", "a row twice"],
+    ids=["the head", "an event", "a row", "all of it", "events", "rows", "a row twice"],
 )
 def test_an_append_over_a_limit_is_refused_before_a_store_sees_it(
     head: StoredHead, events: tuple[bytes, ...], rows: tuple[Row, ...]
@@ -49,7 +51,7 @@ def test_an_append_at_its_limits_is_taken() -> None:
 @pytest.mark.parametrize("name", ["", "a" * 65, "a b", "a/b", "a_b", "ä", "a\n"])
 def test_a_row_of_a_name_that_some_store_cannot_keep_is_refused(name: str) -> None:
     """Letters, digits and '-' are taken by each."""
-    with pytest.raises(ValueError, match="row name"):
+    with pytest.raises(ValueError, match="must be 1 to 64 of the characters"):
         Row(name, 1, b"")
 
 
