@@ -20,6 +20,7 @@ from state.summary import PROPERTY as SUMMARY
 LEDGER_SIZE: Final = 256
 UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
 _PAUSE: Final = "pause"
+_LOG: Final = "log"
 _OF_ENTRIES: Final = frozenset({ARCHIVED, SUMMARY, _PAUSE})
 
 
@@ -34,6 +35,18 @@ class Pause:
     run_id: str
     expires_at: float | None
     is_over: bool = False
+
+
+@dataclass(frozen=True)
+class LogMark:
+    """How far the thread's log has been applied to a document: its `epoch`, and the `position` of the last event.
+
+    Runs that were open there began behind position `since`.
+    """
+
+    epoch: int
+    position: int
+    since: int
 
 
 def append_turn(conversation: Conversation, request: RequestEntry, response: ResponseEntry) -> Conversation:
@@ -164,6 +177,23 @@ def with_pause(conversation: Conversation, pause: Pause | None) -> Conversation:
     if pause is not None:
         host[_PAUSE] = {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
     return changed(conversation, conversation.data.conversation_history, {HOST: host})
+
+
+def log_mark(conversation: Conversation) -> LogMark | None:
+    """Return how far the log has been applied, or None where the document does not say so."""
+    value = host_value(conversation).get(_LOG)
+    numbers = [value.get(name) for name in ("epoch", "position", "since")] if isinstance(value, dict) else []
+    if len(numbers) != 3 or any(type(number) is not int or number < 0 for number in numbers):
+        return None  # another writer's value: as good as none
+    return LogMark(*cast(list[int], numbers))
+
+
+def with_log_mark(conversation: Conversation, mark: LogMark) -> Conversation:
+    """Return the conversation that says so."""
+    value = {"epoch": mark.epoch, "position": mark.position, "since": mark.since}
+    return changed(
+        conversation, conversation.data.conversation_history, {HOST: {**host_value(conversation), _LOG: value}}
+    )
 
 
 def _applied_ids(conversation: Conversation) -> list[str]:

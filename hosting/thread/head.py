@@ -106,7 +106,8 @@ class Usage(_Part):
 class Head(_Part):
     """A thread as it stands. `position` is that of its newest event, counted from 1, and so are all other positions.
 
-    `epoch` rises when the thread is deleted and when a run begins it again. `append_id` is of the append that wrote it.
+    `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
+    and odd under a tombstone. `append_id` is of the append that wrote it.
     """
 
     v: int = VERSION

@@ -3,10 +3,29 @@
 BEHAVIOURS = {
     "thread.accept": "A run whose caller waits is accepted and claimed in one append; one behind others waits; a full "
     "queue takes no more, counted over all processes (rule 1).",
-    "thread.keys": "An idempotency key is written with its run; repeated it attaches to that run, with another request "
-    "it is refused, after a deletion it is gone, after a failed signal it is free (rules 1, 2).",
+    "thread.keys": "An idempotency key is written with its run; repeated it attaches to that run, with another "
+    "request it is refused, after a deletion it is gone, after a failed signal it is free (rules 1, 2).",
     "thread.delete": "A thread that is being deleted takes no runs and has whoever meets that signal; behind its "
     "tombstone the next run begins another epoch, at positions that go on (rule 10).",
     "thread.approvals": "A thread that waits for approvals takes no message until they are decided or their time has "
     "passed; each is decided once, and the last decision and the run that goes on are one append (rule 11).",
+    "thread.claims": "The run whose turn it is is claimed by one holder, on its terms; a try after a failure is a "
+    "claim of its own, and an append without events renews a lease (rule 3).",
+    "thread.lost-holders": "A holder is taken over when it appended nothing for its lease, an entity's claim by the "
+    "next operation at once; after three lost processes the run has crashed, past its deadline it is lost (rules 3, "
+    "14).",
+    "thread.stale-tokens": "However a claim was lost, its token appends nothing (rule 3).",
+    "thread.order": "Ends stand in the order in which runs were accepted; whoever ends a run claims the next one "
+    "whose caller it holds in the same append (rule 7).",
+    "thread.cancel": "A cancelled run is claimed no more: it ends at once where nobody holds it, else by its holder "
+    "or in its turn (rules 7, 11).",
+    "thread.promises": "Whoever promises the outcome of an open run has a signal of its own taken, unless the log "
+    "proves that one was (rule 2).",
+    "thread.failed-signals": "A failed signal cancels the run while nobody else was promised anything of it, and "
+    "frees its key; else it lets go of the claim (rule 2).",
+    "thread.reset": "A reset is an event that the conversation begins anew behind (rule 10).",
+    "thread.trim": "Only what no open run and no waiting approval needs is trimmed (rule 6).",
+    "thread.fold": "Whatever is asked, the head is the fold of the events, and small enough for every store.",
+    "thread.versions": "What a newer version wrote is not decided on; members that this one does not know are no "
+    "error.",
 }

@@ -1,0 +1,164 @@
+"""The conversation that a thread's log makes: the stored document, and what the log says behind its position.
+
+Theory. The document is a snapshot of the log: it names the position up to which the log has been applied to it. So a
+conversation is a document and the tail behind it, whoever needs it and wherever: the entity stores it, a run is given
+it, a reader is shown it. Ends stand in the log in the order in which runs were accepted, so applying them as they come
+gives each run its one place. A run that was open when the conversation was reset leaves nothing in it.
+
+Nothing here reads or writes. `resume` says where to begin, `Snapshot.follow` goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from hosting.errors import AnswerTooLargeError, ThreadFullError, UnreadableStateError
+from hosting.thread.events import TERMINALS, Accepted, Completed, Deleted, Deleting, Event, Reset, Terminal
+from hosting.thread.head import Head
+from hosting.thread.messages import run_messages
+from hosting.times import iso
+from state.codec import read
+from state.conversation import (
+    LogMark,
+    Pause,
+    append_turn,
+    forget,
+    log_mark,
+    pause_of,
+    response_of,
+    with_log_mark,
+    with_pause,
+    with_session_state,
+)
+from state.convert import failure_entry, request_entry
+from state.models import Conversation, Entry, ResponseEntry
+from state.summary import with_summary
+
+_WITHOUT_PLACE = frozenset(error.code for error in (ThreadFullError, UnreadableStateError))
+"""Ends that the document itself was the reason for: it stays as it is."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A conversation up to `position`, and the runs that were open there, by id and in order.
+
+    Events are needed from behind `since` on, where the first of those runs began. `merges`: the document did not name
+    its position, so a run that it has already is known by its id.
+    """
+
+    conversation: Conversation
+    position: int
+    since: int
+    open: Mapping[str, tuple[int, Accepted]]
+    merges: bool = False
+
+    def follow(self, events: Iterable[tuple[int, Event]]) -> Snapshot:
+        """Return the snapshot behind these events, which are all of those behind `since`, or behind `position`.
+
+        Those at or before `position` only say which runs are open.
+        """
+        conversation, open_runs, position = self.conversation, dict(self.open), self.position
+        for at, event in events:
+            is_new, position = at > self.position, max(at, position)
+            if isinstance(event, Accepted):
+                open_runs[event.run_id] = (at, event)
+            elif isinstance(event, Reset | Deleting):
+                open_runs.clear()
+                if is_new and isinstance(event, Reset):
+                    conversation = forget(conversation, f"reset-{at}")
+            elif isinstance(event, Deleted) and is_new:
+                conversation = read(None)
+            elif isinstance(event, TERMINALS):
+                _, accepted = open_runs.pop(event.run_id, (0, None))
+                if accepted is not None and is_new and not self._has(event.run_id):
+                    conversation = with_run(conversation, accepted, event)
+        since = min((first - 1 for first, _ in open_runs.values()), default=position)
+        return replace(self, conversation=conversation, position=position, since=since, open=open_runs)
+
+    def document(self, epoch: int) -> Conversation:
+        """Return the conversation as it is to be stored, with its position in that epoch of the log."""
+        return with_log_mark(self.conversation, LogMark(epoch, self.position, self.since))
+
+    def _has(self, run_id: str) -> bool:
+        return self.merges and response_of(self.conversation, run_id) is not None
+
+
+@dataclass(frozen=True)
+class Outdated:
+    """The document is older than what is left of the log: a newer one has been stored meanwhile and is to be read."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """The document names a position that the log does not have: one of the two was restored without the other."""
+
+    mark: LogMark
+
+
+def resume(stored: Conversation | None, head: Head) -> Snapshot | Outdated | Ahead:
+    """Return from where a document goes on with the log whose head this is; None is a thread without a document.
+
+    Without a mark of ours it is merged with the whole log, by the ids of its runs; one without entries was emptied by
+    somebody else, which counts as a reset. A document of an older epoch counts as empty.
+    """
+    if stored is None:
+        return _from(read(None), head.trimmed)
+    mark = log_mark(stored)
+    if mark is None:
+        if not stored.data.conversation_history.held:
+            return _from(stored, head.position)
+        return replace(_from(stored, head.trimmed), merges=True)
+    if head.position == 0 and mark.epoch % 2:
+        return _from(read(None), 0)  # the tombstone was forgotten, and the thread begins anew
+    if mark.epoch > head.epoch or mark.position > head.position:
+        return Ahead(mark)
+    if mark.since >= head.trimmed:
+        return Snapshot(stored, mark.position, mark.since, {})
+    return _from(read(None), head.trimmed) if mark.epoch < head.epoch else Outdated()
+
+
+def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal) -> Conversation:
+    """Return the conversation with one more run; unchanged where it has no place for the run's end."""
+    if not isinstance(terminal, Completed) and terminal.code in _WITHOUT_PLACE:
+        return conversation
+    response = _kept_entry(terminal)
+    if not isinstance(response, ResponseEntry):
+        return conversation
+    wanted = accepted.request.response_format
+    request = request_entry(
+        run_id=accepted.run_id,
+        created_at=iso(accepted.at),
+        messages=run_messages(accepted.request, conversation),
+        response_type="json" if wanted else "text",
+        response_schema=wanted.json_schema if wanted else None,
+        orchestration_id=accepted.request.orchestration_id,
+    )
+    grown = with_pause(append_turn(conversation, request, response), _pause_after(conversation, accepted, terminal))
+    if isinstance(terminal, Completed) and terminal.kept:
+        summed_up = grown if terminal.summary is None else with_summary(grown, terminal.summary)
+        return with_session_state(summed_up, terminal.session)
+    return grown
+
+
+def _pause_after(conversation: Conversation, accepted: Accepted, terminal: Terminal) -> Pause | None:
+    """Return what the conversation waits for after the run: a run that the model does not see changes no open call."""
+    if isinstance(terminal, Completed) and terminal.kept:
+        return Pause(accepted.run_id, terminal.expires_at) if terminal.approvals else None
+    before = pause_of(conversation)
+    return replace(before, is_over=True) if before is not None and accepted.request.decisions else before
+
+
+def _kept_entry(terminal: Terminal) -> Entry:
+    """Return what the conversation keeps of a run: its response, or an error in the place of one that is too large."""
+    if not isinstance(terminal, Completed) or terminal.kept:
+        return terminal.response
+    message = f"The answer is larger than a conversation may be. It is in the log of run {terminal.run_id} only."
+    code = AnswerTooLargeError.code
+    return failure_entry(
+        run_id=terminal.run_id, created_at=iso(terminal.at), status="failed", code=code, message=message
+    )
+
+
+def _from(conversation: Conversation, position: int) -> Snapshot:
+    return Snapshot(conversation, position, position, {})

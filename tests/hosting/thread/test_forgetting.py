@@ -1,0 +1,138 @@
+"""Reset, deletion and trimming: what a thread forgets."""
+
+import pytest
+
+from hosting.errors import ThreadDeletingError
+from hosting.thread.commands import Bury, Change, Delete, Forget, Trim, Unchanged
+from hosting.thread.head import Head
+from tests.hosting.thread.threads import NOW, Thread, accept, end, refusal
+
+
+def tombstone() -> Thread:
+    """Return a thread that was deleted while one run was open."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Delete(NOW))
+    thread.do(Bury(NOW, {"runs": 1}))
+    return thread
+
+
+@pytest.mark.behaviour("thread.reset")
+def test_a_reset_is_an_event_and_a_signal() -> None:
+    """The entity empties the document when it comes by; the log says so at once."""
+    thread = Thread()
+    thread.do(accept("r1"))
+
+    outcome = thread.do(Forget(NOW))
+
+    assert isinstance(outcome, Change)
+    assert (thread.last(1), outcome.signal) == ([("reset", "")], True)
+    assert (thread.head.resets, thread.head.reset_at, thread.head.title) == (1, 2, "")
+
+
+@pytest.mark.behaviour("thread.reset")
+def test_a_deleted_thread_has_nothing_to_reset() -> None:
+    """And one that is being deleted refuses it."""
+    thread = Thread()
+    thread.do(Delete(NOW))
+
+    assert refusal(thread.do(Forget(NOW))) is ThreadDeletingError
+    thread.do(Bury(NOW, {}))
+    assert thread.do(Forget(NOW)) == Unchanged()
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_deletion_ends_all_open_runs() -> None:
+    """With the event that begins it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(accept("r2"))
+
+    outcome = thread.do(Delete(NOW))
+
+    assert isinstance(outcome, Change)
+    assert (thread.last(1), outcome.signal) == ([("deleting", "")], True)
+    assert (thread.head.state, thread.head.runs, thread.head.claim) == ("deleting", (), None)
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_tombstone_has_a_new_epoch_and_nothing_else() -> None:
+    """It wins over any document, signal or copy of an older one; its receipt stands in its event."""
+    thread = tombstone()
+
+    assert thread.head == Head(append_id="append-4", epoch=1, position=4, trimmed=3, state="deleted", changed_at=NOW)
+    assert thread.events[-1].receipt == {"runs": 1}  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("thread.delete")
+@pytest.mark.parametrize("command", [Delete(NOW), Bury(NOW, {})], ids=["deleted", "buried"])
+def test_a_thread_is_deleted_once(command: Delete | Bury) -> None:
+    """Again it changes nothing, and asks for no signal."""
+    assert tombstone().do(command) == Unchanged()
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_whoever_deletes_a_thread_that_is_being_deleted_signals_too() -> None:
+    """Whoever began it may have died before its signal."""
+    thread = Thread()
+    thread.do(Delete(NOW))
+
+    assert thread.do(Delete(NOW)) == Unchanged(signal=True)
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_late_burial_changes_nothing_of_a_later_life() -> None:
+    """A signal to delete may come at any time."""
+    thread = tombstone()
+    thread.do(accept("r2"))
+
+    assert thread.do(Bury(NOW, {})) == Unchanged()
+    assert thread.head.state == "open"
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_thread_whose_time_is_up_is_kept_while_a_run_is_open() -> None:
+    """Its end begins the time anew."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+
+    assert thread.do(Delete(NOW, "expired")) == Unchanged()
+    thread.do(end("r1"))
+    thread.do(Delete(NOW, "expired"))
+    assert thread.last(1) == [("deleting", "")]
+
+
+@pytest.mark.behaviour("thread.trim")
+def test_what_a_document_holds_may_be_trimmed() -> None:
+    """The head says so before the store removes it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(end("r1"))
+
+    thread.do(Trim(NOW, 3))
+
+    assert (thread.kinds()[-1], thread.head.trimmed) == ("trimmed", 3)
+    assert thread.do(Trim(NOW, 3)) == Unchanged()
+
+
+@pytest.mark.behaviour("thread.trim")
+def test_nothing_is_trimmed_that_an_open_run_begins_with() -> None:
+    """Its request stands there."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(accept("r2"))
+    thread.do(end("r1"))
+
+    thread.do(Trim(NOW, 4))
+
+    assert thread.head.trimmed == 2
+
+
+@pytest.mark.behaviour("thread.trim")
+def test_nothing_is_trimmed_that_a_waiting_approval_is_answered_from() -> None:
+    """The run that goes on is made of the one that asked."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(end("r1", "a1"))
+
+    assert thread.do(Trim(NOW, 3)) == Unchanged()

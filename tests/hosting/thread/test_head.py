@@ -1,0 +1,207 @@
+"""The head: the fold of the events, whatever happened, and never large."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hosting.requests import Decision
+from hosting.stores.contract import MOST_HEAD_BYTES
+from hosting.thread import events, head, rows
+from hosting.thread.commands import (
+    Answer,
+    Attach,
+    Bury,
+    Cancel,
+    Change,
+    Claim,
+    Command,
+    Delete,
+    Forget,
+    GiveUp,
+    Record,
+    Release,
+    Retry,
+    SignalFailed,
+    Trim,
+)
+from hosting.thread.decide import MOST_APPROVALS, MOST_OPEN_RUNS, decide
+from hosting.thread.events import NewerVersionError
+from hosting.thread.head import NEW, Head, fold
+from tests.hosting.thread.threads import (
+    DEADLINE,
+    NOW,
+    Thread,
+    accept,
+    accepted,
+    completed,
+    end,
+    model_result,
+    terms,
+    tool_started,
+)
+
+RUNS = st.sampled_from([f"r{number}" for number in range(6)])
+TOKENS = st.sampled_from([*(f"token-r{number}" for number in range(6)), "e1", "e2", "t"])
+APPROVALS = st.sampled_from(["a1", "a2"])
+TIMES = st.sampled_from([NOW, NOW + 60, DEADLINE + 1])
+POSITIONS = st.integers(0, 30)
+
+
+def commands(state: Head) -> st.SearchStrategy[Command]:
+    """Return whatever may be asked of a thread, by those who know its head and by those who do not."""
+    seen = st.sampled_from([state.append_id, "another"])
+    decision = st.builds(Decision, id=APPROVALS, approved=st.booleans())
+    asked_by = state.waiting.run_id if state.waiting else "r0"
+    return st.one_of(
+        st.builds(lambda run, claimed, at: accept(run, claimed=claimed, at=at), RUNS, st.booleans(), TIMES),
+        st.builds(lambda run, decided: accept(run, decisions=(decided,)), RUNS, decision),
+        st.builds(Attach, TIMES, RUNS),
+        st.builds(
+            lambda at, token, seen, began: Claim(at, terms(token, "entity"), silent=seen, began=began),
+            TIMES,
+            TOKENS,
+            seen,
+            POSITIONS,
+        ),
+        st.builds(lambda at, token, run: Claim(at, terms(token), run_id=run), TIMES, TOKENS, RUNS),
+        st.builds(Retry, TIMES, TOKENS, TOKENS, st.just("run_failed")),
+        st.builds(lambda token: Record(token, held(state, token)), TOKENS),
+        st.builds(Release, TIMES, TOKENS, st.booleans()),
+        st.builds(
+            lambda token, asks, at, callers: ending(state, token, asks, at, callers),
+            TOKENS,
+            st.lists(APPROVALS, unique=True),
+            TIMES,
+            st.dictionaries(RUNS, st.builds(terms, TOKENS)),
+        ),
+        st.builds(Cancel, TIMES, RUNS, st.sampled_from(["asked", "queue_time"])),
+        st.builds(GiveUp, TIMES, RUNS, seen),
+        st.builds(SignalFailed, TIMES, RUNS, st.none() | TOKENS, st.none() | st.just("k")),
+        st.builds(
+            lambda at, decided, run: Answer(
+                at, decided, rows.ApprovalRow(epoch=state.epoch, asked_by=asked_by), accepted(run, decisions=(decided,))
+            ),
+            TIMES,
+            decision,
+            RUNS,
+        ),
+        st.builds(Forget, TIMES),
+        st.builds(Delete, TIMES, st.sampled_from(["asked", "expired"])),
+        st.builds(Bury, TIMES, st.just({})),
+        st.builds(Trim, TIMES, POSITIONS),
+    )
+
+
+def held(state: Head, token: str) -> tuple[events.Step, ...]:
+    """Return steps of the run that this token would hold."""
+    run = state.claim.run_id if state.claim else token
+    return (model_result(run), tool_started(run))
+
+
+def ending(state: Head, token: str, asks: list[str], at: float, callers: dict[str, Any]) -> Command:
+    """Return the command that ends the run that this token would hold."""
+    run = state.claim.run_id if state.claim else token
+    return end(run, *asks, token=token, at=at, callers=callers)
+
+
+@pytest.mark.behaviour("thread.fold")
+@given(st.data())
+@settings(max_examples=300)
+def test_whatever_is_asked_the_head_is_the_fold_of_the_events(data: st.DataObject) -> None:
+    """No command raises, none leaves a head that its events do not make, and the order of runs holds."""
+    thread = Thread()
+    ended: list[str] = []
+    for _ in range(data.draw(st.integers(1, 40))):
+        before = thread.head
+        command = data.draw(commands(before))
+        if isinstance(getattr(command, "accepted", None), events.Accepted) and _is_known(thread, command):
+            continue  # ids of runs are ours, and new
+        outcome = thread.do(command)
+        if not isinstance(outcome, Change):
+            assert thread.head == before
+            continue
+        order = [run.id for run in before.runs]
+        ends = [event.run_id for event in outcome.events if isinstance(event, events.TERMINALS)]
+        assert outcome.head == fold(before, outcome.events)
+        assert ends == order[: len(ends)]
+        assert thread.head.position == len(thread.events)
+        assert thread.head.claim is None or thread.head.claim.run_id == thread.head.runs[0].id
+        assert (thread.head.epoch % 2 == 1) == (thread.head.state == "deleted")
+        ended += ends
+    assert len(ended) == len(set(ended))
+    assert head.decode(head.encode(thread.head)) == thread.head
+    assert [events.decode(events.encode(event)) for event in thread.events] == thread.events
+
+
+def _is_known(thread: Thread, command: Any) -> bool:
+    run_id = command.accepted.run_id
+    return any(isinstance(event, events.Accepted) and event.run_id == run_id for event in thread.events)
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_the_largest_head_is_one_that_every_store_takes() -> None:
+    """With ids as long as they may be, a full queue and all the approvals that one run may ask for."""
+    thread = Thread()
+    thread.do(accept("r", claimed=True))
+    thread.do(end("r", *(f"{number:032}" for number in range(MOST_APPROVALS))))
+    approvals = thread.head.waiting
+    thread = Thread()
+    for number in range(MOST_OPEN_RUNS):
+        thread.do(accept(f"{number:064}", claimed=True, queue_limit=10_000))
+    full = thread.head.model_copy(update={"waiting": approvals, "title": "\U0001f600" * head.TITLE_CHARACTERS})
+
+    assert len(full.runs) == MOST_OPEN_RUNS
+    assert len(head.encode(full)) < MOST_HEAD_BYTES
+    assert not isinstance(decide(full.model_copy(update={"waiting": None}), accept("r", queue_limit=10_000)), Change)
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_the_head_counts_tokens_and_names_the_thread_by_its_first_message() -> None:
+    """For lists of threads, which read nothing else."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    entry = {**completed("r1").entry, "usage": {"inputTokenCount": 3, "outputTokenCount": 4, "totalTokenCount": 7}}
+    thread.do(end("r1").__class__("token-r1", completed("r1").model_copy(update={"entry": entry})))
+
+    assert thread.head.usage == head.Usage(input_tokens=3, output_tokens=4, total_tokens=7)
+    assert thread.head.title == "Hello from r1"
+
+
+@pytest.mark.behaviour("thread.versions")
+def test_what_a_newer_version_wrote_is_not_decided_on() -> None:
+    """An event, a head or a row: in every rolling deployment two versions share a thread."""
+    newer = events.VERSION + 1
+    unknown = b'{"v": %d, "kind": "unheard_of", "at": 1}' % newer
+    row = rows.encode(rows.RunRow(v=newer, epoch=0, first=1))
+
+    for read in (
+        lambda: events.decode(unknown),
+        lambda: events.decode(events.encode(accepted().model_copy(update={"v": newer}))),
+        lambda: head.decode(head.encode(NEW.model_copy(update={"v": newer}))),
+        lambda: rows.decode(rows.RunRow, row, NEW),
+    ):
+        with pytest.raises(NewerVersionError):
+            read()
+
+
+@pytest.mark.behaviour("thread.versions")
+def test_members_that_this_version_does_not_know_are_no_error() -> None:
+    """What is added without a new version may be left unread."""
+    text = events.encode(accepted()).replace(b'"kind":', b'"mood": "good", "kind":', 1)
+
+    assert events.decode(text) == accepted()
+
+
+@pytest.mark.behaviour("thread.keys")
+def test_a_row_of_another_epoch_or_without_payload_is_of_a_deleted_thread() -> None:
+    """Erasing empties rows; until it has come to one, its epoch says the same."""
+    row = rows.RunRow(epoch=0, first=1, last=3)
+    later = NEW.model_copy(update={"epoch": 2})
+
+    assert rows.decode(rows.RunRow, rows.encode(row), NEW) == row
+    assert rows.decode(rows.RunRow, rows.encode(row), later) == rows.GoneRow(epoch=0)
+    assert rows.decode(rows.RunRow, b"", later) == rows.GoneRow(epoch=-1)
