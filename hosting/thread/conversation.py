@@ -100,7 +100,8 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | Outdated | Ahe
     """Return from where a document goes on with the log whose head this is; None is a thread without a document.
 
     Without a mark of ours it is merged with the whole log, by the ids of its runs; one without entries was emptied by
-    somebody else, which counts as a reset. A document of an older epoch counts as empty.
+    somebody else, which counts as a reset. A document of an older epoch counts as empty. A tombstone is forgotten only
+    after its document, so one that is ahead of its log was not left by that.
     """
     if stored is None:
         return _from(read(None), head.trimmed)
@@ -109,8 +110,6 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | Outdated | Ahe
         if not stored.data.conversation_history.held:
             return _from(stored, head.position)
         return replace(_from(stored, head.trimmed), merges=True)
-    if head.position == 0 and mark.epoch % 2:
-        return _from(read(None), 0)  # the tombstone was forgotten, and the thread begins anew
     if mark.epoch > head.epoch or mark.position > head.position:
         return Ahead(mark)
     if mark.since >= head.trimmed:

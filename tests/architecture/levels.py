@@ -50,6 +50,8 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "thread.endings",
         "thread.draft",
         "thread.decide",
+        "thread.run",
+        "thread.conversation",
         "entity.capacity",
         "entity.receipt",
         "run.endings",

@@ -28,4 +28,10 @@ BEHAVIOURS = {
     "thread.fold": "Whatever is asked, the head is the fold of the events, and small enough for every store.",
     "thread.versions": "What a newer version wrote is not decided on; members that this one does not know are no "
     "error.",
+    "thread.conversation": "The conversation is the stored document and what the log says behind its position, "
+    "wherever that is; each run that ended has its one place in it (rules 5, 8).",
+    "thread.document": "A document without our mark is merged by the ids of its runs, one that others emptied is a "
+    "reset, one behind what was trimmed is read again, one ahead of its log is named (rule 6).",
+    "thread.run": "A run is what its events tell: its words by their offsets, its steps for a later attempt, its end "
+    "(rules 4, 8, 13).",
 }

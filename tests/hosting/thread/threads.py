@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_framework import AgentResponse, Message
+
 from hosting.errors import HostingError
 from hosting.requests import Decision, PendingApproval, RunRequest
 from hosting.thread.commands import Accept, Change, Command, End, Outcome, Refused, Terms
 from hosting.thread.decide import decide
 from hosting.thread.events import Accepted, Completed, Event, Holder, ModelResult, ToolStarted
 from hosting.thread.head import NEW, Head
+from state.codec import entry_value
+from state.convert import response_entry
 
 NOW = 1_800_000_000.0
 LEASE_SECONDS = 20.0
@@ -81,6 +85,19 @@ def end(run_id: str = "r1", *approvals: str, token: str | None = None, **members
     """Return the command that ends a claimed run with an answer."""
     callers = members.pop("callers", {})
     return End(token or f"token-{run_id}", completed(run_id, *approvals, **members), callers=callers)
+
+
+def answered(run_id: str, text: str, **members: Any) -> End:
+    """Return the command that ends a claimed run with this text."""
+    entry = entry_value(
+        response_entry(
+            run_id=run_id,
+            created_at="2027-01-15T08:00:00Z",
+            response=AgentResponse(messages=[Message("assistant", [text])]),
+        )
+    )
+    terminal = completed(run_id).model_copy(update={"entry": entry})
+    return End(members.pop("token", f"token-{run_id}"), terminal, **members)
 
 
 def model_result(run_id: str = "r1", number: int = 1) -> ModelResult:

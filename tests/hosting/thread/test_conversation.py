@@ -1,0 +1,235 @@
+"""The conversation of a thread: the stored document and what the log says behind its position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hosting.requests import Decision
+from hosting.thread.commands import Answer, Bury, Cancel, Claim, Delete, Forget, Record, Trim
+from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
+from hosting.thread.events import Event
+from hosting.thread.rows import ApprovalRow
+from state.codec import read, write
+from state.conversation import LogMark, exchanges, log_mark, pause_of
+from state.convert import history_messages
+from state.models import Conversation
+from tests.hosting.thread.threads import NOW, Thread, accept, accepted, answered, end, model_result, terms
+
+
+def numbered(thread: Thread, after: int = 0) -> list[tuple[int, Event]]:
+    """Return a thread's events behind a position, with theirs."""
+    return list(enumerate(thread.events, start=1))[after:]
+
+
+def conversation_of(thread: Thread, stored: Conversation | None = None) -> Conversation:
+    """Return the conversation that a document and the log behind it make."""
+    begun = resume(stored, thread.head)
+    assert isinstance(begun, Snapshot)
+    return begun.follow(numbered(thread, begun.since)).conversation
+
+
+def stored(thread: Thread) -> Conversation:
+    """Return the document that the entity stores now, as it is read again."""
+    begun = resume(None, thread.head)
+    assert isinstance(begun, Snapshot)
+    return read(write(begun.follow(numbered(thread)).document(thread.head.epoch)))
+
+
+def turns(conversation: Conversation) -> list[str]:
+    """Return the runs whose entries the conversation holds, in order, each with what was asked or answered."""
+    return [entry.correlation_id for entry in exchanges(conversation)]
+
+
+def said(conversation: Conversation) -> list[str]:
+    """Return the texts that the model sees."""
+    return [message.text for message in history_messages(conversation)]
+
+
+def after_one_run() -> Thread:
+    """Return a thread with one answered run."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(answered("r1", "Hi"))
+    return thread
+
+
+@pytest.mark.behaviour("thread.conversation")
+def test_a_run_that_ended_has_its_request_and_its_response() -> None:
+    """Made of its two events."""
+    assert said(conversation_of(after_one_run())) == ["Hello from r1", "Hi"]
+
+
+@pytest.mark.behaviour("thread.conversation")
+def test_a_document_names_its_position_and_its_epoch() -> None:
+    """Where other packages keep it."""
+    document = stored(after_one_run())
+
+    assert log_mark(document) == LogMark(epoch=0, position=3, since=3)
+    assert document.data.extension_data is not None
+
+
+@pytest.mark.behaviour("thread.conversation")
+def test_what_the_log_says_behind_the_document_is_applied_once() -> None:
+    """Also where the run began before the document was stored, and behind another's end."""
+    thread = after_one_run()
+    thread.do(accept("r2", claimed=True))
+    thread.do(accept("r3"))
+    document = stored(thread)
+    thread.do(answered("r2", "Two", callers={"r3": terms("token-r3")}))
+    thread.do(answered("r3", "Three"))
+
+    assert log_mark(document) == LogMark(epoch=0, position=6, since=3)
+    assert turns(conversation_of(thread, document)) == ["r1", "r1", "r2", "r2", "r3", "r3"]
+
+
+@pytest.mark.behaviour("thread.conversation")
+def test_a_run_without_an_answer_is_shown_and_not_sent_to_the_model() -> None:
+    """It leaves nothing for the model."""
+    thread = after_one_run()
+    thread.do(accept("r2"))
+    thread.do(Cancel(NOW, "r2"))
+
+    conversation = conversation_of(thread)
+
+    assert turns(conversation) == ["r1", "r1", "r2", "r2"]
+    assert said(conversation) == ["Hello from r1", "Hi"]
+
+
+@pytest.mark.behaviour("thread.reset")
+def test_a_run_accepted_before_a_reset_leaves_nothing_behind_it() -> None:
+    """Whether it had ended or was still at work."""
+    thread = after_one_run()
+    thread.do(accept("r2", claimed=True))
+    before = stored(thread)
+    thread.do(Forget(NOW))
+    between = stored(thread)
+    thread.do(answered("r2", "Late"))
+    thread.do(accept("r3", claimed=True))
+    thread.do(answered("r3", "Anew"))
+
+    for document in (None, before, between):
+        assert said(conversation_of(thread, document)) == ["Hello from r3", "Anew"]
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_nothing_of_a_deleted_thread_comes_back() -> None:
+    """A document of an older epoch counts as empty, whatever it holds."""
+    thread = after_one_run()
+    old = stored(thread)
+    thread.do(Delete(NOW))
+    thread.do(Bury(NOW, {}))
+    emptied = stored(thread)
+    thread.do(accept("r2", claimed=True))
+    thread.do(answered("r2", "Anew"))
+
+    for document in (old, emptied, None):
+        assert said(conversation_of(thread, document)) == ["Hello from r2", "Anew"]
+    assert log_mark(emptied) == LogMark(epoch=1, position=5, since=5)
+
+
+@pytest.mark.behaviour("thread.document")
+def test_a_document_without_a_mark_is_merged_by_the_ids_of_its_runs() -> None:
+    """Another package may have written it, and left ours out."""
+    thread = after_one_run()
+    document = read(write(conversation_of(thread)))
+    thread.do(accept("r2", claimed=True))
+    thread.do(answered("r2", "Two"))
+
+    assert log_mark(document) is None
+    assert turns(conversation_of(thread, document)) == ["r1", "r1", "r2", "r2"]
+
+
+@pytest.mark.behaviour("thread.document")
+def test_a_document_that_somebody_else_emptied_is_a_reset() -> None:
+    """What they forgot does not come back out of the log."""
+    thread = after_one_run()
+
+    assert turns(conversation_of(thread, read('{"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}'))) == []
+
+
+@pytest.mark.behaviour("thread.document")
+def test_a_document_behind_what_was_trimmed_is_to_be_read_again() -> None:
+    """Nothing is trimmed before a newer one is stored."""
+    thread = after_one_run()
+    old = stored(thread)
+    thread.do(accept("r2", claimed=True))
+    thread.do(answered("r2", "Two"))
+    newer = stored(thread)
+    thread.do(Trim(NOW, 6))
+
+    assert resume(old, thread.head) == Outdated()
+    assert turns(conversation_of(thread, newer)) == ["r1", "r1", "r2", "r2"]
+
+
+@pytest.mark.behaviour("thread.document")
+def test_a_document_ahead_of_its_log_is_named() -> None:
+    """One of the two was restored without the other."""
+    thread = after_one_run()
+    thread.do(accept("r2", claimed=True))
+    document = stored(thread)
+
+    assert resume(document, after_one_run().head) == Ahead(LogMark(epoch=0, position=5, since=3))
+
+
+@pytest.mark.behaviour("thread.approvals")
+def test_the_conversation_waits_as_the_thread_does() -> None:
+    """And no more once the run went on."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(end("r1", "a1"))
+    waits = pause_of(conversation_of(thread))
+    yes = Decision(id="a1", approved=True)
+    row = ApprovalRow(epoch=0, asked_by="r1")
+    thread.do(Answer(NOW, yes, row, accepted("r2", decisions=(yes,)), terms("token-r2")))
+    thread.do(answered("r2", "Paid"))
+
+    assert waits is not None
+    assert waits.run_id == "r1"
+    assert pause_of(conversation_of(thread)) is None
+
+
+@pytest.mark.behaviour("thread.conversation")
+@given(st.lists(st.sampled_from(["accept", "answer", "step", "cancel", "reset", "delete"]), max_size=25), st.data())
+@settings(max_examples=200)
+def test_wherever_the_document_was_stored_the_conversation_is_the_same(
+    steps: Sequence[str], data: st.DataObject
+) -> None:
+    """A process that dies between any two events leaves a document that the log goes on from."""
+    thread = Thread()
+    documents: list[Conversation | None] = [None]
+    for number, step in enumerate(steps):
+        play(thread, step, f"r{number}")
+        if data.draw(st.booleans()):
+            at = data.draw(st.sampled_from(documents))
+            begun = resume(at, thread.head)
+            assert isinstance(begun, Snapshot)
+            documents.append(read(write(begun.follow(numbered(thread, begun.since)).document(thread.head.epoch))))
+
+    conversations = [turns(conversation_of(thread, document)) for document in documents]
+
+    assert all(found == conversations[0] for found in conversations)
+
+
+def play(thread: Thread, step: str, run_id: str) -> None:
+    """Have something happen, as far as it can just now."""
+    turn = thread.head.turn
+    if step == "accept":
+        thread.do(accept(run_id))
+    elif step in ("answer", "step") and turn is not None:
+        if thread.head.claim is None:
+            thread.do(Claim(NOW, terms(f"token-{turn.id}")))
+        token = f"token-{turn.id}"
+        thread.do(
+            answered(turn.id, f"Answer of {turn.id}") if step == "answer" else Record(token, (model_result(turn.id),))
+        )
+    elif step == "cancel" and thread.head.runs:
+        thread.do(Cancel(NOW, thread.head.runs[-1].id))
+    elif step == "reset":
+        thread.do(Forget(NOW))
+    elif step == "delete":
+        thread.do(Delete(NOW))
+        thread.do(Bury(NOW, {}))

@@ -1,0 +1,82 @@
+"""One run as its events tell it."""
+
+import pytest
+
+from hosting.thread.commands import Cancel, Claim, Delete, Record
+from hosting.thread.events import Delta, ToolResult
+from hosting.thread.run import RunRecord, run_record
+from tests.hosting.thread.threads import NOW, Thread, accept, completed, end, model_result, terms, tool_started
+
+
+def record_of(thread: Thread, run_id: str = "r1") -> RunRecord:
+    """Return the run as the thread's events tell it."""
+    record = run_record(run_id, enumerate(thread.events, start=1))
+    assert record is not None
+    return record
+
+
+def words(offset: int, text: str) -> Delta:
+    """Return what the agent said next."""
+    return Delta(at=NOW, run_id="r1", offset=offset, text=text)
+
+
+@pytest.mark.behaviour("thread.run")
+def test_words_stand_where_their_offset_says() -> None:
+    """What stands behind it is void."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Record("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))))
+
+    assert record_of(thread).text == "Good morning"
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> None:
+    """It says the others anew."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Record("token-r1", (words(0, "Let me see. "), model_result(), words(12, "It is"))))
+
+    thread.do(Claim(NOW, terms("e1", "entity"), silent=thread.head.append_id))
+
+    assert record_of(thread).text == "Let me see. "
+
+
+@pytest.mark.behaviour("thread.run")
+def test_tools_without_a_result_are_known_to_whoever_claims_next() -> None:
+    """Nobody will ever tell what came of them."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    ended = ToolResult(at=NOW, run_id="r1", key="1.a", text="done")
+    thread.do(Record("token-r1", (model_result(), tool_started(key="1.a"), tool_started(key="1.b"), ended)))
+
+    assert record_of(thread).unfinished_tools() == (tool_started(key="1.b"),)
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
+    """Events of other runs are not its own."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(accept("r2"))
+    thread.do(Cancel(NOW, "r1"))
+    thread.do(end("r1"))
+    thread.do(Cancel(NOW, "r2"))
+
+    record = record_of(thread)
+
+    assert (record.first, record.last, record.cancelled, record.is_over) == (1, 5, True, True)
+    assert record.terminal == completed("r1")
+    assert run_record("r9", enumerate(thread.events, start=1)) is None
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_run_whose_thread_is_deleted_is_over() -> None:
+    """It has no end of its own."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Delete(NOW))
+
+    record = record_of(thread)
+
+    assert (record.is_deleted, record.is_over, record.terminal) == (True, True, None)
