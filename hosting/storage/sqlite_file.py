@@ -84,15 +84,17 @@ class FileKind:
                     "with a file that the app may write, or put right what is there."
                 ) from None
 
-    def forget_overwritten(self, path: Path, busy_seconds: float) -> None:
+    def forget_overwritten(self, path: Path, busy_seconds: float) -> bool:
         """Empty the write-ahead log, which keeps the pages as they were before something was deleted from them.
 
-        Where a reader is in the way it is emptied by a later commit instead, and the log says so.
+        False where somebody was in the way for so long: later commits write over it in their own time, and the log
+        says so.
         """
         with contextlib.closing(sqlite3.connect(path, timeout=busy_seconds, isolation_level=None)) as connection:
             is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if is_busy:
             logger.warning("The %s is in use; what was deleted is overwritten with its next commits.", self.name)
+        return not is_busy
 
     def _make(self, connection: sqlite3.Connection, path: Path) -> None:
         version = self._refuse_other(connection, path)

@@ -42,9 +42,9 @@ class StoreFile:
         """Return what the step returned, once it is committed, with others that were queued beside it."""
         return await self._reached(self._writer.submit(step))
 
-    async def forget_overwritten(self) -> None:
-        """Leave nothing in the file of what was deleted; see `FileKind.forget_overwritten`."""
-        await self._reached(asyncio.to_thread(self._kind.forget_overwritten, self._path, self._busy_seconds))
+    async def forget_overwritten(self) -> bool:
+        """Leave nothing in the file of what was deleted, and tell whether that is so: `FileKind.forget_overwritten`."""
+        return await self._reached(asyncio.to_thread(self._kind.forget_overwritten, self._path, self._busy_seconds))
 
     async def close(self) -> None:
         """Finish what is queued and let go of the file; the next step opens it again."""

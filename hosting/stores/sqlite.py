@@ -64,10 +64,15 @@ class SqliteThreadStore:
         await self._file.do(lambda connection: steps.drop_before(connection, thread, before, rows_before))
 
     async def erase(self, address: Address, through: int) -> None:
-        """See `ThreadStore.erase`: deleted pages are overwritten, then the write-ahead log is emptied."""
+        """See `ThreadStore.erase`: deleted pages are overwritten, then the write-ahead log is emptied.
+
+        Raises `LogUnavailableError` also where a reader kept it from being emptied: the events are gone by then, and
+        their bytes go with the next call.
+        """
         thread = self._key(address)
         await self._file.do(lambda connection: steps.empty_through(connection, thread, through))
-        await self._file.forget_overwritten()
+        if not await self._file.forget_overwritten():
+            raise LogUnavailableError.unreached()
 
     async def forget(self, address: Address, known: StoredHead) -> bool:
         """See `ThreadStore.forget`: one transaction."""
@@ -75,7 +80,7 @@ class SqliteThreadStore:
         return await self._file.do(lambda connection: steps.drop_thread(connection, thread, known))
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
-        """See `ThreadStore.watch`: an append of this store wakes at once, any other within `LOOK_SECONDS`."""
+        """See `ThreadStore.watch`: an append of this store wakes at once, any other with the next look at the file."""
         thread = self._key(address)
         with self._watchers.watching(thread, after) as watcher:
             if await self._position(thread) <= after:

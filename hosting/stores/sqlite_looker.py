@@ -44,9 +44,9 @@ class ChangeLooker:
             with contextlib.closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
                 self._look(connection)
         except sqlite3.Error:
-            self._watchers.release()  # each of them asks the store itself, which says what is wrong
             with self._changing:
                 self._is_looking = False
+            self._watchers.release()  # each of them asks the store itself, which says what is wrong
 
     def _look(self, connection: sqlite3.Connection) -> None:
         seen = None

@@ -51,6 +51,19 @@ async def test_a_process_that_is_killed_leaves_whole_appends_only(threads: Threa
         told = len(found)
 
 
+@pytest.mark.behaviour("log.watch")
+async def test_a_watch_wakes_when_another_process_appends(threads: Threads) -> None:
+    """Where the store can push; where it cannot its caller looks."""
+    store = threads.open()
+    watching = asyncio.ensure_future(store.watch(ADDRESS, 0, GUARD_SECONDS))
+    await store.head(ADDRESS)
+
+    process = await appending(threads, "w", 1, 1)
+
+    await process.communicate()
+    assert await watching == threads.backend.pushes
+
+
 async def appends_of(store: ThreadStore) -> list[str]:
     """Return the names of the thread's appends, each of which must be whole: both events, one behind the other."""
     events = await texts(store)

@@ -1,0 +1,192 @@
+"""What the SQLite store of threads' logs promises beyond the contract: its file, its bytes, and what is in its way."""
+
+import asyncio
+import contextlib
+import logging
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hosting.address import Address
+from hosting.errors import LogUnavailableError
+from hosting.stores.contract import Appended, Row, StoredHead, Unknown
+from hosting.stores.sqlite import SqliteThreadStore
+from hosting.stores.sqlite_steps import THREADS
+from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
+
+ROOT = Path(__file__).resolve().parents[2]
+GUARD_SECONDS = 5
+CANARY = b"canary-9f27 "
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file in a folder that does not exist yet."""
+    return tmp_path / "logs" / "threads.sqlite"
+
+
+@pytest.fixture
+async def store(path: Path) -> AsyncIterator[SqliteThreadStore]:
+    """A store whose patience with a busy file is short."""
+    store = SqliteThreadStore(path, "hub", busy_seconds=0.05)
+    yield store
+    await store.close()
+
+
+async def test_nothing_is_made_before_the_first_use(store: SqliteThreadStore, path: Path) -> None:
+    """An app that is only listed leaves no file behind."""
+    assert not path.parent.exists()
+
+    await store.head(ADDRESS)
+
+    assert path.exists()
+
+
+@pytest.mark.behaviour("log.away")
+async def test_a_file_that_another_holds_leaves_an_append_unknown(store: SqliteThreadStore, path: Path) -> None:
+    """The wait for a lock ends, and once the lock is gone the same append counts."""
+    head = await write(store, None, b"one")
+    append = behind(head, b"two")
+    holder = THREADS.connect(path, "NORMAL")
+    holder.execute("BEGIN IMMEDIATE")
+
+    assert await store.append(ADDRESS, head, append) == Unknown()
+    with pytest.raises(LogUnavailableError):
+        await store.trim(ADDRESS, 1, 1)
+
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert isinstance(await store.append(ADDRESS, head, append), Appended)
+    assert await texts(store) == [(1, b"one"), (2, b"two")]
+
+
+@pytest.mark.behaviour("log.away")
+@pytest.mark.parametrize("obstacle", ["a file in the folder's place", "not a database", "a newer version"])
+async def test_a_file_that_cannot_be_opened_is_left_as_it_is(
+    store: SqliteThreadStore, path: Path, obstacle: str
+) -> None:
+    """Whatever stands in the way, an append is unknown, and the outage is over with the next call."""
+    if obstacle == "a file in the folder's place":
+        path.parent.write_text("not a folder")
+    else:
+        path.parent.mkdir()
+        path.write_bytes(b"not a database" * 100)
+    if obstacle == "a newer version":
+        path.unlink()
+        with contextlib.closing(THREADS.connect(path, "NORMAL")) as newer:
+            newer.execute(f"PRAGMA user_version={THREADS.version + 1}")
+    append = behind(None, b"one")
+
+    assert await store.append(ADDRESS, None, append) == Unknown()
+    with pytest.raises(LogUnavailableError):
+        await store.head(ADDRESS)
+
+    (path.parent if path.parent.is_file() else path).unlink()
+    assert isinstance(await store.append(ADDRESS, None, append), Appended)
+
+
+@pytest.mark.behaviour("log.compare-and-append")
+async def test_a_burst_over_many_threads_is_written_for_each(store: SqliteThreadStore) -> None:
+    """What is queued together is committed together, those among it that are refused too."""
+    addresses = [Address("joker", f"thread-{n}") for n in range(200)]
+    stale = StoredHead(1, "id", b"", "never was")
+
+    refused = asyncio.gather(*(store.append(address, stale, behind(stale, b"stale")) for address in addresses))
+    await asyncio.gather(*(write(store, None, str(n).encode(), address=a) for n, a in enumerate(addresses)))
+
+    assert len(set(map(type, await refused))) == 1
+    assert [await texts(store, address=a) for a in addresses] == [[(1, str(n).encode())] for n in range(200)]
+
+
+@pytest.mark.behaviour("log.erase")
+async def test_what_was_erased_is_in_no_file_of_the_store(store: SqliteThreadStore, path: Path) -> None:
+    """Among threads of others, with payloads of any size, over which SQLite moved them from page to page."""
+    seeded = random.Random(27)
+    heads: dict[Address, StoredHead | None] = {ADDRESS: None, ELSEWHERE: None, Address("a", "t"): None}
+    for number in range(300):
+        address = seeded.choice(list(heads))
+        words = (CANARY if address == ADDRESS else b"of another ") * seeded.choice([1, 9, 60, 90, 2000])
+        row = Row(f"run-{number}", 1, words[:900])
+        heads[address] = await write(store, heads[address], words, rows=(row,), payload=words[:9000], address=address)
+    assert CANARY[:9] in bytes_of(path)
+    others = await whole(store, address=ELSEWHERE)
+
+    tombstone = await write(store, heads[ADDRESS], b"deleted", payload=b"tombstone")
+    await store.erase(ADDRESS, tombstone.position)
+
+    assert CANARY[:6] not in bytes_of(path)
+    assert await whole(store, address=ELSEWHERE) == others
+
+
+@pytest.mark.behaviour("log.erase")
+async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next_call(
+    store: SqliteThreadStore, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is not told as done while the write-ahead log holds what was erased."""
+    head = await write(store, None, CANARY * 5000)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM event").fetchone()
+        with caplog.at_level(logging.WARNING), pytest.raises(LogUnavailableError):
+            await store.erase(ADDRESS, head.position)
+        assert await texts(store) == []
+        assert CANARY in bytes_of(path)
+        assert caplog.messages == [
+            "The store of threads is in use; what was deleted is overwritten with its next commits."
+        ]
+
+    await store.erase(ADDRESS, head.position)
+
+    assert CANARY not in bytes_of(path)
+
+
+@pytest.mark.behaviour("log.watch")
+async def test_nobody_looks_at_the_file_when_nobody_watches(store: SqliteThreadStore) -> None:
+    """The thread that looks ends with the last watch, and begins with the next."""
+    for _ in range(2):
+        assert not await store.watch(ADDRESS, 0, 0.05)
+        await until_nobody_looks()
+
+
+@pytest.mark.behaviour("log.watch")
+async def test_a_watch_of_a_file_that_cannot_be_looked_at_ends(store: SqliteThreadStore, path: Path) -> None:
+    """The store has the file open, and another connection cannot be made: its caller looks in its own time."""
+    await write(store, None, b"one")
+    path.rename(path.with_name("aside"))
+    path.mkdir()
+
+    assert not await asyncio.wait_for(store.watch(ADDRESS, 1, 30), GUARD_SECONDS)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("log.away")
+@pytest.mark.skipif(sys.platform == "win32", reason="a process's files cannot be limited there")
+async def test_a_disk_that_is_full_leaves_an_append_unknown_until_there_is_room(path: Path) -> None:
+    """At whatever page: nothing of it is there, and the same append counts as soon as it fits."""
+    program = [sys.executable, "-m", "tests.contracts.sqlite_full_disk_process", str(path), "20"]
+
+    ended = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+    assert ended.stdout.splitlines() == ["Unknown True Appended"] * 20, ended.stderr
+    store = SqliteThreadStore(path, "hub")
+    assert [position for position, _ in await texts(store)] == list(range(1, 42))
+    await store.close()
+
+
+async def until_nobody_looks() -> None:
+    """Return when the thread that looks at the file has ended."""
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    while any(thread.name == "watch of threads" for thread in threading.enumerate()):
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.to_thread(lambda: None)
+
+
+def bytes_of(path: Path) -> bytes:
+    """Return the bytes of the store's every file."""
+    return b"".join(file.read_bytes() for file in sorted(path.parent.iterdir()))
