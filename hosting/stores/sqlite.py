@@ -8,6 +8,9 @@ power cuts.
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from hosting.address import Address
@@ -17,6 +20,7 @@ from hosting.storage.sqlite_store import StoreFile
 from hosting.stores import sqlite_steps as steps
 from hosting.stores.contract import Append, Appended, AppendOutcome, Row, StoredEvent, StoredHead, Unknown
 from hosting.stores.sqlite_looker import ChangeLooker
+from hosting.stores.sqlite_space import LEAST_RECLAIMED_BYTES, is_reclaim_due, reclaim
 from hosting.stores.watchers import ThreadKey, Watchers, woken_within
 
 
@@ -25,9 +29,19 @@ class SqliteThreadStore:
 
     batch_seconds = 0.1
 
-    def __init__(self, path: Path, hub: str, synchronous: str = "NORMAL", busy_seconds: float = BUSY_SECONDS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        hub: str,
+        synchronous: str = "NORMAL",
+        busy_seconds: float = BUSY_SECONDS,
+        reclaimed_bytes: int = LEAST_RECLAIMED_BYTES,
+    ) -> None:
         self._hub = hub
         self._file = StoreFile(steps.THREADS, path, LogUnavailableError.unreached, synchronous, busy_seconds)
+        self._path = path
+        self._busy_seconds = busy_seconds
+        self._reclaimed_bytes = reclaimed_bytes
         self._watchers = Watchers()
         self._looker = ChangeLooker(path, self._watchers)
 
@@ -61,16 +75,16 @@ class SqliteThreadStore:
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
         """See `ThreadStore.trim`: one transaction."""
         thread = self._key(address)
-        await self._file.do(lambda connection: steps.drop_before(connection, thread, before, rows_before))
+        await self._make_room(lambda connection: steps.drop_before(connection, thread, before, rows_before))
 
     async def erase(self, address: Address, through: int) -> None:
-        """See `ThreadStore.erase`: deleted pages are overwritten, then the write-ahead log is emptied.
+        """See `ThreadStore.erase`: what is deleted is overwritten, then the write-ahead log is emptied.
 
         Raises `LogUnavailableError` also where a reader kept it from being emptied: the events are gone by then, and
         their bytes go with the next call.
         """
         thread = self._key(address)
-        await self._file.do(lambda connection: steps.empty_through(connection, thread, through))
+        await self._make_room(lambda connection: steps.empty_through(connection, thread, through))
         if not await self._file.forget_overwritten():
             raise LogUnavailableError.unreached()
 
@@ -93,6 +107,16 @@ class SqliteThreadStore:
         self._watchers.release()
         self._looker.stop()
         await self._file.close()
+
+    async def _make_room(self, step: Callable[[sqlite3.Connection], None]) -> None:
+        """Take the step, and now and then give back the space of all that such steps emptied."""
+
+        def emptied(connection: sqlite3.Connection) -> bool:
+            step(connection)
+            return is_reclaim_due(connection, self._reclaimed_bytes)
+
+        if await self._file.do(emptied):
+            await asyncio.to_thread(reclaim, self._path, self._busy_seconds)
 
     async def _position(self, thread: ThreadKey) -> int:
         return await self._file.do(lambda connection: steps.read_position(connection, thread))

@@ -1,4 +1,10 @@
-"""What the SQLite store of threads does within one transaction, and the tables that it does it in."""
+"""What the SQLite store of threads does within one transaction, and the tables that it does it in.
+
+Payloads are kept apart and are never moved. SQLite's `secure_delete` writes over what is deleted, and not over the copy
+that stays on a page when its neighbours are moved to another one: of one erasure in three a piece was left in the file.
+So each payload is inserted at the end of its table, where nothing is moved, and is emptied where it stands and not
+deleted, by which nothing is moved either. `sqlite_space` gives the space back.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +19,39 @@ THREADS = FileKind(
     name="store of threads",
     setting="AGENT_RUN_LOG",
     schema="""
+CREATE TABLE payload (id INTEGER PRIMARY KEY, bytes BLOB);
 CREATE TABLE head (hub TEXT NOT NULL, address TEXT NOT NULL, position INTEGER NOT NULL, append_id TEXT NOT NULL,
-                   payload BLOB NOT NULL, PRIMARY KEY (hub, address)) WITHOUT ROWID;
+                   payload INTEGER NOT NULL, PRIMARY KEY (hub, address)) WITHOUT ROWID;
 CREATE TABLE event (hub TEXT NOT NULL, address TEXT NOT NULL, position INTEGER NOT NULL, append_id TEXT NOT NULL,
-                    payload BLOB NOT NULL, PRIMARY KEY (hub, address, position)) WITHOUT ROWID;
+                    payload INTEGER NOT NULL, PRIMARY KEY (hub, address, position)) WITHOUT ROWID;
 CREATE TABLE named (hub TEXT NOT NULL, address TEXT NOT NULL, name TEXT NOT NULL, position INTEGER NOT NULL,
-                    payload BLOB NOT NULL, PRIMARY KEY (hub, address, name)) WITHOUT ROWID
+                    payload INTEGER NOT NULL, PRIMARY KEY (hub, address, name)) WITHOUT ROWID;
+CREATE TABLE space (reclaimed_pages INTEGER NOT NULL);
+INSERT INTO space VALUES (0)
 """,
 )
-"""`named` has the rows of the contract, of whose name SQL makes another use."""
+"""`named` has the rows of the contract, of whose name SQL makes another use; one that was erased has the payload 0."""
 
 _THREAD = "hub = ? AND address = ?"
-_HEAD = f"SELECT position, append_id, payload, append_id FROM head WHERE {_THREAD}"
+_HEAD = (
+    f"SELECT position, append_id, bytes, append_id FROM head JOIN payload ON payload.id = head.payload WHERE {_THREAD}"
+)
 _POSITION = f"SELECT position FROM head WHERE {_THREAD}"
-_EVENTS = f"SELECT position, payload FROM event WHERE {_THREAD} AND position > ? ORDER BY position"
+_EVENTS = (
+    "SELECT position, bytes FROM event JOIN payload ON payload.id = event.payload "
+    f"WHERE {_THREAD} AND position > ? ORDER BY position"
+)
 _APPEND_AT = f"SELECT append_id FROM event WHERE {_THREAD} AND position = ?"
-_ROW = f"SELECT name, position, payload FROM named WHERE {_THREAD} AND name = ?"
+_ROW = (
+    "SELECT name, position, coalesce(bytes, x'') FROM named LEFT JOIN payload ON payload.id = named.payload "
+    f"WHERE {_THREAD} AND name = ?"
+)
+_KEEP = "INSERT INTO payload (bytes) VALUES (?)"
 _WRITE_HEAD = "INSERT OR REPLACE INTO head VALUES (?, ?, ?, ?, ?)"
 _WRITE_EVENT = "INSERT INTO event VALUES (?, ?, ?, ?, ?)"
 _WRITE_ROW = "INSERT OR REPLACE INTO named VALUES (?, ?, ?, ?, ?)"
-_DROP_EVENTS = f"DELETE FROM event WHERE {_THREAD} AND position <= ?"
-_DROP_ROWS = f"DELETE FROM named WHERE {_THREAD} AND position <= ?"
-_EMPTY_ROWS = f"UPDATE named SET payload = x'' WHERE {_THREAD} AND position <= ? AND payload <> x''"
-_FORGET = tuple(f"DELETE FROM {table} WHERE {_THREAD}" for table in ("head", "event", "named"))
+_THROUGH = f"{_THREAD} AND position <= ?"
+_FORGET_ROWS = f"UPDATE named SET payload = 0 WHERE {_THROUGH}"
 
 
 def write_append(
@@ -49,10 +65,13 @@ def write_append(
         return Appended(new)
     if (head and head.tag) != (known and known.tag) or _has_new_row(connection, thread, append):
         return Conflict(head)
-    connection.execute(_WRITE_HEAD, (*thread, new.position, new.append_id, new.payload))
-    events = enumerate(append.events, start=first)
-    connection.executemany(_WRITE_EVENT, ((*thread, position, new.append_id, payload) for position, payload in events))
-    connection.executemany(_WRITE_ROW, ((*thread, row.name, row.position, row.payload) for row in append.rows))
+    _empty(connection, "head", _THREAD, thread)
+    connection.execute(_WRITE_HEAD, (*thread, new.position, new.append_id, _kept(connection, new.payload)))
+    for position, payload in enumerate(append.events, start=first):
+        connection.execute(_WRITE_EVENT, (*thread, position, new.append_id, _kept(connection, payload)))
+    for row in append.rows:
+        _empty(connection, "named", f"{_THREAD} AND name = ?", (*thread, row.name))
+        connection.execute(_WRITE_ROW, (*thread, row.name, row.position, _kept(connection, row.payload)))
     return Appended(new)
 
 
@@ -97,14 +116,15 @@ def read_row(connection: sqlite3.Connection, thread: ThreadKey, name: str) -> Ro
 
 def drop_before(connection: sqlite3.Connection, thread: ThreadKey, before: int, rows_before: int) -> None:
     """See `ThreadStore.trim`."""
-    connection.execute(_DROP_EVENTS, (*thread, before))
-    connection.execute(_DROP_ROWS, (*thread, rows_before))
+    _drop(connection, "event", _THROUGH, (*thread, before))
+    _drop(connection, "named", _THROUGH, (*thread, rows_before))
 
 
 def empty_through(connection: sqlite3.Connection, thread: ThreadKey, through: int) -> None:
-    """See `ThreadStore.erase`: what is deleted here is overwritten in the file, and still in the write-ahead log."""
-    connection.execute(_DROP_EVENTS, (*thread, through))
-    connection.execute(_EMPTY_ROWS, (*thread, through))
+    """See `ThreadStore.erase`: what is emptied here is overwritten in the file, and still in the write-ahead log."""
+    _drop(connection, "event", _THROUGH, (*thread, through))
+    _empty(connection, "named", _THROUGH, (*thread, through))
+    connection.execute(_FORGET_ROWS, (*thread, through))
 
 
 def drop_thread(connection: sqlite3.Connection, thread: ThreadKey, known: StoredHead) -> bool:
@@ -112,6 +132,22 @@ def drop_thread(connection: sqlite3.Connection, thread: ThreadKey, known: Stored
     head = read_head(connection, thread)
     is_known = head is not None and head.tag == known.tag
     if is_known:
-        for statement in _FORGET:
-            connection.execute(statement, thread)
+        for table in ("head", "event", "named"):
+            _drop(connection, table, _THREAD, thread)
     return is_known
+
+
+def _kept(connection: sqlite3.Connection, payload: bytes) -> int:
+    """Return the id of the payload, at the end of its table."""
+    return connection.execute(_KEEP, (payload,)).lastrowid or 0
+
+
+def _empty(connection: sqlite3.Connection, table: str, which: str, values: tuple[str | int, ...]) -> None:
+    connection.execute(
+        f"UPDATE payload SET bytes = NULL WHERE id IN (SELECT payload FROM {table} WHERE {which})", values
+    )
+
+
+def _drop(connection: sqlite3.Connection, table: str, which: str, values: tuple[str | int, ...]) -> None:
+    _empty(connection, table, which, values)
+    connection.execute(f"DELETE FROM {table} WHERE {which}", values)

@@ -90,6 +90,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "stores.watchers",
         "stores.memory",
         "stores.sqlite_steps",
+        "stores.sqlite_space",
         "stores.sqlite_looker",
         "stores.sqlite",
         "runlog.receipts",

@@ -17,6 +17,7 @@ from hosting.address import Address
 from hosting.errors import LogUnavailableError
 from hosting.stores.contract import Appended, Row, StoredHead, Unknown
 from hosting.stores.sqlite import SqliteThreadStore
+from hosting.stores.sqlite_space import BEGIN_RECLAIM, reclaim
 from hosting.stores.sqlite_steps import THREADS
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 
@@ -105,23 +106,65 @@ async def test_a_burst_over_many_threads_is_written_for_each(store: SqliteThread
 
 
 @pytest.mark.behaviour("log.erase")
-async def test_what_was_erased_is_in_no_file_of_the_store(store: SqliteThreadStore, path: Path) -> None:
-    """Among threads of others, with payloads of any size, over which SQLite moved them from page to page."""
-    seeded = random.Random(27)
-    heads: dict[Address, StoredHead | None] = {ADDRESS: None, ELSEWHERE: None, Address("a", "t"): None}
-    for number in range(300):
+@pytest.mark.parametrize("seed", range(5))
+async def test_what_was_erased_is_in_no_file_of_the_store(store: SqliteThreadStore, path: Path, seed: int) -> None:
+    """One thread after another, among others with payloads of any size, which SQLite moves from page to page."""
+    seeded = random.Random(seed)
+    heads: dict[Address, StoredHead | None] = {Address("joker", f"thread-{n}"): None for n in range(8)}
+    for number in range(400):
         address = seeded.choice(list(heads))
-        words = (CANARY if address == ADDRESS else b"of another ") * seeded.choice([1, 9, 60, 90, 2000])
+        words = canary(address) * seeded.choice([1, 4, 20, 40, 60, 700])
         row = Row(f"run-{number}", 1, words[:900])
-        heads[address] = await write(store, heads[address], words, rows=(row,), payload=words[:9000], address=address)
-    assert CANARY[:9] in bytes_of(path)
-    others = await whole(store, address=ELSEWHERE)
+        heads[address] = await write(store, heads[address], words, rows=(row,), payload=words[:4000], address=address)
 
-    tombstone = await write(store, heads[ADDRESS], b"deleted", payload=b"tombstone")
-    await store.erase(ADDRESS, tombstone.position)
+    for address in seeded.sample(list(heads), k=7):
+        assert canary(address) in bytes_of(path)
+        tombstone = await write(store, heads[address], b"deleted", payload=b"tombstone", address=address)
+        await store.erase(address, tombstone.position)
+        assert canary(address) not in bytes_of(path)
 
-    assert CANARY[:6] not in bytes_of(path)
-    assert await whole(store, address=ELSEWHERE) == others
+
+async def test_the_space_of_what_was_trimmed_is_given_back(path: Path) -> None:
+    """Once the file has grown by what that is worth: what is there stays, also for who has the file open."""
+    store, other = (SqliteThreadStore(path, "hub", reclaimed_bytes=200_000) for _ in range(2))
+    kept = await write(other, None, b"kept", rows=(Row("run-1", 1, b"r"),), address=ELSEWHERE)
+    head = None
+    for number in range(1, 601):
+        head = await write(store, head, bytes([number % 256]) * 3000)
+        await store.trim(ADDRESS, number - 3, 0)
+
+    assert await texts(store) == [(number, bytes([number % 256]) * 3000) for number in (598, 599, 600)]
+    assert await whole(other, ["run-1"], ELSEWHERE) == (kept, [(1, b"kept")], [Row("run-1", 1, b"r")])
+    await asyncio.gather(store.close(), other.close())
+    assert path.stat().st_size < 600 * 3000 / 3
+
+
+async def test_space_that_cannot_be_given_back_is_left_to_the_next_time(
+    store: SqliteThreadStore, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Somebody else writes for longer than the store's patience."""
+    head = await write(store, None, b"one", b"two")
+    await store.trim(ADDRESS, 1, 0)
+    with contextlib.closing(THREADS.connect(path, "NORMAL")) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        reclaim(path, busy_seconds=0.05)
+
+    assert caplog.messages == [f"The space of what was deleted from {path} is not given back yet: database is locked"]
+    assert await whole(store) == (head, [(2, b"two")], [])
+
+
+async def test_a_file_whose_space_was_half_given_back_is_written_anew(store: SqliteThreadStore, path: Path) -> None:
+    """By the next trim or erasure of any thread: the process died after its first step, which moved what is there."""
+    await write(store, None, b"one")
+    await store.trim(ADDRESS, 1, 0)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript(BEGIN_RECLAIM)
+        pages = "SELECT reclaimed_pages, (SELECT page_count FROM pragma_page_count) FROM space"
+
+        await store.erase(ELSEWHERE, 1)
+
+        reclaimed, used = connection.execute(pages).fetchone()
+        assert reclaimed == used
 
 
 @pytest.mark.behaviour("log.erase")
@@ -185,6 +228,11 @@ async def until_nobody_looks() -> None:
     while any(thread.name == "watch of threads" for thread in threading.enumerate()):
         assert asyncio.get_running_loop().time() < end
         await asyncio.to_thread(lambda: None)
+
+
+def canary(address: Address) -> bytes:
+    """Return words that are in this thread alone."""
+    return f"canary of {address.thread_id} ".encode()
 
 
 def bytes_of(path: Path) -> bytes:
