@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
+from typing_extensions import Self
+
 
 class HostingError(Exception):
     """A refusal that a caller may read: `detail` says what was wrong, with the value, and what to do.
@@ -209,26 +211,36 @@ class ShuttingDownError(HostingError):
     code, status = "shutting_down", 503
 
 
-class LogUnavailableError(HostingError):
+class StoreUnavailableError(HostingError):
+    """A store could not be reached, or throttles: what it holds is as it was."""
+
+    status = 503
+    sentence: ClassVar[str]
+
+    @classmethod
+    def unreached(cls) -> Self:
+        """Return the refusal of a call that the store did not answer."""
+        return cls(cls.sentence)
+
+
+class LogUnavailableError(StoreUnavailableError):
     """The log could not be reached, or throttles: a new run was not started, one that was goes on."""
 
-    code, status = "log_unavailable", 503
-
-    @classmethod
-    def unreached(cls) -> LogUnavailableError:
-        """Return the refusal of a call that the store did not answer."""
-        return cls("The log cannot be reached. Try again; what was started goes on.")
+    code, sentence = "log_unavailable", "The log cannot be reached. Try again; what was started goes on."
 
 
-class ArchiveUnavailableError(HostingError):
+class ArchiveUnavailableError(StoreUnavailableError):
     """The archive of threads could not be reached; what it holds is as it was."""
 
-    code, status = "archive_unavailable", 503
+    code = "archive_unavailable"
+    sentence = "The archive, which holds the older part of this thread, cannot be reached. Try again."
 
-    @classmethod
-    def unreached(cls) -> ArchiveUnavailableError:
-        """Return the refusal of a call that the store did not answer."""
-        return cls("The archive, which holds the older part of this thread, cannot be reached. Try again.")
+
+class AttachmentsUnavailableError(StoreUnavailableError):
+    """The store of attachments could not be reached; what it holds is as it was."""
+
+    code = "attachments_unavailable"
+    sentence = "The store of this thread's pictures and files cannot be reached. Try again."
 
 
 class ArchiveIncompleteError(HostingError):
@@ -237,15 +249,10 @@ class ArchiveIncompleteError(HostingError):
     code, status = "archive_incomplete", 503
 
 
-class AttachmentsUnavailableError(HostingError):
-    """The store of attachments could not be reached; what it holds is as it was."""
+class NewerVersionError(HostingError):
+    """A newer version of this code wrote what was read; this one must not decide on it."""
 
-    code, status = "attachments_unavailable", 503
-
-    @classmethod
-    def unreached(cls) -> AttachmentsUnavailableError:
-        """Return the refusal of a call that the store did not answer."""
-        return cls("The store of this thread's pictures and files cannot be reached. Try again.")
+    code, status = "newer_version", 503
 
 
 class EngineUnavailableError(HostingError):
@@ -365,6 +372,7 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     TooManyRunsError,
     ShuttingDownError,
     LogUnavailableError,
+    NewerVersionError,
     ArchiveUnavailableError,
     ArchiveIncompleteError,
     AttachmentsUnavailableError,

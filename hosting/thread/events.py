@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from typing_extensions import Self
 
+from hosting.errors import NewerVersionError
 from hosting.requests import Decision, PendingApproval, RunRequest
 from state.codec import read_entry
 from state.models import Entry
@@ -44,10 +45,6 @@ class Versioned(Protocol):
 
 
 VersionedT = TypeVar("VersionedT", bound=Versioned)
-
-
-class NewerVersionError(Exception):
-    """A newer version of this code wrote what was read; this one must not decide on it."""
 
 
 class _Event(BaseModel):
@@ -310,12 +307,16 @@ def decode(text: bytes) -> Event:
 
 def read_versioned(text: bytes, read: Callable[[bytes], VersionedT]) -> VersionedT:
     """Return what `read` makes of a stored event or head; raises as `decode` does."""
+    found: VersionedT | None = None
     try:
         found = read(text)
+        version = found.v
     except ValidationError:
-        if _Version.model_validate_json(text).v > VERSION:
-            raise NewerVersionError("A newer version wrote it.") from None
-        raise
-    if found.v > VERSION:
-        raise NewerVersionError("A newer version wrote it.")
+        version = _Version.model_validate_json(text).v
+        if version <= VERSION:
+            raise
+    if found is None or version > VERSION:
+        raise NewerVersionError(
+            "A newer version of this app works on the thread. Try again; the newer one will answer."
+        )
     return found

@@ -131,6 +131,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "callback.notices",
     ),
     "the behaviour": (
+        "stores.thread_log",
         "agent.stop",
         "agent.tool_switch",
         "agent.refused_calls",

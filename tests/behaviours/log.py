@@ -23,4 +23,10 @@ BEHAVIOURS = {
     "log.killed-writers": "Of a process that is killed in the middle of appends each is there whole or not at all.",
     "log.away": "A store that is away leaves an append unknown and every other call refused, until it is back.",
     "log.close": "A store that is closed finishes what is under way, and the next call opens it again.",
+    "log.ask": "A command is decided on the newest head and appended to it, in two calls for a turn of a new or a "
+    "known thread; behind another process's append it is decided again; what a process remembers is bounded and no "
+    "authority.",
+    "log.unknown": "An append whose outcome the store did not tell is given again until it does, and counts once.",
+    "log.large": "An event that is too large for the log stands in it by reference, under the thread's epoch, and is "
+    "read as if it stood there.",
 }

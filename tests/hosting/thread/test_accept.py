@@ -11,7 +11,7 @@ from hosting.errors import (
 )
 from hosting.thread.commands import Bury, Change, Delete, Refused, Unchanged
 from hosting.thread.rows import GoneRow, KeyRow, RowChange, RunRow, key_name, run_name
-from tests.hosting.thread.threads import NOW, Thread, accept, end, refusal
+from tests.support.threads import NOW, Thread, accept, end, refusal
 
 
 @pytest.mark.behaviour("thread.accept")

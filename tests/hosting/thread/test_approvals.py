@@ -14,7 +14,7 @@ from hosting.requests import Decision
 from hosting.thread.commands import Answer, Attach, Change, Delete, Forget, Outcome, Stale
 from hosting.thread.decide import MOST_APPROVALS
 from hosting.thread.rows import ApprovalRow, GoneRow, RowChange, RunRow, approval_name, run_name
-from tests.hosting.thread.threads import NOW, Thread, accept, accepted, end, refusal, terms
+from tests.support.threads import NOW, Thread, accept, accepted, end, refusal, terms
 
 ASKED = ApprovalRow(epoch=0, asked_by="r1")
 YES_1, YES_2, NO_1 = (

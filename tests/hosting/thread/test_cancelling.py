@@ -4,7 +4,7 @@ import pytest
 
 from hosting.thread.commands import Attach, Cancel, Change, Claim, Record, Release, SignalFailed, Unchanged
 from hosting.thread.rows import KeyRow, RowChange, key_name
-from tests.hosting.thread.threads import NOW, Thread, accept, end, model_result, terms
+from tests.support.threads import NOW, Thread, accept, end, model_result, terms
 
 
 @pytest.mark.behaviour("thread.cancel")

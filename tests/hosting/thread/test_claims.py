@@ -16,7 +16,7 @@ from hosting.thread.commands import (
     Unchanged,
 )
 from hosting.thread.events import Claimed
-from tests.hosting.thread.threads import (
+from tests.support.threads import (
     DEADLINE,
     LEASE_SECONDS,
     NOW,

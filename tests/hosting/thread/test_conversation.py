@@ -17,7 +17,7 @@ from state.codec import read, write
 from state.conversation import LogMark, exchanges, log_mark, pause_of
 from state.convert import history_messages
 from state.models import Conversation
-from tests.hosting.thread.threads import NOW, Thread, accept, accepted, answered, end, model_result, terms
+from tests.support.threads import NOW, Thread, accept, accepted, answered, end, model_result, terms
 
 
 def numbered(thread: Thread, after: int = 0) -> list[tuple[int, Event]]:

@@ -5,7 +5,7 @@ import pytest
 from hosting.errors import ThreadDeletingError
 from hosting.thread.commands import Bury, Change, Delete, Forget, Trim, Unchanged
 from hosting.thread.head import Head
-from tests.hosting.thread.threads import NOW, Thread, accept, end, refusal
+from tests.support.threads import NOW, Thread, accept, end, refusal
 
 
 def tombstone() -> Thread:

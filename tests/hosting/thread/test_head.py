@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hosting.errors import NewerVersionError
 from hosting.requests import Decision
 from hosting.stores.contract import MOST_HEAD_BYTES
 from hosting.thread import events, head, rows
@@ -29,9 +30,8 @@ from hosting.thread.commands import (
     Trim,
 )
 from hosting.thread.decide import MOST_APPROVALS, MOST_OPEN_RUNS, decide
-from hosting.thread.events import NewerVersionError
 from hosting.thread.head import NEW, Head, fold
-from tests.hosting.thread.threads import (
+from tests.support.threads import (
     DEADLINE,
     NOW,
     Thread,

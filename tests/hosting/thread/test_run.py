@@ -5,7 +5,7 @@ import pytest
 from hosting.thread.commands import Cancel, Claim, Delete, Record
 from hosting.thread.events import Delta, ToolResult
 from hosting.thread.run import RunRecord, run_record
-from tests.hosting.thread.threads import NOW, Thread, accept, completed, end, model_result, terms, tool_started
+from tests.support.threads import NOW, Thread, accept, completed, end, model_result, terms, tool_started
 
 
 def record_of(thread: Thread, run_id: str = "r1") -> RunRecord:

@@ -1,0 +1,240 @@
+"""The log of every thread: asked by commands, whoever else asks at this moment and whatever the store does."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hosting.address import Address
+from hosting.attachments.memory import MemoryAttachments
+from hosting.errors import LogUnavailableError, NewerVersionError
+from hosting.events import Place
+from hosting.stores.contract import Append, StoredHead
+from hosting.stores.memory import MemoryThreadStore
+from hosting.stores.thread_log import ThreadLog
+from hosting.thread import head
+from hosting.thread.commands import Attach, Bury, Change, Command, Delete, Record, Unchanged
+from hosting.thread.events import VERSION, Delta
+from hosting.thread.head import NEW, Head
+from hosting.thread.rows import KeyRow, RunRow, key_name, run_name
+from tests.support.thread_stores import ArmedStore
+from tests.support.threads import NOW, accept, answered, end
+
+ADDRESS = Address.of("Helper", "t1")
+
+
+class Desk:
+    """Two processes' logs over one store; the first one's is armed."""
+
+    def __init__(self, **members: float | int) -> None:
+        shared = MemoryThreadStore("hub")
+        self.store = ArmedStore(shared)
+        self.attachments = MemoryAttachments()
+        self.log = ThreadLog(self.store, self.attachments, "hub", **members)  # type: ignore[arg-type]
+        self.other = ThreadLog(shared, self.attachments, "hub")
+
+    async def kinds(self) -> list[str]:
+        """Return the kinds of the thread's events, in order."""
+        return [event.kind for _, event in await self.other.events(ADDRESS, 0)]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """A log whose store does as it is told."""
+    return Desk()
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_turn_on_a_new_thread_costs_two_calls(desk: Desk) -> None:
+    """Accepted and claimed; ended."""
+    await desk.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.ask(ADDRESS, end("r1"))
+
+    assert desk.store.calls == {"append": 2}
+    assert await desk.kinds() == ["accepted", "claimed", "completed"]
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_turn_on_a_thread_that_this_process_knows_costs_two_calls(desk: Desk) -> None:
+    """However long the thread is."""
+    await desk.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.ask(ADDRESS, end("r1"))
+    desk.store.calls.clear()
+
+    await desk.log.ask(ADDRESS, accept("r2", claimed=True))
+    await desk.log.ask(ADDRESS, end("r2"))
+
+    assert desk.store.calls == {"append": 2}
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_command_is_decided_again_behind_another_processs_append(desk: Desk) -> None:
+    """The one that came first stands, and so does what is decided behind it."""
+    await desk.log.ask(ADDRESS, accept("r1"), is_new=True)
+    desk.store.before_append = lambda: desk.other.ask(ADDRESS, accept("r2"))
+
+    asked = await desk.log.ask(ADDRESS, accept("r3"))
+
+    assert [run.id for run in asked.head.runs] == ["r1", "r2", "r3"]
+    assert asked.head == await desk.other.head(ADDRESS)
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_what_is_not_an_append_is_decided_on_a_head_that_was_read(desk: Desk) -> None:
+    """A remembered head is no authority: another process may have begun what is asked about."""
+    await desk.log.ask(ADDRESS, accept("r1"), is_new=True)
+    await desk.other.ask(ADDRESS, accept("r2"))
+
+    asked = await desk.log.ask(ADDRESS, Attach(NOW, "r2"))
+
+    assert isinstance(asked.outcome, Change)
+    assert (await desk.kinds())[-1] == "attached"
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_nothing_to_do_costs_one_read(desk: Desk) -> None:
+    """No append, and no look at what was just read."""
+    await desk.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.ask(ADDRESS, end("r1"))
+    desk.store.calls.clear()
+
+    asked = await desk.log.ask(ADDRESS, Attach(NOW, "r1"))
+
+    assert (asked.outcome, desk.store.calls) == (Unchanged("r1"), {"head": 1})
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_key_that_another_request_used_first_is_found(desk: Desk) -> None:
+    """Its row is new for each of the two, and the store takes one; the other reads it and attaches."""
+    await desk.other.ask(ADDRESS, accept("r1", key="k"))
+
+    async def reread(known: Head) -> Command:
+        row = await desk.log.row(ADDRESS, KeyRow, key_name("k"), known)
+        return accept("r2", key="k", key_row=row)
+
+    asked = await desk.log.ask(ADDRESS, accept("r2", key="k"), reread)
+
+    assert isinstance(asked.outcome, Change)
+    assert (asked.outcome.run_id, await desk.kinds()) == ("r1", ["accepted", "attached"])
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_requests_of_one_process_wait_for_each_other_and_never_conflict(desk: Desk) -> None:
+    """One append each, in whatever order."""
+    await asyncio.gather(*(desk.log.ask(ADDRESS, accept(f"r{number}")) for number in range(10)))
+
+    assert desk.store.calls == {"head": 1, "append": 10}
+    assert len((await desk.other.head(ADDRESS)).runs) == 10
+
+
+@pytest.mark.behaviour("log.unknown")
+@pytest.mark.parametrize("failure", ["lost", "answer lost", "throttled"])
+async def test_an_append_whose_outcome_is_unknown_is_given_again_and_counts_once(desk: Desk, failure: str) -> None:
+    """Whether it had counted the first time or not."""
+    desk.store.fails = [failure, failure]  # type: ignore[list-item]
+
+    await desk.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+
+    assert desk.store.calls["append"] == 3
+    assert await desk.kinds() == ["accepted", "claimed"]
+
+
+@pytest.mark.behaviour("log.unknown")
+async def test_a_store_that_stays_away_is_reported_and_nothing_is_believed_after_it() -> None:
+    """The next command reads the head: whether the last one was carried out is unknown."""
+    desk = Desk(patience_seconds=0.1)
+    await desk.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+    desk.store.is_away = True
+    with pytest.raises(LogUnavailableError):
+        await desk.log.ask(ADDRESS, end("r1"))
+    desk.store.is_away = False
+    desk.store.calls.clear()
+
+    await desk.log.ask(ADDRESS, end("r1"))
+
+    assert desk.store.calls == {"head": 1, "append": 1}
+
+
+@pytest.mark.behaviour("log.large")
+async def test_an_event_of_ten_million_bytes_stands_in_the_log_by_reference(desk: Desk) -> None:
+    """And is read as if it stood there."""
+    words = "word " * 2_000_000
+    await desk.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.ask(ADDRESS, answered("r1", words))
+
+    (_, completed) = (await desk.other.events(ADDRESS, 2))[0]
+
+    assert completed.entry["messages"][0]["contents"][0]["text"] == words  # type: ignore[union-attr]
+    assert len(await desk.attachments.hashes(Place("hub", f"{ADDRESS.key}/0"))) == 1
+
+
+@pytest.mark.behaviour("log.large")
+async def test_many_events_that_are_too_large_together_stand_there_by_reference(desk: Desk) -> None:
+    """One append holds them all the same."""
+    words = tuple(Delta(at=NOW, run_id="r1", offset=0, text=f"{number}" * 60_000) for number in range(60))
+    await desk.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.ask(ADDRESS, Record("token-r1", words))
+
+    assert [event for _, event in await desk.other.events(ADDRESS, 2)] == list(words)
+
+
+@pytest.mark.behaviour("log.large")
+async def test_a_later_life_of_a_thread_refers_to_nothing_of_an_earlier_one(desk: Desk) -> None:
+    """An erasure of the earlier one may come late."""
+    for number, run_id in ((0, "r1"), (2, "r2")):
+        await desk.log.ask(ADDRESS, accept(run_id, claimed=True))
+        await desk.log.ask(ADDRESS, answered(run_id, "word " * 20_000))
+        assert len(await desk.attachments.hashes(Place("hub", f"{ADDRESS.key}/{number}"))) == 1
+        await desk.log.ask(ADDRESS, Delete(NOW))
+        await desk.log.ask(ADDRESS, Bury(NOW, {}))
+
+
+@pytest.mark.behaviour("log.large")
+async def test_an_event_whose_bytes_are_gone_is_no_empty_one(desk: Desk) -> None:
+    """The caller is told that the log cannot be read."""
+    await desk.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.ask(ADDRESS, answered("r1", "word " * 20_000))
+    await desk.attachments.erase(Place("hub", f"{ADDRESS.key}/0"))
+
+    with pytest.raises(LogUnavailableError):
+        await desk.log.events(ADDRESS, 0)
+
+
+@pytest.mark.behaviour("thread.versions")
+async def test_a_thread_of_a_newer_version_is_left_as_it_is(desk: Desk) -> None:
+    """The newer process answers."""
+    newer = head.encode(NEW.model_copy(update={"v": VERSION + 1, "position": 1}))
+    await desk.store.append(ADDRESS, None, Append(StoredHead(1, "a", newer), (b"{}",)))
+
+    with pytest.raises(NewerVersionError):
+        await desk.log.ask(ADDRESS, accept("r1"))
+
+    stored = await desk.store.head(ADDRESS)
+    assert stored is not None
+    assert stored.payload == newer
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_run_is_found_by_its_row(desk: Desk) -> None:
+    """With the positions of its first event and of its last."""
+    await desk.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+    ended = await desk.log.ask(ADDRESS, end("r1"))
+
+    assert await desk.log.row(ADDRESS, RunRow, run_name("r1"), ended.head) == RunRow(epoch=0, first=1, last=3)
+    assert await desk.log.row(ADDRESS, RunRow, run_name("r2"), ended.head) is None
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_what_a_process_remembers_is_bounded_in_bytes() -> None:
+    """The threads that were asked longest ago are read again."""
+    desk = Desk(cached_bytes=4 * 1500)
+    addresses = [Address.of("Helper", f"t{number}") for number in range(10)]
+    for address in addresses:
+        await desk.log.ask(address, accept("r1"), is_new=True)
+    desk.store.calls.clear()
+
+    for address in reversed(addresses):
+        await desk.log.ask(address, accept("r2"))
+
+    assert 0 < desk.store.calls["head"] < 10

@@ -1,0 +1,85 @@
+"""A store of threads' logs between the product and another one: it counts the calls, and fails as it is armed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from hosting.address import Address
+from hosting.errors import LogUnavailableError
+from hosting.stores.contract import Append, AppendOutcome, Row, StoredEvent, StoredHead, ThreadStore, Unknown
+
+Failure = Literal["lost", "answer lost", "throttled"]
+
+
+class ArmedStore:
+    """A `ThreadStore` over another one. `fails` has what becomes of the next appends, in their order.
+
+    `before_append` is awaited once before the next append, so that somebody else comes first.
+    """
+
+    batch_seconds = 0.1
+
+    def __init__(self, store: ThreadStore) -> None:
+        self._store = store
+        self.calls: Counter[str] = Counter()
+        self.fails: list[Failure] = []
+        self.before_append: Callable[[], Awaitable[object]] | None = None
+        self.is_away = False
+
+    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
+        """Append, or fail as it is armed: an answer that is lost was carried out."""
+        self.calls["append"] += 1
+        before, self.before_append = self.before_append, None
+        if before is not None:
+            await before()
+        failure = "lost" if self.is_away else self.fails.pop(0) if self.fails else None
+        if failure in ("lost", "throttled"):
+            return Unknown(retry_after_seconds=0.01 if failure == "throttled" else 0.0)
+        answer = await self._store.append(address, known, append)
+        return Unknown() if failure == "answer lost" else answer
+
+    async def head(self, address: Address) -> StoredHead | None:
+        """Read the head."""
+        self._count("head")
+        return await self._store.head(address)
+
+    async def events(self, address: Address, after: int) -> list[StoredEvent]:
+        """Read events."""
+        self._count("events")
+        return await self._store.events(address, after)
+
+    async def row(self, address: Address, name: str) -> Row | None:
+        """Read a row."""
+        self._count("row")
+        return await self._store.row(address, name)
+
+    async def trim(self, address: Address, before: int, rows_before: int) -> None:
+        """Trim."""
+        self._count("trim")
+        await self._store.trim(address, before, rows_before)
+
+    async def erase(self, address: Address, through: int) -> None:
+        """Erase."""
+        self._count("erase")
+        await self._store.erase(address, through)
+
+    async def forget(self, address: Address, known: StoredHead) -> bool:
+        """Forget."""
+        self._count("forget")
+        return await self._store.forget(address, known)
+
+    async def watch(self, address: Address, after: int, seconds: float) -> bool:
+        """Watch."""
+        self._count("watch")
+        return await self._store.watch(address, after, seconds)
+
+    async def close(self) -> None:
+        """Close."""
+        await self._store.close()
+
+    def _count(self, call: str) -> None:
+        self.calls[call] += 1
+        if self.is_away:
+            raise LogUnavailableError.unreached()
