@@ -26,7 +26,7 @@ CREATE TABLE event (hub TEXT NOT NULL, address TEXT NOT NULL, position INTEGER N
                     payload INTEGER NOT NULL, PRIMARY KEY (hub, address, position)) WITHOUT ROWID;
 CREATE TABLE named (hub TEXT NOT NULL, address TEXT NOT NULL, name TEXT NOT NULL, position INTEGER NOT NULL,
                     payload INTEGER NOT NULL, PRIMARY KEY (hub, address, name)) WITHOUT ROWID;
-CREATE TABLE space (reclaimed_pages INTEGER NOT NULL);
+CREATE TABLE space (looked_at_pages INTEGER NOT NULL);
 INSERT INTO space VALUES (0)
 """,
 )

@@ -139,6 +139,19 @@ async def test_the_space_of_what_was_trimmed_is_given_back(path: Path) -> None:
     assert path.stat().st_size < 600 * 3000 / 3
 
 
+async def test_a_file_that_is_mostly_needed_is_not_written_anew(path: Path) -> None:
+    """It is looked at again when it has doubled: whatever it holds, writing it anew is rare."""
+    store = SqliteThreadStore(path, "hub", reclaimed_bytes=0)
+    await write(store, None, *(bytes([n]) * 3000 for n in range(1, 101)))
+
+    await store.trim(ADDRESS, 49, 0)
+
+    assert counted(path) == (True, 49)
+    await store.trim(ADDRESS, 60, 0)
+    assert counted(path) == (True, 60)
+    await store.close()
+
+
 async def test_space_that_cannot_be_given_back_is_left_to_the_next_time(
     store: SqliteThreadStore, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -159,7 +172,7 @@ async def test_a_file_whose_space_was_half_given_back_is_written_anew(store: Sql
     await store.trim(ADDRESS, 1, 0)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(BEGIN_RECLAIM)
-        pages = "SELECT reclaimed_pages, (SELECT page_count FROM pragma_page_count) FROM space"
+        pages = "SELECT looked_at_pages, (SELECT page_count FROM pragma_page_count) FROM space"
 
         await store.erase(ELSEWHERE, 1)
 
@@ -228,6 +241,14 @@ async def until_nobody_looks() -> None:
     while any(thread.name == "watch of threads" for thread in threading.enumerate()):
         assert asyncio.get_running_loop().time() < end
         await asyncio.to_thread(lambda: None)
+
+
+def counted(path: Path) -> tuple[bool, int]:
+    """Return whether the file was looked at, and how many empty payloads it has."""
+    question = "SELECT looked_at_pages > 0, (SELECT count(*) FROM payload WHERE bytes IS NULL) FROM space"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        is_looked_at, empty = connection.execute(question).fetchone()
+    return bool(is_looked_at), empty
 
 
 def canary(address: Address) -> bytes:
