@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from hosting.address import Address
 from hosting.stores.contract import Append, Appended, AppendOutcome, Conflict, Row, StoredEvent, StoredHead
-from hosting.stores.watchers import ThreadKey, Watchers, woken_within
+from hosting.stores.watchers import ThreadKey, Watchers
 
 
 @dataclass
@@ -90,17 +90,14 @@ class MemoryThreadStore:
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """See `ThreadStore.watch`: every append of this process wakes."""
         with self._shared.watchers.watching(self._key(address), after) as watcher:
-            if not self._is_behind(address, after):
-                await woken_within(watcher, seconds)
-        return self._is_behind(address, after)
+            head = self._thread(address).head
+            if head is not None and head.position > after:
+                return True
+            return await watcher.woken_within(seconds)
 
     async def close(self) -> None:
         """See `ThreadStore.close`: it forgets nothing, and ends the watches of every view."""
         self._shared.watchers.release()
-
-    def _is_behind(self, address: Address, after: int) -> bool:
-        head = self._thread(address).head
-        return head is not None and head.position > after
 
     def _key(self, address: Address) -> ThreadKey:
         return self._hub, address.key

@@ -21,7 +21,7 @@ from hosting.stores import sqlite_steps as steps
 from hosting.stores.contract import Append, Appended, AppendOutcome, Row, StoredEvent, StoredHead, Unknown
 from hosting.stores.sqlite_looker import ChangeLooker
 from hosting.stores.sqlite_space import LEAST_RECLAIMED_BYTES, is_reclaim_due, reclaim
-from hosting.stores.watchers import ThreadKey, Watchers, woken_within
+from hosting.stores.watchers import ThreadKey, Watchers
 
 
 class SqliteThreadStore:
@@ -97,10 +97,10 @@ class SqliteThreadStore:
         """See `ThreadStore.watch`: an append of this store wakes at once, any other with the next look at the file."""
         thread = self._key(address)
         with self._watchers.watching(thread, after) as watcher:
-            if await self._position(thread) <= after:
-                self._looker.start()
-                await woken_within(watcher, seconds)
-        return await self._position(thread) > after
+            if await self._file.do(lambda connection: steps.read_position(connection, thread)) > after:
+                return True
+            self._looker.start()
+            return await watcher.woken_within(seconds)
 
     async def close(self) -> None:
         """See `ThreadStore.close`."""
@@ -117,9 +117,6 @@ class SqliteThreadStore:
 
         if await self._file.do(emptied):
             await asyncio.to_thread(reclaim, self._path, self._busy_seconds)
-
-    async def _position(self, thread: ThreadKey) -> int:
-        return await self._file.do(lambda connection: steps.read_position(connection, thread))
 
     def _key(self, address: Address) -> ThreadKey:
         return self._hub, address.key

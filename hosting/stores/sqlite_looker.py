@@ -46,7 +46,7 @@ class ChangeLooker:
         except sqlite3.Error:
             with self._changing:
                 self._is_looking = False
-            self._watchers.release()  # each of them asks the store itself, which says what is wrong
+            self._watchers.release()  # their callers look themselves, and are told what is wrong
 
     def _look(self, connection: sqlite3.Connection) -> None:
         seen = None

@@ -1,8 +1,8 @@
 """What the SQLite store of threads does within one transaction, and the tables that it does it in.
 
 Payloads are kept apart and are never moved. SQLite's `secure_delete` writes over what is deleted, and not over the copy
-that stays on a page when its neighbours are moved to another one: of one erasure in three a piece was left in the file.
-So each payload is inserted at the end of its table, where nothing is moved, and is emptied where it stands and not
+that stays behind on a page when a record was moved to another one: pieces of what was erased would be in the file. So
+each payload is inserted at the end of its table, where nothing is moved, and is emptied where it stands and not
 deleted, by which nothing is moved either. `sqlite_space` gives the space back.
 """
 
@@ -51,7 +51,7 @@ _WRITE_HEAD = "INSERT OR REPLACE INTO head VALUES (?, ?, ?, ?, ?)"
 _WRITE_EVENT = "INSERT INTO event VALUES (?, ?, ?, ?, ?)"
 _WRITE_ROW = "INSERT OR REPLACE INTO named VALUES (?, ?, ?, ?, ?)"
 _THROUGH = f"{_THREAD} AND position <= ?"
-_FORGET_ROWS = f"UPDATE named SET payload = 0 WHERE {_THROUGH}"
+_EMPTY_ROWS = f"UPDATE named SET payload = 0 WHERE {_THROUGH}"
 
 
 def write_append(
@@ -78,13 +78,10 @@ def write_append(
 def _has_counted(
     connection: sqlite3.Connection, thread: ThreadKey, head: StoredHead | None, first: int, append: Append
 ) -> bool:
-    if head is None or head.position < first - 1:
-        return False
-    if head.append_id == append.head.append_id:
-        return True
-    if not append.events or head.position < first:
-        return False
-    return bool(connection.execute(_APPEND_AT, (*thread, first)).fetchone() == (append.head.append_id,))
+    if head is None or head.append_id == append.head.append_id:
+        return head is not None
+    at_first = connection.execute(_APPEND_AT, (*thread, first)).fetchone() if head.position >= first else None
+    return at_first is not None and bool(at_first[0] == append.head.append_id)
 
 
 def _has_new_row(connection: sqlite3.Connection, thread: ThreadKey, append: Append) -> bool:
@@ -124,7 +121,7 @@ def empty_through(connection: sqlite3.Connection, thread: ThreadKey, through: in
     """See `ThreadStore.erase`: what is emptied here is overwritten in the file, and still in the write-ahead log."""
     _drop(connection, "event", _THROUGH, (*thread, through))
     _empty(connection, "named", _THROUGH, (*thread, through))
-    connection.execute(_FORGET_ROWS, (*thread, through))
+    connection.execute(_EMPTY_ROWS, (*thread, through))
 
 
 def drop_thread(connection: sqlite3.Connection, thread: ThreadKey, known: StoredHead) -> bool:

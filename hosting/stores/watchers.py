@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 ThreadKey = tuple[str, str]
@@ -19,11 +19,19 @@ class Watcher:
     after: int
     loop: asyncio.AbstractEventLoop
     woken: asyncio.Event
+    has_more: bool = False
 
-    def wake(self) -> None:
+    def wake(self, has_more: bool) -> None:
         """Let the wait end, from any thread; a loop that is closed has nobody who waits."""
+        self.has_more = self.has_more or has_more
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.woken.set)
+
+    async def woken_within(self, seconds: float) -> bool:
+        """Wait until there is more, or for so long, or until the store closes; tell whether there is more."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.woken.wait(), seconds)
+        return self.has_more
 
 
 class Watchers:
@@ -33,7 +41,7 @@ class Watchers:
         self._lock = threading.Lock()
         self._by_thread: dict[ThreadKey, list[Watcher]] = {}
 
-    @contextmanager
+    @contextlib.contextmanager
     def watching(self, thread: ThreadKey, after: int) -> Iterator[Watcher]:
         """Enter a watcher for as long as the block runs.
 
@@ -60,19 +68,11 @@ class Watchers:
         with self._lock:
             waiting = [watcher for watcher in self._by_thread.get(thread, ()) if watcher.after < position]
         for watcher in waiting:
-            watcher.wake()
+            watcher.wake(has_more=True)
 
     def release(self) -> None:
-        """Wake everybody: the store closes."""
+        """Wake everybody without news: the store closes, or nobody can look."""
         with self._lock:
             waiting = [watcher for watchers in self._by_thread.values() for watcher in watchers]
         for watcher in waiting:
-            watcher.wake()
-
-
-async def woken_within(watcher: Watcher, seconds: float) -> None:
-    """Wait until the watcher is woken, or for so long."""
-    try:
-        await asyncio.wait_for(watcher.woken.wait(), seconds)
-    except asyncio.TimeoutError:
-        return
+            watcher.wake(has_more=False)

@@ -198,6 +198,20 @@ async def test_an_append_that_is_repeated_after_its_answer_was_lost_counts_once(
 
 
 @pytest.mark.behaviour("log.repeated-append")
+async def test_a_repeated_append_without_events_is_done_while_its_head_stands(threads: Threads) -> None:
+    """Its head says so, as nothing else could; the next append finds it known."""
+    first = await write(threads.open(), None, b"one")
+    renewal = behind(first, payload=b"renewed")
+    done = await threads.open().append(ADDRESS, first, renewal)
+
+    again = await threads.open().append(ADDRESS, first, renewal)
+
+    assert again == done
+    assert isinstance(again, Appended)
+    await write(threads.open(), again.head, b"two")
+
+
+@pytest.mark.behaviour("log.repeated-append")
 async def test_an_append_that_is_given_twice_at_once_counts_once(threads: Threads) -> None:
     """Both are told that it is done."""
     append = behind(None, b"one", rows=(Row("run-1", 1, b"r"),))
