@@ -1,8 +1,10 @@
 """Stores of threads' logs that several processes share: a race for one thread, and processes that are killed."""
 
 import asyncio
+import contextlib
 import sys
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -23,9 +25,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("threads", SHARED, indir
 async def test_two_processes_that_race_for_one_thread_lose_nothing_and_double_nothing(threads: Threads) -> None:
     """Every append of each stands there once, whole and in its process's order; some were given twice."""
     each = threads.backend.raced // 2
-    processes = [await appending(threads, mark, 1, each) for mark in ("a", "b")]
 
-    printed = await asyncio.gather(*(process.communicate() for process in processes))
+    async with appending(threads, "a", 1, each) as one, appending(threads, "b", 1, each) as other:
+        printed = await asyncio.gather(one.communicate(), other.communicate())
 
     assert [output.decode().split() for output, _ in printed] == [[str(n + 1) for n in range(each)]] * 2
     found = await appends_of(threads.open())
@@ -58,9 +60,9 @@ async def test_a_watch_wakes_when_another_process_appends(threads: Threads) -> N
     watching = asyncio.ensure_future(store.watch(ADDRESS, 0, GUARD_SECONDS))
     await store.head(ADDRESS)
 
-    process = await appending(threads, "w", 1, 1)
+    async with appending(threads, "w", 1, 1) as process:
+        await process.wait()
 
-    await process.communicate()
     assert await watching == threads.backend.pushes
 
 
@@ -76,20 +78,27 @@ async def appends_of(store: ThreadStore) -> list[str]:
 
 async def told_until_killed(threads: Threads, first: int, enough: int) -> int:
     """Let a process append from number `first` on, kill it once `enough` is told as done, and return the last told."""
-    process = await appending(threads, "k", first, NO_LIMIT)
-    assert process.stdout is not None
-    last = first - 1
-    while last < enough:
-        last = int(await asyncio.wait_for(process.stdout.readline(), GUARD_SECONDS))
-    process.kill()
-    rest, _ = await process.communicate()
+    async with appending(threads, "k", first, NO_LIMIT) as process:
+        assert process.stdout is not None
+        last = first - 1
+        while last < enough:
+            last = int(await asyncio.wait_for(process.stdout.readline(), GUARD_SECONDS))
+        process.kill()
+        rest, _ = await process.communicate()
     whole_lines = rest.decode().split("\n")[:-1]
     return int(whole_lines[-1]) if whole_lines else last
 
 
-async def appending(threads: Threads, mark: str, first: int, last: int) -> asyncio.subprocess.Process:
-    """Start a process that appends so many to this test's thread."""
+@contextlib.asynccontextmanager
+async def appending(threads: Threads, mark: str, first: int, last: int) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run a process that appends so many to this test's thread; none is left behind."""
     program = [sys.executable, "-m", "tests.contracts.thread_appending_process", threads.name, threads.place]
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         *program, mark, str(first), str(last), cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
