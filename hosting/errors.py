@@ -372,7 +372,6 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
     TooManyRunsError,
     ShuttingDownError,
     LogUnavailableError,
-    NewerVersionError,
     ArchiveUnavailableError,
     ArchiveIncompleteError,
     AttachmentsUnavailableError,

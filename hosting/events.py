@@ -13,16 +13,20 @@ Times are seconds since 1970 (UTC, float).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
-from typing_extensions import Self
 
-from hosting.requests import Decision, PendingApproval, RunRequest
-from state.codec import read_entry
-from state.models import Entry
-from state.summary import Summary
+from hosting.requests import Decision, RunRequest
+from hosting.thread.events import (
+    Cancelled,
+    Completed,
+    Failed,
+    ModelResult,
+    TimedOut,
+    ToolResult,
+    ToolStarted,
+)
 
 
 @dataclass(frozen=True)
@@ -116,93 +120,6 @@ class Delta(_Record):
     void_after: int | None = None
 
 
-class ModelResult(_Record):
-    """The model answered and asks for tool calls.
-
-    `number` counts an agent's model calls from 1: those of the agent that runs, or of one that is the tool of the call
-    `within`. `digest` is of what it had said before, `response` is in the framework's own form.
-    """
-
-    kind: Literal["model_result"] = "model_result"
-    at: float
-    number: int
-    within: str = ""
-    digest: str
-    response: dict[str, Any]
-
-    @property
-    def place(self) -> str:
-        """Where in the run it stands; see `place_of`."""
-        return place_of(self.within, self.number)
-
-
-def place_of(within: str, number: int) -> str:
-    """Return where in a run a model call stands: `2`, or `1.call-a/2` in an agent that is the tool of call `1.call-a`.
-
-    The key of a tool call is the place of the model call that asked for it, a dot and the call's id.
-    """
-    return f"{within}/{number}" if within else str(number)
-
-
-class ToolStarted(_Record):
-    """A tool is about to be called. `key` is the call's within the run, `digest` of its arguments."""
-
-    kind: Literal["tool_started"] = "tool_started"
-    at: float
-    key: str
-    name: str
-    digest: str
-
-
-class ToolResult(_Record):
-    """The call `key` ended: with `contents` in the framework's own form, a `text`, or an `error` in the tool's own.
-
-    Not `called`: the error is the framework's, which refused the arguments.
-    """
-
-    kind: Literal["tool_result"] = "tool_result"
-    at: float
-    key: str
-    contents: list[dict[str, Any]] | None = None
-    text: str | None = None
-    error: str | None = None
-    called: bool = True
-
-
-class _Ended(_Record):
-    """What every terminal record holds: `entry` is the response entry in stored form."""
-
-    at: float
-    entry: dict[str, Any]
-
-    @cached_property
-    def response(self) -> Entry:
-        """The response entry, parsed at the first use; raises `state.errors.MalformedError` for what is none."""
-        return read_entry(self.entry)
-
-    def remembering(self, response: Entry) -> Self:
-        """Return this record with the parsed form of its `entry`, for whoever made one from the other."""
-        self.__dict__["response"] = response
-        return self
-
-
-class Completed(_Ended):
-    """The agent answered; `session` is the framework session's state.
-
-    With a `summary` the model is sent that in place of the conversation's beginning, from the next run on.
-    Not `kept`: the answer is too large for the conversation, which holds an error in its place. With `approvals` the
-    thread waits for the decision on each of them, until `expires_at` (None: for ever).
-    """
-
-    kind: Literal["completed"] = "completed"
-    session: dict[str, Any] | None = None
-    message_count: int
-    kept: bool = True
-    approvals: tuple[PendingApproval, ...] = ()
-    expires_at: float | None = None
-    summary: Summary | None = None
-
-
 class ApprovalAnswered(_Record):
     """Somebody decided on one of the approvals that the run ended with; the only event behind a terminal one.
 
@@ -215,34 +132,8 @@ class ApprovalAnswered(_Record):
     run_id: str | None = None
 
 
-class Failed(_Ended):
-    """The run ended without an answer. `code` and `detail` are ours (errors.RUN_ERRORS), never a foreign text."""
-
-    kind: Literal["failed"] = "failed"
-    code: str
-    detail: str
-
-
-class TimedOut(_Ended):
-    """The run passed its time limit."""
-
-    kind: Literal["timed_out"] = "timed_out"
-    code: str = "run_timed_out"
-    detail: str
-
-
-class Cancelled(_Ended):
-    """Somebody cancelled the run."""
-
-    kind: Literal["cancelled"] = "cancelled"
-    code: str = "run_cancelled"
-    detail: str
-
-
 Claim = Started | Restarted
 Step = ModelResult | ToolStarted | ToolResult
-Ending = Failed | TimedOut | Cancelled
-Terminal = Completed | Failed | TimedOut | Cancelled
 Event = Annotated[
     Accepted
     | Signalled

@@ -12,15 +12,12 @@ from hosting.events import (
     Claim,
     Delta,
     Event,
-    ModelResult,
     Restarted,
     Signalled,
     Started,
     Step,
-    Terminal,
-    ToolResult,
-    ToolStarted,
 )
+from hosting.thread.events import ModelResult, Terminal, ToolResult, ToolStarted
 
 
 @dataclass(frozen=True)

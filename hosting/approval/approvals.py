@@ -11,10 +11,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from hosting.events import Completed, Place
+from hosting.events import Place
 from hosting.identity import place_digest
 from hosting.requests import PendingApproval, RunRequest
 from hosting.run_record import RunRecord
+from hosting.thread.events import Completed
 
 _RUN_ID_REST = 20
 

@@ -18,12 +18,12 @@ from hosting.callback.callback_calls import CallbackCalls, Called
 from hosting.callback.listeners import Listeners
 from hosting.callback.protocol import AgentCallbackContext, Callback
 from hosting.entity.entity_batch import Done, Operation, Refused, Signal, parse_batch, write_answer
-from hosting.events import Completed, Terminal
 from hosting.identity import is_id
 from hosting.ports import Clock
 from hosting.reply.run_replies import run_error
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
+from hosting.thread.events import Completed, Terminal
 from state.convert import agent_response
 from state.models import ResponseEntry
 

@@ -16,10 +16,10 @@ from agent_framework import AgentResponse
 from hosting.agent.valued_response import with_value
 from hosting.calling.wanted_format import WantedFormat
 from hosting.errors import HostingError
-from hosting.events import Completed, Terminal
 from hosting.reply.run_replies import outcome_fields
 from hosting.run_record import RunRecord
 from hosting.thread.approvals import approval_id, approval_requests
+from hosting.thread.events import Completed, Terminal
 from state.codec import read_entry
 from state.convert import agent_response
 from state.errors import MalformedError

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hosting.events import Accepted, Completed
-from hosting.run.endings import has_place, kept_entry
+from hosting.events import Accepted
 from hosting.run_record import RunRecord
+from hosting.thread.endings import has_place, kept_entry
+from hosting.thread.events import Completed
 from hosting.thread.messages import run_messages
 from hosting.times import iso
 from state.conversation import Pause, append_turn, pause_of, with_pause, with_session_state
@@ -33,7 +34,7 @@ def with_run(conversation: Conversation, record: RunRecord, request: RequestEntr
     terminal = record.terminal
     if terminal is None or not has_place(terminal):
         return None
-    response = kept_entry(record.run_id, terminal)
+    response = kept_entry(terminal)
     if not isinstance(response, ResponseEntry):
         return None
     grown = with_pause(append_turn(conversation, request, response), _pause_after(record, pause_of(conversation)))

@@ -42,10 +42,10 @@ from hosting.process.telemetry import carried_traceparent
 from hosting.request.limits import Limits
 from hosting.request.run_call import fingerprint
 from hosting.request.run_request import carried_request
-from hosting.run.endings import ended
 from hosting.run.turn import Turns
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
+from hosting.thread.endings import unanswered
 from state.conversation import applied, generation
 from state.errors import UnreadableStateError as UnreadableDocumentError
 from state.models import Conversation, RequestEntry, entry_text
@@ -150,7 +150,7 @@ class AgentEntity:
             return thread, Done()
         if isinstance(thread.conversation, UnreadableDocumentError):
             error = UnreadableStateError.because(thread.conversation)
-            record = await self._turns.end(record, ended(record.run_id, self._clock(), error))
+            record = await self._turns.end(record, unanswered(record.run_id, self._clock(), error))
             return thread, self._ended(operation, record)
         if applied(thread.conversation, record.run_id):
             repaired = await self._turns.repair(record, thread.conversation)
@@ -161,7 +161,7 @@ class AgentEntity:
         document = Document(thread.text or "", conversation)
         admitted = await self._admitted(place, document, record, request)
         if isinstance(admitted, HostingError):
-            record = await self._turns.end(record, ended(record.run_id, self._clock(), admitted))
+            record = await self._turns.end(record, unanswered(record.run_id, self._clock(), admitted))
         else:
             document = admitted
             record = await self._turns.finish(record, await self._attaching.whole(place, document.conversation))

@@ -7,7 +7,7 @@ write and read the same property. A time that cannot be read is never up.
 from __future__ import annotations
 
 from hosting.errors import ConfigurationError
-from hosting.events import Completed, Terminal
+from hosting.thread.events import Completed, Terminal
 from hosting.times import read_utc, utc
 from state.conversation import with_expiration
 from state.models import Conversation

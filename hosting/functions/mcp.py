@@ -9,7 +9,6 @@ from typing import Any
 import azure.durable_functions as df
 
 from hosting.errors import BodyTooLargeError, HostingError, InternalError, InvalidFieldError, MissingMessageError
-from hosting.events import Completed
 from hosting.functions.client import DurableEntityClient
 from hosting.identity import check_thread_id
 from hosting.names import mcp_function
@@ -23,6 +22,7 @@ from hosting.requests import RunRequest
 from hosting.run.runs import Runs
 from hosting.run_record import RunRecord
 from hosting.settings import Settings
+from hosting.thread.events import Completed
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from hosting.events import Completed, Terminal
 from hosting.run_record import RunRecord
+from hosting.thread.events import Completed, Terminal
 
 logger = logging.getLogger(__name__)
 

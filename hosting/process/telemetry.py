@@ -18,9 +18,9 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from hosting.events import Completed
 from hosting.process.run_line import outcome_of
 from hosting.run_record import RunRecord
+from hosting.thread.events import Completed
 
 _TRACER = trace.get_tracer("hosting")
 _W3C = TraceContextTextMapPropagator()

@@ -13,20 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hosting.errors import HostingError
-from hosting.events import (
-    Accepted,
-    Completed,
-    Delta,
-    Ending,
-    Event,
-    ModelResult,
-    Restarted,
-    Started,
-    ToolResult,
-    ToolStarted,
-)
+from hosting.events import Accepted, Delta, Event, Restarted, Started
 from hosting.reply.run_replies import approval_fields, completed_fields, ids, problem, run_error
 from hosting.run_record import RunRecord, fold
+from hosting.thread.events import Completed, ModelResult, NoAnswer, ToolResult, ToolStarted
 
 PING = b": still running\n\n"
 
@@ -95,7 +85,7 @@ class Frames:
         for message in event.response.get("messages", ()):
             for content in message.get("contents", ()):
                 if content.get("type") == "function_call":
-                    self._calls[f"{event.place}.{content.get('call_id')}"] = content.get("arguments")
+                    self._calls[f"{event.key}.{content.get('call_id')}"] = content.get("arguments")
 
     def _call(self, event: ToolStarted) -> dict[str, Any]:
         self._names[event.key] = event.name
@@ -121,7 +111,7 @@ def _delta(event: Delta) -> dict[str, Any]:
 def _end(event: Event, record: RunRecord) -> tuple[str, Mapping[str, Any]] | None:
     if isinstance(event, Completed):
         return "completed", completed_fields(record, event)
-    if isinstance(event, Ending):
+    if isinstance(event, NoAnswer):
         name = "cancelled" if event.kind == "cancelled" else "failed"
         return name, problem(run_error(event), ids(record))
     return None

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from hosting.approval.approvals import asked_approvals
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
-from hosting.events import Completed, Ending, Terminal
 from hosting.reply.bodies import (
     Approval,
     CompletedRun,
@@ -27,6 +26,7 @@ from hosting.reply.bodies import (
 from hosting.request.negotiation import Form
 from hosting.requests import PendingApproval
 from hosting.run_record import RunRecord
+from hosting.thread.events import Completed, NoAnswer, Terminal
 from hosting.times import iso
 from state.conversation import response_text, response_value
 from state.models import ResponseEntry
@@ -112,7 +112,7 @@ def problem(error: HostingError, known: ThreadIds | None) -> Problem:
     return {**told, **known} if known else told
 
 
-def run_error(terminal: Ending) -> HostingError:
+def run_error(terminal: NoAnswer) -> HostingError:
     """Return the error that an ended run's record tells."""
     return RUN_ERROR_BY_CODE.get(terminal.code, RunFailedError)(terminal.detail)
 

@@ -20,10 +20,11 @@ from hosting.names import entity_name
 from hosting.ports import Clock, EntityClient, Found, Opened
 from hosting.process.telemetry import carried_traceparent
 from hosting.request.run_call import RunCall, Wait, fingerprint
-from hosting.run.endings import cancelled, ended
+from hosting.run.endings import cancelled
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.settings import Settings
+from hosting.thread.endings import unanswered
 
 logger = logging.getLogger(__name__)
 
@@ -188,7 +189,7 @@ class Runs:
         now = self._clock()
         if self._is_lost(record, now):
             error = RunLostError("The run was not ended within its time; its process or its signal was lost.")
-            return await self._tell(await self._append(record, ended(record.run_id, now, error)), client)
+            return await self._tell(await self._append(record, unanswered(record.run_id, now, error)), client)
         if self._log.executes(record.run_id):
             return record
         silence = now - record.signalled_at

@@ -18,13 +18,13 @@ from hosting.agent.stop import Stop
 from hosting.callback.updates import Listener
 from hosting.entity.capacity import Capacity
 from hosting.errors import LogUnavailableError, RunCrashedError, UnstorableAnswerError
-from hosting.events import Accepted, Completed, Delta, Terminal, encode
+from hosting.events import Accepted, Delta, encode
 from hosting.ports import Clock
 from hosting.process.telemetry import run_span, tell_outcome
 from hosting.reply.run_replies import completed_text
 from hosting.retry import Retry
 from hosting.run.claims import attempt_seconds, next_claim, token_of
-from hosting.run.endings import cancelled, ended, recorded
+from hosting.run.endings import cancelled, recorded
 from hosting.run.retries import Retries
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
@@ -33,6 +33,8 @@ from hosting.steps.journal import Journal, StaleAttemptError
 from hosting.steps.journaled import JournaledRun
 from hosting.steps.speech import Pace, Speech
 from hosting.thread.approvals import pending_approvals
+from hosting.thread.endings import unanswered
+from hosting.thread.events import Completed, Terminal
 from hosting.thread.messages import refusals, run_messages
 from hosting.times import iso
 from state.attached import detachable_bytes
@@ -85,7 +87,7 @@ class Turns:
                 continue
             if record.deliveries >= MOST_CRASHES:
                 error = RunCrashedError(f"The run ended its process {record.deliveries} times and is not tried again.")
-                return await self.end(record, ended(record.run_id, self._clock(), error))
+                return await self.end(record, unanswered(record.run_id, self._clock(), error))
             now = self._clock()
             claim = next_claim(record, now, now + self._settings.run_timeout_seconds)
             token = claim.token
@@ -138,7 +140,7 @@ class Turns:
     def _terminal(self, attempt: Attempt, outcome: Outcome, conversation: Conversation) -> Terminal:
         now, run_id = self._clock(), attempt.run_id
         if isinstance(outcome, Broke):
-            return ended(run_id, now, outcome.error)
+            return unanswered(run_id, now, outcome.error)
         try:
             return self._completed(attempt, now, outcome, conversation)
         except Exception:
@@ -146,7 +148,7 @@ class Turns:
             error = UnstorableAnswerError(
                 f"The agent's answer cannot be kept; the cause is in the log under run {run_id}."
             )
-            return ended(run_id, now, error)
+            return unanswered(run_id, now, error)
 
     def _completed(self, attempt: Attempt, at: float, answered: Answered, conversation: Conversation) -> Completed:
         """Return the record of an answer; raises whatever says that no store can hold it, before one is asked to."""
@@ -156,6 +158,7 @@ class Turns:
         approvals = pending_approvals(run_id, answered.response)
         completed = Completed(
             at=at,
+            run_id=run_id,
             entry=entry_value(entry),
             session=answered.session,
             message_count=asked + len(entry.messages),

@@ -13,9 +13,10 @@ import contextlib
 from collections.abc import Callable, Sequence
 
 from hosting.errors import LogUnavailableError
-from hosting.events import Claim, Delta, ModelResult, Step, ToolResult, ToolStarted
+from hosting.events import Claim, Delta, Step
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
+from hosting.thread.events import ModelResult, ToolResult, ToolStarted
 
 APPEND_RETRY_SECONDS = (0.1, 0.5, 2.0)
 

@@ -32,7 +32,6 @@ from agent_framework import (
 
 from hosting.agent.made_tools import server_behind
 from hosting.errors import RunDivergedError, RunInterruptedError
-from hosting.events import ModelResult, ToolResult, ToolStarted, place_of
 from hosting.ports import Clock
 from hosting.steps.journal import Journal
 from hosting.steps.recorded import (
@@ -47,6 +46,7 @@ from hosting.steps.recorded import (
 )
 from hosting.steps.recorder import Recorder
 from hosting.steps.step_middleware import WITHIN, Next, Steps, agent_with_steps, attach, middleware
+from hosting.thread.events import ModelResult, ToolResult, ToolStarted, model_call_key
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter, is_idempotent
 
 logger = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class AgentSteps:
         self.gives_again = recorded is not None
         if recorded is not None:
             if recorded.digest != self._said.digest(context.messages):
-                raise self._recorder.ended(_diverged(f"model call {place_of(self._within, number)}"))
+                raise self._recorder.ended(_diverged(f"model call {model_call_key(self._within, number)}"))
             response = ChatResponse.from_dict(recorded.response)
             context.result = streamed(response) if context.stream else response
             return
@@ -121,7 +121,16 @@ class AgentSteps:
         if calls_tools(response):
             digest, said = self._said.digest(messages), plain(response)
             at = self._recorder.clock()
-            self._recorder.keep(ModelResult(at=at, number=number, within=self._within, digest=digest, response=said))
+            self._recorder.keep(
+                ModelResult(
+                    at=at,
+                    run_id=self._recorder.run_id,
+                    number=number,
+                    within=self._within,
+                    digest=digest,
+                    response=said,
+                )
+            )
 
     async def tool_call(self, context: FunctionInvocationContext, call_next: Next) -> None:
         """Give the recorded result, or have the tool called and record how it ended."""
@@ -141,7 +150,9 @@ class AgentSteps:
             self._interrupted(context, name)
             return
         if started is None:
-            await self._recorder.begin(ToolStarted(at=self._recorder.clock(), key=key, name=name, digest=digest))
+            await self._recorder.begin(
+                ToolStarted(at=self._recorder.clock(), run_id=self._recorder.run_id, key=key, name=name, digest=digest)
+            )
         await self._call(context, call_next, key)
 
     async def _call(self, context: FunctionInvocationContext, call_next: Next, key: str) -> None:
@@ -155,11 +166,15 @@ class AgentSteps:
             if called:  # the framework tells the model, and the log no more than the error's class
                 tool, run_id = context.function.name, self._recorder.journal.record.run_id
                 logger.warning("Tool %s of run %s raised.", tool, run_id, exc_info=error)
-            await self._recorder.append(ToolResult(at=self._recorder.clock(), key=key, error=str(error), called=called))
+            await self._recorder.append(
+                ToolResult(
+                    at=self._recorder.clock(), run_id=self._recorder.run_id, key=key, error=str(error), called=called
+                )
+            )
             raise
         finally:
             WITHIN.reset(token)
-        await self._recorder.append(tool_result(self._recorder.clock(), key, context.result))
+        await self._recorder.append(tool_result(self._recorder.run_id, self._recorder.clock(), key, context.result))
 
     def _enter(self, context: FunctionInvocationContext, key: str) -> Steps | None:
         """Tell the tool's code, or its MCP server, which call it is; return the steps of an agent that is the tool."""
@@ -186,7 +201,7 @@ class AgentSteps:
 
     def _key_of(self, context: FunctionInvocationContext) -> str:
         """Return `<model call>.<call id>`, and a number behind it where a model gave one id to several calls."""
-        key = f"{place_of(self._within, self._model_calls)}.{context.metadata.get('call_id')}"
+        key = f"{model_call_key(self._within, self._model_calls)}.{context.metadata.get('call_id')}"
         self._tool_calls[key] += 1
         return key if self._tool_calls[key] == 1 else f"{key}.{self._tool_calls[key]}"
 

@@ -14,7 +14,7 @@ from typing import Any
 from agent_framework import ChatResponse, ChatResponseUpdate, Content, Message, ResponseStream
 
 from hosting.agent.history import SOURCE_ID
-from hosting.events import ToolResult
+from hosting.thread.events import ToolResult
 
 _UNSAID = {"id", "additional_properties"}
 
@@ -81,11 +81,11 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode(errors="surrogatepass")).hexdigest()
 
 
-def tool_result(at: float, key: str, result: Any) -> ToolResult:
+def tool_result(run_id: str, at: float, key: str, result: Any) -> ToolResult:
     """Return the record of what a tool gave: contents, or its text, as the framework itself would make of it."""
     if isinstance(result, list) and all(isinstance(item, Content) for item in result):
-        return ToolResult(at=at, key=key, contents=[plain(item) for item in result])
-    return ToolResult(at=at, key=key, text=str(result))
+        return ToolResult(at=at, run_id=run_id, key=key, contents=[plain(item) for item in result])
+    return ToolResult(at=at, run_id=run_id, key=key, text=str(result))
 
 
 def plain(given: ChatResponse[Any] | Content) -> dict[str, Any]:

@@ -6,9 +6,10 @@ import asyncio
 
 from agent_framework import MiddlewareFailure
 
-from hosting.events import ModelResult, Step, ToolStarted
+from hosting.events import Step
 from hosting.ports import Clock
 from hosting.steps.journal import Journal
+from hosting.thread.events import ModelResult, ToolStarted
 
 
 class AttemptEndedError(MiddlewareFailure):
@@ -24,6 +25,11 @@ class Recorder:
         self.clock = clock
         self._unwritten: list[Step] = []
         self._beginning: asyncio.Future[None] | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run that the steps are of."""
+        return self.journal.record.run_id
 
     def keep(self, said: ModelResult) -> None:
         """Keep what a model said, to be written with the tool calls that it asks for: nothing happens in between."""

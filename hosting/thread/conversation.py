@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from hosting.errors import AnswerTooLargeError, ThreadFullError, UnreadableStateError
+from hosting.thread.endings import has_place, kept_entry
 from hosting.thread.events import TERMINALS, Accepted, Completed, Deleted, Deleting, Event, Reset, Terminal
 from hosting.thread.head import Head
 from hosting.thread.messages import run_messages
@@ -31,12 +31,9 @@ from state.conversation import (
     with_pause,
     with_session_state,
 )
-from state.convert import failure_entry, request_entry
-from state.models import Conversation, Entry, ResponseEntry
+from state.convert import request_entry
+from state.models import Conversation, ResponseEntry
 from state.summary import with_summary
-
-_WITHOUT_PLACE = frozenset(error.code for error in (ThreadFullError, UnreadableStateError))
-"""Ends that the document itself was the reason for: it stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +116,9 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | Outdated | Ahe
 
 def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal) -> Conversation:
     """Return the conversation with one more run; unchanged where it has no place for the run's end."""
-    if not isinstance(terminal, Completed) and terminal.code in _WITHOUT_PLACE:
+    if not has_place(terminal):
         return conversation
-    response = _kept_entry(terminal)
+    response = kept_entry(terminal)
     if not isinstance(response, ResponseEntry):
         return conversation
     wanted = accepted.request.response_format
@@ -146,17 +143,6 @@ def _pause_after(conversation: Conversation, accepted: Accepted, terminal: Termi
         return Pause(accepted.run_id, terminal.expires_at) if terminal.approvals else None
     before = pause_of(conversation)
     return replace(before, is_over=True) if before is not None and accepted.request.decisions else before
-
-
-def _kept_entry(terminal: Terminal) -> Entry:
-    """Return what the conversation keeps of a run: its response, or an error in the place of one that is too large."""
-    if not isinstance(terminal, Completed) or terminal.kept:
-        return terminal.response
-    message = f"The answer is larger than a conversation may be. It is in the log of run {terminal.run_id} only."
-    code = AnswerTooLargeError.code
-    return failure_entry(
-        run_id=terminal.run_id, created_at=iso(terminal.at), status="failed", code=code, message=message
-    )
 
 
 def _from(conversation: Conversation, position: int) -> Snapshot:

@@ -128,6 +128,19 @@ class ModelResult(RunEvent):
     digest: str
     response: dict[str, Any]
 
+    @property
+    def key(self) -> str:
+        """The model call's key in the run; see `model_call_key`."""
+        return model_call_key(self.within, self.number)
+
+
+def model_call_key(within: str, number: int) -> str:
+    """Return the key of a model call: `2`, or `1.call-a/2` in an agent that is the tool of call `1.call-a`.
+
+    The key of a tool call is that of the model call that asked for it, a dot and the call's id.
+    """
+    return f"{within}/{number}" if within else str(number)
+
 
 class ToolStarted(RunEvent):
     """A tool that may be called once is about to be called. `key` is the call's, `digest` of its arguments."""
@@ -262,7 +275,8 @@ class Trimmed(_Event):
 Step = Delta | ModelResult | ToolStarted | ToolResult
 """What a holder appends while the agent runs."""
 
-Terminal = Completed | Failed | TimedOut | Cancelled
+NoAnswer = Failed | TimedOut | Cancelled
+Terminal = Completed | NoAnswer
 Event = (
     Accepted
     | Attached

@@ -20,11 +20,12 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from hosting.events import Accepted, Completed, Delta, Event, Started
+from hosting.events import Accepted, Delta, Event, Started
 from hosting.identity import new_id
 from hosting.ports import RunLogStore
 from hosting.request.stream_query import BEGINNING, offset_of
 from hosting.requests import RunRequest
+from hosting.thread.events import Completed
 from tests.support.sample_events import ENTRY
 
 FAR_SECONDS = 3600.0
@@ -96,7 +97,7 @@ class Writer:
     async def _write(self, stream: WrittenStream, request: Request) -> None:
         events: list[Event] = [Delta(at=0.0, text=text) for text in _messages(stream, await request.body())]
         if request.headers.get("stream-closed", "").lower() == "true":
-            events.append(Completed(at=0.0, entry=ENTRY, message_count=2))
+            events.append(Completed(at=0.0, run_id="r", entry=ENTRY, message_count=2))
             stream.is_closed = True
         if events:
             assert await self._store.append(stream.run_id, *events, after=stream.position)

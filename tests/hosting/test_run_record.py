@@ -56,7 +56,6 @@ def test_codes_are_unique_and_their_statuses_fit() -> None:
     assert len(codes) == len(set(codes))
     ours = {
         "log_unavailable",
-        "newer_version",
         "archive_unavailable",
         "attachments_unavailable",
         "archive_incomplete",

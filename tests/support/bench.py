@@ -18,7 +18,7 @@ from hosting.entity.capacity import Capacity
 from hosting.entity.entity import AgentEntity
 from hosting.entity.keeping import Keeping
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError, LogUnavailableError
-from hosting.events import Accepted, Event, Place, Terminal
+from hosting.events import Accepted, Event, Place
 from hosting.identity import new_id
 from hosting.ports import Erased, Opening, Volume
 from hosting.request.limits import limits_of
@@ -29,6 +29,7 @@ from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.memory import MemoryStore
 from hosting.settings import read_settings
+from hosting.thread.events import Terminal
 from state.attached import Attachment
 
 NOW = 1_700_000_000.0

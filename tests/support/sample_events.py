@@ -1,7 +1,8 @@
 """Events as runs have them, for every test of a run log."""
 
-from hosting.events import Accepted, ApprovalAnswered, CancelRequested, Completed, Failed, Signalled, Started
+from hosting.events import Accepted, ApprovalAnswered, CancelRequested, Signalled, Started
 from hosting.requests import Decision, RunRequest
+from hosting.thread.events import Completed, Failed
 
 ENTRY = {"$type": "response", "correlationId": "run", "messages": [], "kept": {"deep": [1, 2.5, None, "ü\u2028"]}}
 
@@ -24,7 +25,9 @@ def signalled(at: float) -> Signalled:
 
 def completed() -> Completed:
     """Return the terminal record of a run that answered."""
-    return Completed(at=3.5, entry=ENTRY, session={"type": "session", "state": {"a": [1]}}, message_count=2)
+    return Completed(
+        at=3.5, run_id="run", entry=ENTRY, session={"type": "session", "state": {"a": [1]}}, message_count=2
+    )
 
 
 def answered(*, approved: bool) -> ApprovalAnswered:
@@ -39,4 +42,4 @@ def cancel_requested() -> CancelRequested:
 
 def failed() -> Failed:
     """Return the terminal record of a run that did not."""
-    return Failed(at=3.5, code="run_failed", detail="It failed.", entry=ENTRY)
+    return Failed(at=3.5, run_id="run", code="run_failed", detail="It failed.", entry=ENTRY)

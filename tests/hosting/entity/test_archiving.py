@@ -12,8 +12,9 @@ from agent_framework import AgentResponse, Content, Message
 
 from hosting.entity.archiving import KEPT_SHARE, Archiving, document_of
 from hosting.errors import ArchiveUnavailableError
-from hosting.events import Completed, Failed, Place
+from hosting.events import Place
 from hosting.ports import Volume
+from hosting.thread.events import Completed, Failed
 from state.archived import archived
 from state.codec import read
 from state.conversation import Pause, with_pause

@@ -12,9 +12,9 @@ import pytest
 from agent_framework import AgentResponse, Message
 
 from hosting.entity.capacity import Capacity, size_bytes
-from hosting.events import Completed, Failed
 from hosting.reply.run_replies import run_reply
 from hosting.request.negotiation import Form
+from hosting.thread.events import Completed, Failed
 from tests.support.bench import Bench
 
 LIMIT = 4096

@@ -11,12 +11,13 @@ import pytest
 from agent_framework import AgentResponse, ChatResponse, Message
 
 from hosting.errors import InvalidFieldError
-from hosting.events import CancelRequested, Failed, Restarted
+from hosting.events import CancelRequested, Restarted
 from hosting.request.limits import limits_of
 from hosting.request.run_request import carried_request
 from hosting.retry import Retry
 from hosting.run_record import RunRecord
 from hosting.settings import read_settings
+from hosting.thread.events import Failed
 from tests.support.bench import Bench, answer
 from tests.support.planned import PlannedClient, planned_agent
 

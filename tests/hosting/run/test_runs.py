@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import IdempotencyKeyReusedError, LogUnavailableError, UnknownRunError
-from hosting.events import Failed, Signalled, Started
+from hosting.events import Signalled, Started
 from hosting.ports import RunLogStore
 from hosting.request.run_call import RunCall, Wait
 from hosting.requests import RunRequest
@@ -16,6 +16,7 @@ from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.runlog.sqlite import SqliteStore
 from hosting.settings import read_settings
+from hosting.thread.events import Failed
 from tests.support.bench import ArmedStore, MovingClock, Signals
 from tests.support.sample_events import completed
 

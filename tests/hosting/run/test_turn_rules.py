@@ -12,9 +12,9 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from hosting.errors import LogUnavailableError, RunLostError
-from hosting.events import Completed, Failed, Restarted, Started
-from hosting.run.endings import ended
+from hosting.events import Restarted, Started
 from hosting.run.turn import StaleAttemptError
+from hosting.thread.events import Completed, Failed
 from tests.support.bench import Bench
 
 
@@ -173,7 +173,7 @@ async def test_an_attempt_that_finds_the_run_ended_gives_its_delivery_back_and_a
 
     async def ended_meanwhile(text: str) -> AgentResponse[Any]:
         record = await bench.record(run_id)
-        await bench.store.append(run_id, ended(run_id, 1.0, RunLostError("Lost.")), after=record.position)
+        await bench.store.append(run_id, unanswered(run_id, 1.0, RunLostError("Lost.")), after=record.position)
         return AgentResponse(messages=[Message("assistant", ["too late"])])
 
     bench.agent.work = ended_meanwhile

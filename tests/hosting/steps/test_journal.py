@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 from agent_framework import AgentResponse
 
-from hosting.events import Event, Failed
+from hosting.events import Event
+from hosting.thread.events import Failed
 from tests.support.bench import Bench
 from tests.support.halted_runs import GUARD_SECONDS, World
 from tests.support.planned import PLAN

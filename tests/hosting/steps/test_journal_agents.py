@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from agent_framework import Agent
 
-from hosting.events import ModelResult, ToolStarted
 from hosting.reply.frames import Frames
+from hosting.thread.events import ModelResult, ToolStarted
 from tests.support.bench import Bench
 from tests.support.halted_runs import GUARD_SECONDS, counting, killed_and_finished
 from tests.support.planned import Note, Plan, planned_agent, planned_client
