@@ -49,7 +49,7 @@ def _offers(catalog: Catalog) -> str:
     """Return what there is of each kind, by name."""
     kinds = {
         "tools": [tool.name for tool in catalog.tools.values()],
-        "resources": [resource.name for resource in catalog.resources.all],
+        "resources": [resource.name for resource in catalog.resources],
         "prompts": [prompt.name for prompt in catalog.prompts.values()],
     }
     return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names)
