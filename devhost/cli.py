@@ -20,9 +20,8 @@ from devhost.errors import HostError
 from devhost.forwarding import AppLog
 from devhost.host import Address, Host, address_of
 from devhost.hosted_app import HostedApp, load_hosted_app
-from devhost.http.keys import Keys
+from devhost.http.keys import Keys, describe_keys, load_keys
 from devhost.http.server import bind_sockets
-from devhost.key_file import describe_keys, load_keys
 from devhost.listing import describe_doors, describe_functions
 from devhost.local_settings import LocalSettings, apply_to_environment, read_local_settings
 from devhost.settings import GROUP_VARIABLE, HostSettings, read_host_settings

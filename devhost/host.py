@@ -22,10 +22,8 @@ from devhost.durable.clock import Clock, SystemClock
 from devhost.forwarding import make_task
 from devhost.hosted_app import HostedApp
 from devhost.http.admin import AdminEndpoint
-from devhost.http.app import HostApp
-from devhost.http.body import BodyLimit
-from devhost.http.functions import FunctionsEndpoint
-from devhost.http.keys import Keys, asking_for_master, only_for_own_process
+from devhost.http.app import BodyLimit, FunctionsEndpoint, HostApp
+from devhost.http.keys import Keys
 from devhost.http.origins import CorsPolicy, OriginGuard, is_loopback_name
 from devhost.http.server import WebServer, port_of, rpc_host, url_host
 from devhost.invoke import Invoker
@@ -125,9 +123,9 @@ class Host:
         admin = AdminEndpoint(app.index, settings, self._started_at, self._timers.run_now, describe)
         return HostApp(
             functions=FunctionsEndpoint(app.routes, self._invoker, settings, self._keys),
-            admin=asking_for_master(admin, self._keys) if self._keys else admin,
+            admin=admin,
             webhooks=webhooks,
-            rpc=only_for_own_process(rpc) if rpc and self._keys else rpc,
+            rpc=rpc,
             keys=self._keys,
         )
 

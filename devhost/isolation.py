@@ -73,6 +73,14 @@ async def run_apart(
     return TimedOut()
 
 
+async def run_here(code: Callable[[], Awaitable[object]]) -> Returned | Raised:
+    """Run async code that is not the app's in the caller's task, whose cancellation it shares."""
+    try:
+        return Returned(await code())
+    except Exception as error:
+        return Raised(error)
+
+
 async def _caught(code: Callable[[], Awaitable[object]]) -> Returned | Raised:
     try:
         return Returned(await code())
