@@ -18,14 +18,19 @@ from devhost.bindings import HttpTrigger
 from devhost.durable.errors import DurableError
 from devhost.errors import HostError
 from devhost.forwarding import AppLog
-from devhost.host import Address, Host, address_of
-from devhost.hosted_app import HostedApp, load_hosted_app
+from devhost.host import Address, Host, address_of, end_process_soon
 from devhost.http.keys import Keys, describe_keys, load_keys
 from devhost.http.server import bind_sockets
 from devhost.listing import describe_doors, describe_functions
-from devhost.local_settings import LocalSettings, apply_to_environment, read_local_settings
-from devhost.settings import GROUP_VARIABLE, HostSettings, read_host_settings
-from devhost.stopping import end_process_soon
+from devhost.loader import HostedApp, load_hosted_app
+from devhost.settings import (
+    GROUP_VARIABLE,
+    HostSettings,
+    LocalSettings,
+    apply_to_environment,
+    read_host_settings,
+    read_local_settings,
+)
 from devhost.watching import keep_running
 
 DEFAULT_PORT = 7071

@@ -9,34 +9,37 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from devhost.app_functions import AppFunctions
 from devhost.durable.clock import Clock, SystemClock
 from devhost.forwarding import make_task
-from devhost.hosted_app import HostedApp
 from devhost.http.admin import AdminEndpoint
 from devhost.http.app import BodyLimit, FunctionsEndpoint, HostApp
 from devhost.http.keys import Keys
 from devhost.http.origins import CorsPolicy, OriginGuard, is_loopback_name
 from devhost.http.server import WebServer, port_of, rpc_host, url_host
-from devhost.invoke import Invoker
+from devhost.invoke import AppFunctions, Invoker
+from devhost.loader import HostedApp
 from devhost.mcp.endpoint import McpEndpoint
 from devhost.mcp.server import McpServer
-from devhost.stopping import StopRequest
-from devhost.timers.monitor import Monitor
-from devhost.timers.runner import TimerRunner
+from devhost.timers import Monitor, TimerRunner
 
 if TYPE_CHECKING:
     from devhost.durable.engine import DurableTask
 
 GRACE_SECONDS = 10.0
+INTERRUPTED_EXIT_CODE = 130
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGBREAK")
+_EXIT_SECONDS = 2.0
 _COLLECTOR_THRESHOLDS = (20_000, 20, 20)
 
 
@@ -166,3 +169,42 @@ def _spare_what_stays() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+
+
+class StopRequest:
+    """Ctrl-C and SIGTERM: the first asks the host to drain, the second stops it where it stands.
+
+    Stopping by the second loses nothing: the engine commits every step.
+    """
+
+    def __init__(self) -> None:
+        self._asked = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._seen = False
+
+    def install(self) -> None:
+        """Take over the signals; works on Windows too, where event loops cannot."""
+        for name in _SIGNALS:
+            if number := getattr(signal, name, None):
+                signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._seen:
+            os._exit(INTERRUPTED_EXIT_CODE)
+        self._seen = True
+        self._loop.call_soon_threadsafe(self.ask)
+
+    def ask(self) -> None:
+        """Ask for the stop, as the first signal does."""
+        self._asked.set()
+
+    async def wait(self) -> None:
+        """Return when a stop was asked for."""
+        await self._asked.wait()
+
+
+def end_process_soon(exit_code: int) -> None:
+    """End the process a little later even when the app's own threads still run: no thread can be stopped."""
+    timer = threading.Timer(_EXIT_SECONDS, os._exit, (exit_code,))
+    timer.daemon = True
+    timer.start()

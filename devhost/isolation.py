@@ -15,7 +15,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from devhost.failures import failure_of
+from devhost.ports import FunctionFailedError
 
 _UNWIND_SECONDS = 2.0
 
@@ -107,4 +107,4 @@ class Chunks:
         try:
             return await anext(self._stream)
         except (SystemExit, KeyboardInterrupt) as error:
-            raise failure_of(error) from error
+            raise FunctionFailedError.of(error) from error

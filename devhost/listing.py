@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 
 from devhost.bindings import HttpTrigger
-from devhost.hosted_app import HostedApp
 from devhost.http.app import WEBHOOKS
 from devhost.http.routes import displayed_route
 from devhost.index import Function
+from devhost.loader import HostedApp
 from devhost.mcp.catalog import Catalog
 
 _PARAMETER = re.compile(r"\{\*{0,2}([^=?{}]+)(?:=[^{}?]*)?\??\}")

@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from devhost.failures import failure_of
 from devhost.http.routes import Match
 from devhost.invoke import Invoker
 from devhost.isolation import Chunks, Raised, run_apart, run_here
@@ -87,7 +86,7 @@ async def _send_response(name: str, response: Response, scope: Scope, receive: R
     if isinstance(ended, Raised):
         logger.error("A response of function '%s' failed while it was sent", name, exc_info=ended.error)
         if sent.has_length:
-            raise failure_of(ended.error) from ended.error
+            raise FunctionFailedError.of(ended.error) from ended.error
     elif not sent.is_whole and not sent.has_client_left:
         # The sender takes a generator that raises CancelledError for one that it cancelled itself.
         logger.error("A response of function '%s' cancelled itself while it was sent", name)

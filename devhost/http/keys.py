@@ -17,8 +17,8 @@ from starlette.requests import HTTPConnection
 
 from devhost.bindings import AuthLevel
 from devhost.errors import SettingsError
-from devhost.json_file import read_json_object, section
 from devhost.own_files import make_own_folder, open_own_file
+from devhost.settings import read_json_object, section
 
 FILE = "keys.json"
 SYSTEM_KEYS = ("durabletask_extension", "mcp_extension")

@@ -48,8 +48,8 @@ class Ours:
     """The worker half of the local host."""
 
     def __init__(self) -> None:
-        from devhost.hosted_app import load_hosted_app
         from devhost.invoke import Invoker
+        from devhost.loader import load_hosted_app
         from devhost.settings import read_host_settings
 
         app = load_hosted_app(read_host_settings(Path.cwd(), os.environ), os.environ)
