@@ -14,7 +14,6 @@ from pathlib import Path
 
 from starlette.types import ASGIApp
 
-from devhost.durable import binding
 from devhost.durable.activities import Activities
 from devhost.durable.clock import Clock, SystemClock
 from devhost.durable.entities import Entities
@@ -22,6 +21,7 @@ from devhost.durable.errors import DurableError, StoreInUseError
 from devhost.durable.hub import TaskHub
 from devhost.durable.inspection import describe
 from devhost.durable.ledger import Ledger
+from devhost.durable.management.addresses import client_binding
 from devhost.durable.management.app import ManagementApp
 from devhost.durable.management.entities import Entities as EntityRoutes
 from devhost.durable.management.instances import Instances as InstanceRoutes
@@ -138,7 +138,7 @@ class DurableTask:
 
     def client_binding(self, base_url: str, rpc_base_url: str) -> str:
         """Return the text for a durable client input binding; `base_url` like `http://localhost:7071`."""
-        return binding.client_binding(base_url, rpc_base_url, self._settings.hub_name, self._settings.webhook_key)
+        return client_binding(base_url, rpc_base_url, self._settings.hub_name, self._settings.webhook_key)
 
     def _deliver(self, target: Target, due: datetime | None) -> None:
         if self._works:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from devhost.durable.binding import client_binding
+from devhost.durable.management.addresses import client_binding
 
 CALLS: list[tuple[str, str, str, str]] = [
     # function, parameter, kind of datum, its value

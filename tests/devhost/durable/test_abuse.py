@@ -139,7 +139,7 @@ async def ended_instance(engine: DurableTask, instance_id: str) -> Orchestration
     """Return the instance once it has ended."""
 
     async def look() -> Orchestration:
-        while (found := await engine.hub.instance(instance_id)) is None or not found.status.is_terminal:  # noqa: ASYNC110
+        while (found := await engine.hub.store.instance(instance_id)) is None or not found.status.is_terminal:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return found
 

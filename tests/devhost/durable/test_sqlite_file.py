@@ -161,7 +161,7 @@ async def until_state(engine: DurableTask, state: str | None) -> None:
     """Return once the entity's state is this, whoever wrote it."""
 
     async def is_there() -> None:
-        while (entity := await engine.hub.entity(KEY)) is None or entity.state != state:  # noqa: ASYNC110
+        while (entity := await engine.hub.store.entity(KEY)) is None or entity.state != state:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
     await asyncio.wait_for(is_there(), 5)

@@ -38,7 +38,7 @@ def _sleeper(days: float) -> SdkFunctions:
 
 
 async def _status(engine: RunningEngine, instance_id: str) -> str:
-    stored = await engine.hub.orchestration(instance_id)
+    stored = await engine.hub.store.orchestration(instance_id)
     assert stored is not None
     return stored.instance.status.value
 

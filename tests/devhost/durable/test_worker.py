@@ -180,7 +180,7 @@ async def test_a_timer_fires_when_it_is_due_and_not_before_after_a_restart_too()
     async with running(SdkFunctions(build_app()), clock=clock, inner=inner) as engine:
         await clock.next_alarm()
         clock.advance(199.9)
-        stored = await engine.hub.orchestration("a")
+        stored = await engine.hub.store.orchestration("a")
         assert stored is not None
         assert stored.instance.status.value == "Running"
         clock.advance(0.1)
