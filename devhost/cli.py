@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from devhost.bindings import HttpTrigger
-from devhost.durable.errors import DurableError
 from devhost.errors import HostError
 from devhost.forwarding import AppLog
 from devhost.host import Address, Host, address_of, end_process_soon
@@ -46,9 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HostError as error:
         print(f"Error: {error}", file=sys.stderr)
         return error.exit_code
-    except DurableError as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return 1
 
 
 def command_line() -> argparse.ArgumentParser:

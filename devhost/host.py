@@ -102,6 +102,7 @@ class Host:
     def _make_engine(self) -> DurableTask:
         from devhost.durable.engine import DurableTask, Role
         from devhost.durable.settings import DurableSettings
+        from devhost.durable.store.sqlite import SqliteStore
 
         settings = DurableSettings.from_host_json(self._app.settings.durable_task, os.environ)
         settings = replace(settings, queue_poll_seconds=self._queue_poll_seconds)
@@ -110,7 +111,8 @@ class Host:
         functions = AppFunctions(self._app.index, self._invoker)
         group = self._app.group
         role = Role.ALONE if group.works_alone else Role.WORKER if group.works_on_messages else Role.CLIENT
-        engine = DurableTask(functions, self._app.settings.engine_folder, settings, self._clock, role=role)
+        folder = self._app.settings.engine_folder
+        engine = DurableTask(functions, SqliteStore(folder), settings, self._clock, folder=folder, role=role)
         self._client_text = engine.client_binding(self._address.origin, self._address.rpc_base_url)
         return engine
 
@@ -135,7 +137,7 @@ class Host:
     async def run(self, sockets: Sequence[socket.socket], announce: Callable[[], None]) -> None:
         """Serve until a signal asks to stop, then drain; `announce` is called once requests are answered.
 
-        Raises `devhost.durable.errors.DurableError` before anything is served when the engine cannot have its folder.
+        Raises `devhost.errors.DurableError` before anything is served when the engine cannot have its folder.
         """
         asyncio.get_running_loop().set_task_factory(make_task)
         stop = StopRequest()

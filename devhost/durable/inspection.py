@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from devhost.durable import events
 from devhost.durable.records import (
@@ -31,7 +31,7 @@ from devhost.durable.records import (
     entity_target,
     orchestration_target,
 )
-from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
+from devhost.durable.store.contract import InstanceFilter, StoredOrchestration, StoreReader
 from devhost.durable.store.reader import reader_beside
 from devhost.durable.texts import format_utc
 
@@ -43,23 +43,7 @@ _HIDDEN = frozenset({"timestamp", "event_id", "parent", "generation", "details"}
 _PAYLOADS = frozenset({"input", "result"})
 
 
-class Readable(Protocol):
-    """The reading half of a store."""
-
-    async def messages(self, target: Target | None, limit: int) -> Sequence[Message]: ...
-
-    async def orchestration(self, instance_id: str) -> StoredOrchestration | None: ...
-
-    async def entity(self, entity_id: EntityId) -> Entity | None: ...
-
-    async def list_orchestrations(
-        self, wanted: InstanceFilter, first_id: str, limit: int | None
-    ) -> Sequence[Orchestration]: ...
-
-    async def list_entities(self, prefix: str, first_id: str, limit: int | None) -> Sequence[Entity]: ...
-
-
-async def describe(source: Readable, instance_id: str | None, now: datetime) -> list[str]:
+async def describe(source: StoreReader, instance_id: str | None, now: datetime) -> list[str]:
     """Return lines about one instance or entity (`@name@key`), or about all when no id is given.
 
     Of each kind the first `MOST_LINES` are listed, with a line when there are more. An unknown id is one line, too.
@@ -80,7 +64,7 @@ async def describe_folder(folder: Path, instance_id: str | None, now: datetime) 
         await reader.close()
 
 
-async def _describe_hub(source: Readable, now: datetime) -> list[str]:
+async def _describe_hub(source: StoreReader, now: datetime) -> list[str]:
     limit = MOST_LINES + 1
     instances = await source.list_orchestrations(InstanceFilter(), "", limit)
     live = [instance for instance in instances[:MOST_LINES] if not instance.status.is_terminal]
@@ -95,7 +79,7 @@ async def _describe_hub(source: Readable, now: datetime) -> list[str]:
     ]
 
 
-async def _describe_one(source: Readable, instance_id: str, now: datetime) -> list[str]:
+async def _describe_one(source: StoreReader, instance_id: str, now: datetime) -> list[str]:
     stored = await source.orchestration(instance_id)
     if stored is not None:
         messages = await source.messages(orchestration_target(instance_id), MOST_LINES + 1)
@@ -122,7 +106,7 @@ def _section(title: str, lines: Sequence[str], most: int | None = MOST_LINES) ->
         yield "  ... and more"
 
 
-async def _waits_for(source: Readable, instance: Orchestration) -> str:
+async def _waits_for(source: StoreReader, instance: Orchestration) -> str:
     stored = await source.orchestration(instance.instance_id)
     return _waiting_phrase(instance, stored.history if stored else ())
 

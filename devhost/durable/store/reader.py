@@ -14,10 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from devhost.durable.errors import StoreUnreachableError, StoreUnreadableError
 from devhost.durable.records import Entity, EntityId, Inbox, Message, Orchestration, Target, TargetKind
 from devhost.durable.store import tables
 from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration, merge_by_time
+from devhost.errors import StoreUnreachableError, StoreUnreadableError
 
 _INSTANCE = f"SELECT {tables.ORCHESTRATION_COLUMNS} FROM orchestrations"
 _ENTITY = f"SELECT {tables.ENTITY_COLUMNS} FROM entities"

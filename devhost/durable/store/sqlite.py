@@ -23,10 +23,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from devhost.durable.crash import crash_points
-from devhost.durable.errors import StaleStepError, StoreUnreachableError, StoreUnreadableError, StoreUnwritableError
 from devhost.durable.records import Orchestration, Read, Step, Target, TargetKind
 from devhost.durable.store import tables
 from devhost.durable.store.reader import SqliteReader
+from devhost.errors import StaleStepError, StoreUnreachableError, StoreUnreadableError, StoreUnwritableError
 from devhost.own_files import close_file_to_others, make_own_file, make_own_folder
 
 logger = logging.getLogger(__name__)

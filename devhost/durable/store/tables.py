@@ -10,7 +10,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from devhost.durable.errors import StoreUnreadableError, StoreVersionError
 from devhost.durable.events import Event, ExecutionStarted, Parent, read_event, write_event
 from devhost.durable.records import (
     ActivityTask,
@@ -28,6 +27,7 @@ from devhost.durable.records import (
     TargetKind,
 )
 from devhost.durable.texts import compact
+from devhost.errors import StoreUnreadableError, StoreVersionError
 
 FILE = "durable.db"
 # Entry n brings a file of version n to version n + 1. Entries are never changed once released, only added.
