@@ -19,6 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
+
 from devhost.bindings import TimerTrigger
 from devhost.converters import decode_text
 from devhost.durable.clock import Clock, sleep
@@ -78,32 +80,21 @@ class Monitor:
     def read(self, name: str) -> ScheduleStatus | None:
         """Return what was remembered; None when nothing was, or nothing that can be read."""
         try:
-            stored = json.loads(self._path(name).read_text(encoding="utf-8"))
-            last = stored["last"]
-            return ScheduleStatus(
-                datetime.fromisoformat(last) if last else None,
-                datetime.fromisoformat(stored["next"]),
-                datetime.fromisoformat(stored["updated"]),
-            )
+            return msgspec.json.decode(self._path(name).read_bytes(), type=ScheduleStatus)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             logger.warning("What was remembered of the timer '%s' cannot be read and is ignored: %s", name, error)
             return None
 
     def write(self, name: str, status: ScheduleStatus) -> None:
         """Remember; a file that cannot be written costs the memory and not the timer."""
-        stored = {
-            "last": status.last.isoformat() if status.last else None,
-            "next": status.next.isoformat(),
-            "updated": status.updated.isoformat(),
-        }
         path = self._path(name)
         fresh = path.with_suffix(".new")
         try:
             make_own_folder(self._folder)
             with open_own_file(fresh) as file:
-                json.dump(stored, file)
+                file.write(msgspec.json.encode(status).decode())
             os.replace(fresh, path)
         except OSError as error:
             logger.warning("The timer '%s' cannot be remembered across restarts: %s", name, error)

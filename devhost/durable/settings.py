@@ -64,7 +64,9 @@ def _count(section: Mapping[str, object], key: str, default: int) -> int:
 
 def _version(value: object) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise SettingsError(f"host.json: extensions.durableTask.defaultVersion is {value!r}; give a text such as '1.0'.")
+        raise SettingsError(
+            f"host.json: extensions.durableTask.defaultVersion is {value!r}; give a text such as '1.0'."
+        )
     return value or None
 
 

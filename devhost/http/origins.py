@@ -1,4 +1,4 @@
-"""Which machines and pages may call the host, and what pages are told (host contract 2.6).
+"""Which machines and pages may call the host, and the CORS headers of its responses (host contract 2.6).
 
 The host asks for no key, so a page in the developer's browser could drive it: by a name that it lets point to 127.0.0.1
 (DNS rebinding), by posting across origins, or by a form that no preflight precedes. A browser cannot hide either: it
@@ -38,13 +38,13 @@ class CorsPolicy:
         return "*" in self.origins or origin.rstrip("/").lower() in self.origins
 
     def headers(self, origin: str) -> Mapping[str, str]:
-        """Return what an allowed origin is told."""
-        told = {"access-control-allow-origin": "*" if "*" in self.origins else origin}
+        """Return the headers of a response to an allowed origin."""
+        headers = {"access-control-allow-origin": "*" if "*" in self.origins else origin}
         if "*" not in self.origins:
-            told["vary"] = "Origin"
+            headers["vary"] = "Origin"
         if self.with_credentials:
-            told["access-control-allow-credentials"] = "true"
-        return told
+            headers["access-control-allow-credentials"] = "true"
+        return headers
 
 
 def is_loopback_name(name: str | None) -> bool:
@@ -91,8 +91,8 @@ class OriginGuard:
         elif scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
             await Response(status_code=204, headers=_preflight(headers, self._policy, origin))(scope, receive, send)
         else:
-            told = self._policy.headers(origin) if self._policy.allows(origin) else {}
-            await self._app(scope, receive, _telling(send, told))
+            added = self._policy.headers(origin) if self._policy.allows(origin) else {}
+            await self._app(scope, receive, _with_headers(send, added))
 
 
 def _refusal(method: str, headers: Mapping[bytes, bytes], policy: CorsPolicy) -> str | None:
@@ -126,18 +126,19 @@ def _is_of_loopback(url: str) -> bool:
 def _preflight(headers: Mapping[bytes, bytes], policy: CorsPolicy, origin: str) -> Mapping[str, str]:
     if not policy.allows(origin):
         return {}
-    told = {**policy.headers(origin), "access-control-allow-methods": _text(headers, b"access-control-request-method")}
+    method = _text(headers, b"access-control-request-method")
+    answered = {**policy.headers(origin), "access-control-allow-methods": method}
     if wanted := _text(headers, b"access-control-request-headers"):
-        told["access-control-allow-headers"] = wanted
-    return told
+        answered["access-control-allow-headers"] = wanted
+    return answered
 
 
-def _telling(send: Send, told: Mapping[str, str]) -> Send:
-    async def send_told(message: Message) -> None:
+def _with_headers(send: Send, added: Mapping[str, str]) -> Send:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in told.items():
+            for name, value in added.items():
                 headers.append(name, value)
         await send(message)
 
-    return send_told
+    return send_with_headers

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from devhost.bindings import McpPromptTrigger, McpResourceTrigger, McpToolTrigger
+from devhost.bindings import McpTrigger
 from devhost.errors import FunctionLoadError
 from devhost.index import Function, FunctionIndex
 
@@ -19,26 +19,26 @@ _PLACE_NAME = re.compile(r"\w+\Z")
 Listing = Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class Tool:
-    """One tool: `listing` is its entry in `tools/list`, `required` the properties a call must give a value."""
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A tool, a prompt or a resource.
+
+    `listing` is its entry in the lists, `required` the tool's properties or prompt's arguments that a call must give a
+    value.
+    """
 
     function: Function
     name: str
     listing: Listing
-    required: tuple[str, ...]
     has_result_schema: bool
+    required: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Resource:
-    """One resource, or a family of them when its address has places; `listing` is its entry in the lists."""
+@dataclass(frozen=True, kw_only=True)
+class Resource(Offer):
+    """One resource, or a family of them when its address has places."""
 
-    function: Function
-    name: str
-    listing: Listing
     mime_type: str | None
-    has_result_schema: bool
     address: re.Pattern[str]
 
     @property
@@ -48,23 +48,12 @@ class Resource:
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """One prompt: `listing` is its entry in `prompts/list`, `required` the arguments that must have a value."""
-
-    function: Function
-    name: str
-    listing: Listing
-    required: tuple[str, ...]
-    has_result_schema: bool
-
-
-@dataclass(frozen=True)
 class Catalog:
     """Tools and prompts by lower-cased name, and resources, each in the order of their names. False without any."""
 
-    tools: Mapping[str, Tool]
+    tools: Mapping[str, Offer]
     resources: tuple[Resource, ...]
-    prompts: Mapping[str, Prompt]
+    prompts: Mapping[str, Offer]
 
     def __bool__(self) -> bool:
         return bool(self.tools or self.resources or self.prompts)
@@ -77,39 +66,36 @@ class Catalog:
 
 def find_catalog(index: FunctionIndex) -> Catalog:
     """Return what the app's functions declare; raise `FunctionLoadError` for a declaration that cannot be used."""
-    tools: list[Tool] = []
-    resources: list[Resource] = []
-    prompts: list[Prompt] = []
-    for function in index.running():
-        match function.trigger:
-            case McpToolTrigger():
-                tools.append(_tool(function, function.trigger))
-            case McpResourceTrigger():
-                resources.append(_resource(function, function.trigger))
-            case McpPromptTrigger():
-                prompts.append(_prompt(function, function.trigger))
+    declared = [
+        (function, function.trigger) for function in index.running() if isinstance(function.trigger, McpTrigger)
+    ]
+    declared.sort(key=lambda pair: pair[1].name)
     return Catalog(
-        {tool.name.lower(): tool for tool in sorted(tools, key=lambda tool: tool.name)},
-        tuple(sorted(resources, key=lambda resource: resource.name)),
-        {prompt.name.lower(): prompt for prompt in sorted(prompts, key=lambda prompt: prompt.name)},
+        {trigger.name.lower(): _tool(function, trigger) for function, trigger in declared if trigger.kind == "tool"},
+        tuple(_resource(function, trigger) for function, trigger in declared if trigger.kind == "resource"),
+        {
+            trigger.name.lower(): _prompt(function, trigger)
+            for function, trigger in declared
+            if trigger.kind == "prompt"
+        },
     )
 
 
-def _tool(function: Function, trigger: McpToolTrigger) -> Tool:
+def _tool(function: Function, trigger: McpTrigger) -> Offer:
     declared = trigger.properties
     schema = _input_schema(function.name, declared)
     output_schema = declared.get("outputSchema")
     listing = {
-        "name": trigger.tool_name,
+        "name": trigger.name,
         "description": str(declared.get("description") or ""),
         "inputSchema": schema,
         "outputSchema": _object(function.name, "outputSchema", output_schema) if output_schema else None,
         "_meta": _metadata(function.name, declared),
     }
     required = schema.get("required", [])
-    return Tool(
+    return Offer(
         function=function,
-        name=trigger.tool_name,
+        name=trigger.name,
         listing={key: value for key, value in listing.items() if value is not None},
         required=tuple(str(name) for name in required) if isinstance(required, list) else (),
         has_result_schema=declared.get("useResultSchema") is True,
@@ -137,25 +123,25 @@ def _property_schema(item: Mapping[str, object]) -> Mapping[str, object]:
     return {**kind, **description}
 
 
-def _resource(function: Function, trigger: McpResourceTrigger) -> Resource:
+def _resource(function: Function, trigger: McpTrigger) -> Resource:
     declared = trigger.properties
-    mime_type = declared.get("mimeType")
+    uri, mime_type = str(declared["uri"]), declared.get("mimeType")
     # In the recorded order; the extension leaves the declared size out.
     listing = {
-        "name": trigger.resource_name,
+        "name": trigger.name,
         "title": declared.get("title"),
-        "uriTemplate" if _PLACE.search(trigger.uri) else "uri": trigger.uri,
+        "uriTemplate" if _PLACE.search(uri) else "uri": uri,
         "description": declared.get("description"),
         "mimeType": mime_type,
         "_meta": _metadata(function.name, declared),
     }
     return Resource(
         function=function,
-        name=trigger.resource_name,
+        name=trigger.name,
         listing={key: value for key, value in listing.items() if value},
         mime_type=str(mime_type) if mime_type else None,
         has_result_schema=declared.get("useResultSchema") is True,
-        address=_address(function.name, trigger.uri),
+        address=_address(function.name, uri),
     )
 
 
@@ -170,20 +156,20 @@ def _address(function_name: str, uri: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-def _prompt(function: Function, trigger: McpPromptTrigger) -> Prompt:
+def _prompt(function: Function, trigger: McpTrigger) -> Offer:
     declared = trigger.properties
     arguments = list(_arguments(function.name, declared))
     listing = {
-        "name": trigger.prompt_name,
+        "name": trigger.name,
         "title": declared.get("title"),
         "description": declared.get("description"),
         "arguments": arguments,
         "icons": _objects(function.name, "icons", declared),
         "_meta": _metadata(function.name, declared),
     }
-    return Prompt(
+    return Offer(
         function=function,
-        name=trigger.prompt_name,
+        name=trigger.name,
         listing={key: value for key, value in listing.items() if value},
         required=tuple(str(argument["name"]) for argument in arguments if argument["required"]),
         has_result_schema=declared.get("useResultSchema") is True,

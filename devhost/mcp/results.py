@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from azure.functions.meta import Datum
 
-from devhost.mcp.catalog import Prompt, Resource, Tool
+from devhost.mcp.catalog import Offer, Resource
 
 Result = Mapping[str, object]
 Envelope = Mapping[str, object]
@@ -25,7 +25,7 @@ def failed_call(tool_name: str) -> Result:
     return {"content": [_text_block(f"An error occurred invoking '{tool_name}'.")], "isError": True}
 
 
-def call_result(tool: Tool, datum: Datum) -> Result:
+def call_result(tool: Offer, datum: Datum) -> Result:
     """Return the result of `tools/call`: one text block, whatever the text is, or what the envelope describes."""
     if not tool.has_result_schema:
         return {"content": [_text_block(_text_of(datum))]}
@@ -56,7 +56,7 @@ def read_result(resource: Resource, uri: str, datum: Datum) -> Result:
     return {"contents": [{"uri": uri, **kind, **body}]}
 
 
-def prompt_result(prompt: Prompt, datum: Datum) -> Result:
+def prompt_result(prompt: Offer, datum: Datum) -> Result:
     """Return the result of `prompts/get`: one message of the user, or what the envelope describes.
 
     Without result schema the text stays text, even when it is the JSON of messages.

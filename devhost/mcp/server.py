@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from azure.functions.meta import Datum
@@ -13,7 +13,7 @@ from azure.functions.meta import Datum
 from devhost.converters import decode_text, encode_result
 from devhost.index import Function
 from devhost.invoke import Invoker
-from devhost.mcp.catalog import Catalog
+from devhost.mcp.catalog import Catalog, Offer
 from devhost.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Call, CallError, UnreadableError
 from devhost.mcp.results import Result, call_result, failed_call, prompt_result, read_result
 from devhost.ports import FunctionFailedError
@@ -78,14 +78,9 @@ class McpServer:
         return result
 
     async def _call_tool(self, call: Call, caller: Caller) -> Result:
-        name = _text_parameter(call, "name")
-        tool = self._catalog.tools.get(name.lower())
-        if tool is None:
-            raise CallError(INVALID_PARAMS, f"Unknown tool: '{name}'")
-        arguments = _arguments(call)
-        _require("tool properties", tool.required, arguments)
+        tool, members = _named(call, "tool", self._catalog.tools, "tool properties")
         try:
-            return call_result(tool, await self._invoke(tool.function, {"name": name, "arguments": arguments}, caller))
+            return call_result(tool, await self._invoke(tool.function, members, caller))
         except FunctionFailedError:
             return failed_call(tool.name)
         except (ValueError, TypeError) as error:
@@ -103,13 +98,7 @@ class McpServer:
             raise _failed("resource", resource.name, error) from error
 
     async def _get_prompt(self, call: Call, caller: Caller) -> Result:
-        name = _text_parameter(call, "name")
-        prompt = self._catalog.prompts.get(name.lower())
-        if prompt is None:
-            raise CallError(INVALID_PARAMS, f"Unknown prompt: '{name}'")
-        arguments = _arguments(call)
-        _require("prompt arguments", prompt.required, arguments)
-        members = {"name": name, "arguments": arguments}
+        prompt, members = _named(call, "prompt", self._catalog.prompts, "prompt arguments")
         try:
             return prompt_result(prompt, await self._invoke(prompt.function, members, caller))
         except (FunctionFailedError, ValueError, TypeError) as error:
@@ -154,13 +143,18 @@ def _text_parameter(call: Call, key: str) -> str:
     return value
 
 
-def _arguments(call: Call) -> object:
-    return None if call.params is None else call.params.get("arguments")
-
-
-def _require(kind: str, required: Iterable[str], arguments: object) -> None:
+def _named(
+    call: Call, kind: str, offers: Mapping[str, Offer], required_kind: str
+) -> tuple[Offer, Mapping[str, object]]:
+    """Return the tool or prompt that the call names, and its trigger's members; refuse what is missing."""
+    name = _text_parameter(call, "name")
+    offer = offers.get(name.lower())
+    if offer is None:
+        raise CallError(INVALID_PARAMS, f"Unknown {kind}: '{name}'")
+    arguments = (call.params or {}).get("arguments")
     given = arguments if isinstance(arguments, Mapping) else {}
-    missing = [name for name in required if given.get(name) is None]
+    missing = [required for required in offer.required if given.get(required) is None]
     if missing:
         wanted = f"Please provide: {', '.join(missing)}"
-        raise CallError(INVALID_PARAMS, f"One or more required {kind} are missing values. {wanted}")
+        raise CallError(INVALID_PARAMS, f"One or more required {required_kind} are missing values. {wanted}")
+    return offer, {"name": name, "arguments": arguments}

@@ -6,6 +6,7 @@ No read leaves a transaction open: a reader of an old moment would keep deleted 
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from devhost.durable.events import read_event
 from devhost.durable.records import Entity, EntityId, Inbox, Message, Orchestration, Target, TargetKind
 from devhost.durable.store import tables
 from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration, merge_by_time
@@ -178,7 +180,7 @@ def _read_orchestration(connection: sqlite3.Connection, instance_id: str) -> Sto
         connection.execute("COMMIT")
     if instance is None:
         return None
-    return StoredOrchestration(instance, tuple(tables.read_history_event(text) for (text,) in texts))
+    return StoredOrchestration(instance, tuple(read_event(json.loads(text)) for (text,) in texts))
 
 
 def _list_query(wanted: InstanceFilter, first_id: str, limit: int | None) -> tuple[str, list[Any]]:

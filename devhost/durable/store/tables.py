@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from devhost.durable.events import Event, ExecutionStarted, Parent, read_event, write_event
+from devhost.durable.events import ExecutionStarted, Parent, read_event, write_event
 from devhost.durable.records import (
     ActivityTask,
     Body,
@@ -168,14 +168,6 @@ def read_message(row: Row) -> Message:
 def read_due(text: str | None) -> datetime | None:
     """Return when a message is due, None for one that always was."""
     return _read_time(text) if text else None
-
-
-def write_history_event(event: Event) -> str:
-    return compact(write_event(event))
-
-
-def read_history_event(text: str) -> Event:
-    return read_event(json.loads(text))
 
 
 def _read_time(text: str) -> datetime:
