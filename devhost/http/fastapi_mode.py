@@ -85,7 +85,7 @@ async def _send_response(name: str, response: Response, scope: Scope, receive: R
     ended = await run(lambda: response(scope, sent.receive, sent.send))
     if isinstance(ended, Raised):
         logger.error("A response of function '%s' failed while it was sent", name, exc_info=ended.error)
-        if sent.has_length:
+        if sent.has_length and not sent.is_whole:
             raise FunctionFailedError.of(ended.error) from ended.error
     elif not sent.is_whole and not sent.has_client_left:
         # The sender takes a generator that raises CancelledError for one that it cancelled itself.
