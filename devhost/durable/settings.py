@@ -6,11 +6,18 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from devhost.errors import SettingsError
 
 _DEFAULT_CONCURRENCY = 10 * (os.cpu_count() or 1)
 _HUB_NAME_LETTERS = 45
+_COUNTS = {
+    "maxConcurrentActivityFunctions": "max_concurrent_activities",
+    "maxConcurrentOrchestratorFunctions": "max_concurrent_orchestrators",
+    "maxConcurrentEntityFunctions": "max_concurrent_entities",
+    "maxEntityOperationBatchSize": "max_entity_operation_batch_size",
+}
 
 
 @dataclass(frozen=True)
@@ -36,27 +43,18 @@ class DurableSettings:
         Keys that mean nothing on one machine (storage provider, tracing) are left alone. Raises `SettingsError`,
         naming the setting, the value and the accepted range.
         """
-        defaults = cls()
+        counts: dict[str, Any] = {
+            name: _count(section, key) for key, name in _COUNTS.items() if section.get(key) is not None
+        }
         return cls(
             hub_name=_hub_name(section.get("hubName"), environ),
-            max_concurrent_activities=_count(
-                section, "maxConcurrentActivityFunctions", defaults.max_concurrent_activities
-            ),
-            max_concurrent_orchestrators=_count(
-                section, "maxConcurrentOrchestratorFunctions", defaults.max_concurrent_orchestrators
-            ),
-            max_concurrent_entities=_count(section, "maxConcurrentEntityFunctions", defaults.max_concurrent_entities),
-            max_entity_operation_batch_size=_count(
-                section, "maxEntityOperationBatchSize", defaults.max_entity_operation_batch_size
-            ),
             default_version=_version(section.get("defaultVersion")),
+            **counts,
         )
 
 
-def _count(section: Mapping[str, object], key: str, default: int) -> int:
-    value = section.get(key)
-    if value is None:
-        return default
+def _count(section: Mapping[str, object], key: str) -> int:
+    value = section[key]
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SettingsError(f"host.json: extensions.durableTask.{key} is {value!r}; give a whole number from 1 up.")
     return value

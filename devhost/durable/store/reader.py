@@ -19,6 +19,7 @@ from devhost.durable.events import read_event
 from devhost.durable.records import Entity, EntityId, Inbox, Message, Orchestration, Target, TargetKind
 from devhost.durable.store import tables
 from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration, merge_by_time
+from devhost.durable.texts import plain_utc
 from devhost.errors import StoreUnreachableError, StoreUnreadableError
 
 _INSTANCE = f"SELECT {tables.ORCHESTRATION_COLUMNS} FROM orchestrations"
@@ -137,7 +138,7 @@ def _read_arrivals(connection: sqlite3.Connection, after_seq: int) -> Arrivals:
 
 
 def _read_inbox(connection: sqlite3.Connection, target: Target, now: datetime, limit: int) -> Inbox:
-    who, moment = (target.kind.value, target.id), tables.write_time(now)
+    who, moment = (target.kind.value, target.id), plain_utc(now)
     connection.execute("BEGIN")
     try:
         sent = connection.execute(_SENT, (*who, limit + 1)).fetchall()
@@ -191,9 +192,9 @@ def _list_query(wanted: InstanceFilter, first_id: str, limit: int | None) -> tup
         values += [status.value for status in wanted.statuses]
     if wanted.created_from is not None:
         conditions.append("created_at >= ?")
-        values.append(tables.write_time(wanted.created_from))
+        values.append(plain_utc(wanted.created_from))
     if wanted.created_to is not None:
         conditions.append("created_at <= ?")
-        values.append(tables.write_time(wanted.created_to))
+        values.append(plain_utc(wanted.created_to))
     query = f"{_INSTANCE} WHERE {' AND '.join(conditions)} ORDER BY instance_id LIMIT ?"
     return query, [*values, -1 if limit is None else limit]
