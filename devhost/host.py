@@ -25,12 +25,13 @@ from devhost.forwarding import make_task
 from devhost.http.admin import AdminEndpoint
 from devhost.http.app import BodyLimit, FunctionsEndpoint, HostApp
 from devhost.http.keys import Keys
-from devhost.http.origins import CorsPolicy, OriginGuard, is_loopback_name
+from devhost.http.origins import OriginGuard, is_loopback_name
 from devhost.http.server import WebServer, port_of, rpc_host, url_host
 from devhost.invoke import AppFunctions, Invoker
 from devhost.loader import HostedApp
 from devhost.mcp.endpoint import McpEndpoint
 from devhost.mcp.server import McpServer
+from devhost.settings import CorsPolicy
 from devhost.timers import Monitor, TimerRunner
 
 if TYPE_CHECKING:

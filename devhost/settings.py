@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.errors import SettingsError
-from devhost.http.origins import CorsPolicy
 
 logger = logging.getLogger(__name__)
 FILE = "host.json"
@@ -65,6 +64,18 @@ class HostSettings:
     def engine_folder(self) -> Path:
         """The folder that holds the durable engine's files."""
         return self.folder / ".devhost"
+
+
+@dataclass(frozen=True)
+class CorsPolicy:
+    """The origins that may call; `*` among them means all. `with_credentials` lets their cookies come along."""
+
+    origins: frozenset[str] = frozenset()
+    with_credentials: bool = False
+
+    def allows(self, origin: str) -> bool:
+        """Tell whether pages of this origin may call."""
+        return "*" in self.origins or origin.rstrip("/").lower() in self.origins
 
 
 @dataclass(frozen=True)

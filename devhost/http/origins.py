@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -21,30 +20,11 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from devhost.settings import CorsPolicy
+
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OTHER_SITES = frozenset({"cross-site", "same-site"})
 _HOW_TO_OPEN = "To open the host to a page, name its origin in Host.CORS of local.settings.json."
-
-
-@dataclass(frozen=True)
-class CorsPolicy:
-    """The origins that may call; `*` among them means all. `with_credentials` lets their cookies come along."""
-
-    origins: frozenset[str] = field(default_factory=frozenset)
-    with_credentials: bool = False
-
-    def allows(self, origin: str) -> bool:
-        """Tell whether pages of this origin may call."""
-        return "*" in self.origins or origin.rstrip("/").lower() in self.origins
-
-    def headers(self, origin: str) -> Mapping[str, str]:
-        """Return the headers of a response to an allowed origin."""
-        headers = {"access-control-allow-origin": "*" if "*" in self.origins else origin}
-        if "*" not in self.origins:
-            headers["vary"] = "Origin"
-        if self.with_credentials:
-            headers["access-control-allow-credentials"] = "true"
-        return headers
 
 
 def is_loopback_name(name: str | None) -> bool:
@@ -91,7 +71,7 @@ class OriginGuard:
         elif scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
             await Response(status_code=204, headers=_preflight(headers, self._policy, origin))(scope, receive, send)
         else:
-            added = self._policy.headers(origin) if self._policy.allows(origin) else {}
+            added = _cors_headers(self._policy, origin) if self._policy.allows(origin) else {}
             await self._app(scope, receive, _with_headers(send, added))
 
 
@@ -123,11 +103,22 @@ def _is_of_loopback(url: str) -> bool:
         return False
 
 
+def _cors_headers(policy: CorsPolicy, origin: str) -> Mapping[str, str]:
+    """Return the headers of a response to an allowed origin."""
+    is_any = "*" in policy.origins
+    headers = {"access-control-allow-origin": "*" if is_any else origin}
+    if not is_any:
+        headers["vary"] = "Origin"
+    if policy.with_credentials:
+        headers["access-control-allow-credentials"] = "true"
+    return headers
+
+
 def _preflight(headers: Mapping[bytes, bytes], policy: CorsPolicy, origin: str) -> Mapping[str, str]:
     if not policy.allows(origin):
         return {}
     method = _text(headers, b"access-control-request-method")
-    answered = {**policy.headers(origin), "access-control-allow-methods": method}
+    answered = {**_cors_headers(policy, origin), "access-control-allow-methods": method}
     if wanted := _text(headers, b"access-control-request-headers"):
         answered["access-control-allow-headers"] = wanted
     return answered
