@@ -106,9 +106,8 @@ class Host:
         from devhost.durable.store.sqlite import SqliteStore
 
         settings = DurableSettings.from_host_json(self._app.settings.durable_task, os.environ)
-        settings = replace(settings, queue_poll_seconds=self._queue_poll_seconds)
-        if self._keys is not None:
-            settings = replace(settings, webhook_key=self._keys.system["durabletask_extension"])
+        key = self._keys.system["durabletask_extension"] if self._keys else None
+        settings = replace(settings, queue_poll_seconds=self._queue_poll_seconds, webhook_key=key)
         functions = AppFunctions(self._app.index, self._invoker)
         group = self._app.group
         role = Role.ALONE if group.works_alone else Role.WORKER if group.works_on_messages else Role.CLIENT

@@ -217,7 +217,7 @@ def open_work(history: Sequence[events.Event]) -> list[str]:
                 request = json.loads(event.input)
                 if not request.get("signal"):
                     waiting[request["id"]] = f"operation {request['op']} of {event.instance_id} (id {event.event_id})"
-            case events.TaskCompleted() | events.TaskFailed() | events.ChildCompleted() | events.ChildFailed():
+            case events.Completed() | events.Failed():
                 waiting.pop(event.task_id, None)
             case events.TimerFired():
                 waiting.pop(event.timer_id, None)

@@ -142,9 +142,9 @@ class Replay:
                 follow(self._run())
             case events.TaskScheduled() | events.TimerCreated() | events.ChildCreated() | events.EventSent():
                 self._confirm(event)
-            case events.TaskCompleted() | events.ChildCompleted():
+            case events.Completed():
                 self._settle(event.task_id, has_failed=False)
-            case events.TaskFailed() | events.ChildFailed():
+            case events.Failed():
                 self._settle(event.task_id, has_failed=True)
             case events.TimerFired():
                 self._settle(event.timer_id, has_failed=False)

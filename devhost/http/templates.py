@@ -46,7 +46,6 @@ Token = str | Parameter
 class Template:
     """A compiled template; the expressions are tried in order on the decoded path without slashes at its ends."""
 
-    text: str
     expressions: tuple[re.Pattern[str], ...]
     parameters: tuple[Parameter, ...]
 
@@ -84,7 +83,7 @@ def compile_template(text: str) -> Template:
     variants = [segments]
     if len(segments[-1]) > 2 and isinstance(last := segments[-1][-1], Parameter) and last.is_optional:
         variants.append([*segments[:-1], [*segments[-1][:-2], str(segments[-1][-2]).removesuffix(".")]])
-    return Template(text, tuple(_expression(variant) for variant in variants), parameters)
+    return Template(tuple(_expression(variant) for variant in variants), parameters)
 
 
 def _tokens(text: str) -> list[Token]:
