@@ -13,6 +13,7 @@ from devhost.ports import DurableKind
 
 Direction = Literal["IN", "OUT"]
 AuthLevel = Literal["anonymous", "function", "admin"]
+McpKind = Literal["tool", "resource", "prompt"]
 _AUTH_LEVELS: Mapping[str, AuthLevel] = {"anonymous": "anonymous", "function": "function", "admin": "admin"}
 _SETTING = re.compile(r"%([^%\s]+)%")
 _RESOLVED_ANYWHERE = frozenset({"route", "schedule"})
@@ -46,10 +47,11 @@ class DurableTrigger:
 
 
 @dataclass(frozen=True)
-class McpToolTrigger:
-    """An MCP tool; `properties` is the binding's whole JSON object (host contract 5.4)."""
+class McpTrigger:
+    """A tool, resource or prompt of MCP; `properties` is the binding's whole JSON object (host contract 5.4, 5.7)."""
 
-    tool_name: str
+    kind: McpKind
+    name: str
     properties: Mapping[str, object]
 
 
@@ -63,30 +65,12 @@ class TimerTrigger:
 
 
 @dataclass(frozen=True)
-class McpResourceTrigger:
-    """An MCP resource; `uri` may have places such as `{id}` (host contract 5.7)."""
-
-    uri: str
-    resource_name: str
-    properties: Mapping[str, object]
-
-
-@dataclass(frozen=True)
-class McpPromptTrigger:
-    """An MCP prompt; `properties` is the binding's whole JSON object (host contract 5.7)."""
-
-    prompt_name: str
-    properties: Mapping[str, object]
-
-
-@dataclass(frozen=True)
 class OtherTrigger:
     """A trigger that this host does not run."""
 
     type: str
 
 
-McpTrigger = McpToolTrigger | McpResourceTrigger | McpPromptTrigger
 Trigger = HttpTrigger | DurableTrigger | McpTrigger | TimerTrigger | OtherTrigger
 
 
@@ -95,12 +79,10 @@ def public_name(trigger: Trigger) -> tuple[str, str] | None:
     match trigger:
         case DurableTrigger(kind, durable_name):
             return kind, durable_name
-        case McpToolTrigger(tool_name):
-            return "MCP tool", tool_name
-        case McpResourceTrigger(uri):
-            return "MCP resource", uri
-        case McpPromptTrigger(prompt_name):
-            return "MCP prompt", prompt_name
+        case McpTrigger("resource", _, properties):
+            return "MCP resource", str(properties["uri"])
+        case McpTrigger(kind, name):
+            return f"MCP {kind}", name
         case _:
             return None
 
@@ -175,22 +157,13 @@ def _durable(kind: DurableKind, name_key: str) -> Callable[[str, Mapping[str, ob
     return parse
 
 
-def _mcp_tool(function_name: str, properties: Mapping[str, object]) -> Trigger:
-    return McpToolTrigger(str(properties.get("toolName") or function_name), properties)
+def _mcp(kind: McpKind, name_key: str) -> Callable[[str, Mapping[str, object]], Trigger]:
+    def parse(function_name: str, properties: Mapping[str, object]) -> Trigger:
+        if kind == "resource" and not properties.get("uri"):
+            raise FunctionLoadError(function_name, "its resource has no uri.")
+        return McpTrigger(kind, str(properties.get(name_key) or function_name), properties)
 
-
-def _mcp_resource(function_name: str, properties: Mapping[str, object]) -> Trigger:
-    if not properties.get("uri"):
-        raise FunctionLoadError(function_name, "its resource has no uri.")
-    return McpResourceTrigger(
-        uri=str(properties["uri"]),
-        resource_name=str(properties.get("resourceName") or function_name),
-        properties=properties,
-    )
-
-
-def _mcp_prompt(function_name: str, properties: Mapping[str, object]) -> Trigger:
-    return McpPromptTrigger(str(properties.get("promptName") or function_name), properties)
+    return parse
 
 
 def _timer(function_name: str, properties: Mapping[str, object]) -> Trigger:
@@ -206,8 +179,8 @@ _TRIGGERS: Mapping[str, Callable[[str, Mapping[str, object]], Trigger]] = {
     "orchestrationtrigger": _durable("orchestrator", "orchestration"),
     "activitytrigger": _durable("activity", "activity"),
     "entitytrigger": _durable("entity", "entityName"),
-    "mcptooltrigger": _mcp_tool,
-    "mcpresourcetrigger": _mcp_resource,
-    "mcpprompttrigger": _mcp_prompt,
+    "mcptooltrigger": _mcp("tool", "toolName"),
+    "mcpresourcetrigger": _mcp("resource", "resourceName"),
+    "mcpprompttrigger": _mcp("prompt", "promptName"),
     "timertrigger": _timer,
 }

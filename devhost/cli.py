@@ -15,18 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from devhost.bindings import HttpTrigger
-from devhost.durable.errors import DurableError
 from devhost.errors import HostError
 from devhost.forwarding import AppLog
-from devhost.host import Address, Host, address_of
-from devhost.hosted_app import HostedApp, load_hosted_app
-from devhost.http.keys import Keys
+from devhost.host import Address, Host, address_of, end_process_soon
+from devhost.http.keys import Keys, describe_keys, load_keys
 from devhost.http.server import bind_sockets
-from devhost.key_file import describe_keys, load_keys
 from devhost.listing import describe_doors, describe_functions
-from devhost.local_settings import LocalSettings, apply_to_environment, read_local_settings
-from devhost.settings import GROUP_VARIABLE, HostSettings, read_host_settings
-from devhost.stopping import end_process_soon
+from devhost.loader import HostedApp, load_hosted_app
+from devhost.settings import (
+    GROUP_VARIABLE,
+    HostSettings,
+    LocalSettings,
+    apply_to_environment,
+    read_host_settings,
+    read_local_settings,
+)
 from devhost.watching import keep_running
 
 DEFAULT_PORT = 7071
@@ -38,13 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, or what the refusal's class says, after its sentence on stderr."""
     options = command_line().parse_args(arguments)
     try:
-        return _COMMANDS[options.command](options)
+        _COMMANDS[options.command](options)
     except HostError as error:
         print(f"Error: {error}", file=sys.stderr)
         return error.exit_code
-    except DurableError as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return 1
+    return 0
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -89,9 +90,10 @@ def _poll_seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is no time between two looks; give seconds from 0.01 to 30")
 
 
-def _start(options: argparse.Namespace) -> int:
+def _start(options: argparse.Namespace) -> None:
     if options.watch:
-        return _start_watching(options)
+        _start_watching(options)
+        return
     folder = Path.cwd()
     if options.group:
         # As a variable, so that the app sees it too, as on Azure.
@@ -117,10 +119,9 @@ def _start(options: argparse.Namespace) -> int:
     _run(host.run(sockets, lambda: _announce(app, address)))
     print("Stopped.", flush=True)
     end_process_soon(0)
-    return 0
 
 
-def _start_watching(options: argparse.Namespace) -> int:
+def _start_watching(options: argparse.Namespace) -> None:
     """Run `start` as a child on one port, whatever was asked for, so that its address stays."""
     folder = Path.cwd()
     sockets = bind_sockets(options.host, _first(options.port, read_local_settings(folder).port, DEFAULT_PORT))
@@ -139,7 +140,6 @@ def _start_watching(options: argparse.Namespace) -> int:
         signal.signal(number, ask)
     command = ["-m", "devhost", "start", "--host", options.host, "--port", str(port), *flags]
     keep_running(command, folder, stop, lambda: asked[:1] == [signal.SIGINT])
-    return 0
 
 
 def _first(*values: int | None) -> int:
@@ -191,17 +191,15 @@ def _load_here() -> tuple[HostedApp, LocalSettings]:
     return load_hosted_app(read_host_settings(folder, os.environ), os.environ), local
 
 
-def _functions(options: argparse.Namespace) -> int:
+def _functions(options: argparse.Namespace) -> None:
     app, local = _load_here()
     origin = Address("localhost", _first(local.port, DEFAULT_PORT)).origin
     print("\n".join(describe_functions(app, origin)))
-    return 0
 
 
-def _keys(options: argparse.Namespace) -> int:
+def _keys(options: argparse.Namespace) -> None:
     app, _ = _load_here()
     print("\n".join(describe_keys(_keys_of(app))))
-    return 0
 
 
 def _keys_of(app: HostedApp) -> Keys:
@@ -209,25 +207,23 @@ def _keys_of(app: HostedApp) -> Keys:
     return load_keys(app.settings.engine_folder, names)
 
 
-def _inspect(options: argparse.Namespace) -> int:
+def _inspect(options: argparse.Namespace) -> None:
     from devhost.durable.inspection import describe_folder
 
     folder = read_host_settings(Path.cwd(), os.environ).engine_folder
     lines = asyncio.run(describe_folder(folder, options.instance, datetime.now(timezone.utc)))
     print("\n".join(lines))
-    return 0
 
 
-def _reset(options: argparse.Namespace) -> int:
+def _reset(options: argparse.Namespace) -> None:
     from devhost.durable.engine import reset
 
     folder = read_host_settings(Path.cwd(), os.environ).engine_folder
     reset(folder)
     print(f"Removed the durable state in {folder}.")
-    return 0
 
 
-_COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+_COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "start": _start,
     "functions": _functions,
     "inspect": _inspect,

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from azure.functions.meta import Datum, _ConverterMeta
 
-from devhost.failures import failure_of
 from devhost.ports import FunctionFailedError
 
 WireKind = Literal["string", "json"]
@@ -30,7 +29,7 @@ def decode_text(binding_type: str, text: str, kind: WireKind) -> object:
     try:
         return converter_of(binding_type).decode(Datum(text, kind), trigger_metadata={})
     except BaseException as error:
-        raise failure_of(error) from error
+        raise FunctionFailedError.of(error) from error
 
 
 def encode_result(binding_type: str, result: object) -> Datum:
@@ -41,5 +40,5 @@ def encode_result(binding_type: str, result: object) -> Datum:
         found = f'unsupported type "{binding_type}" for Python type "{type(result).__name__}"'
         raise FunctionFailedError(f"TypeError: unable to encode outgoing TypedData: {found}") from error
     except BaseException as error:
-        raise failure_of(error) from error
+        raise FunctionFailedError.of(error) from error
     return datum

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -42,3 +43,46 @@ class AddressError(HostError):
     """The address to listen on is taken or is not of this machine."""
 
     exit_code: ClassVar[int] = 2
+
+
+class DurableError(HostError):
+    """Base of what the durable engine refuses or cannot do for now."""
+
+
+class StoreInUseError(DurableError):
+    """Another process has the engine's folder open."""
+
+
+class StoreUnwritableError(DurableError):
+    """The engine's folder or file cannot be made or written."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        super().__init__(
+            f"{path} cannot be written ({reason}). The local host keeps its durable state there: make room, give this "
+            "user the right to write, or close the program that holds it."
+        )
+
+
+class StoreVersionError(DurableError):
+    """The stored file was written by a newer version of the local host."""
+
+
+class StoreUnreadableError(DurableError):
+    """The stored file is not a file of the durable engine, or is damaged."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        super().__init__(
+            f"{path} is not the local host's file or is damaged ({reason}). Move it away, or run "
+            "`python -m devhost reset` to start with nothing."
+        )
+
+
+class StoreUnreachableError(DurableError):
+    """There is no stored file to look at, or it cannot be looked at for now."""
+
+
+class StaleStepError(DurableError):
+    """What a step was decided on is no longer so: another one, perhaps of another process, came first.
+
+    Nothing of the step was kept; whoever made it looks again and decides anew.
+    """

@@ -7,6 +7,10 @@ functions, is heard on a laptop and never on Azure. This host marks tasks and th
 below does, which finds the least, and leaves out what would be dropped. It shows all of it with `--verbose`, and
 warnings while the app starts always: who starts an app wants to read them. What is left out is never left out silently:
 the first time, its logger is named.
+
+A key in a URL opens a function, a webhook or an account for whoever reads the log. URLs come from many places: the web
+server's access log, errors, the app's own HTTP clients, tracebacks. All of them pass `KeylessFormatter`, as the last
+thing before a line is written, so no writer has to remember it.
 """
 
 from __future__ import annotations
@@ -14,11 +18,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
+import re
 import threading
 from contextlib import suppress
 from typing import Any
-
-from devhost.log_lines import FORMAT, KeylessFormatter
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +30,8 @@ MARK = "[not forwarded on Azure: no invocation]"
 THREAD_STORAGE = threading.local()
 """What functions get as their context's `thread_local_storage`; its `invocation_id` counts for the thread's records."""
 
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_KEY = re.compile(r"""([?&][\w%.-]*?(?:code|sig|signature|key|token|secret|password)=)[^&\s"'<>#]+""", re.IGNORECASE)
 _OF_THE_HOST = ("devhost", "uvicorn")
 
 
@@ -84,3 +89,16 @@ def _with(record: logging.LogRecord, mark: str) -> logging.LogRecord:
     marked = copy.copy(record)
     marked.msg, marked.args = f"{record.getMessage()} {mark}", ()
     return marked
+
+
+class KeylessFormatter(logging.Formatter):
+    """Writes records with `***` in place of the values of `code`, and of any query parameter that names a key."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, its traceback included."""
+        return without_keys(super().format(record))
+
+
+def without_keys(text: str) -> str:
+    """Return the text with `***` for each key in a URL's query."""
+    return _KEY.sub(r"\1***", text) if "=" in text else text

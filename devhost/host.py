@@ -9,36 +9,38 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from devhost.app_functions import AppFunctions
 from devhost.durable.clock import Clock, SystemClock
 from devhost.forwarding import make_task
-from devhost.hosted_app import HostedApp
 from devhost.http.admin import AdminEndpoint
-from devhost.http.app import HostApp
-from devhost.http.body import BodyLimit
-from devhost.http.functions import FunctionsEndpoint
-from devhost.http.keys import Keys, asking_for_master, only_for_own_process
-from devhost.http.origins import CorsPolicy, OriginGuard, is_loopback_name
+from devhost.http.app import BodyLimit, FunctionsEndpoint, HostApp
+from devhost.http.keys import Keys
+from devhost.http.origins import OriginGuard, is_loopback_name
 from devhost.http.server import WebServer, port_of, rpc_host, url_host
-from devhost.invoke import Invoker
+from devhost.invoke import AppFunctions, Invoker
+from devhost.loader import HostedApp
 from devhost.mcp.endpoint import McpEndpoint
 from devhost.mcp.server import McpServer
-from devhost.stopping import StopRequest
-from devhost.timers.monitor import Monitor
-from devhost.timers.runner import TimerRunner
+from devhost.settings import CorsPolicy
+from devhost.timers import Monitor, TimerRunner
 
 if TYPE_CHECKING:
     from devhost.durable.engine import DurableTask
 
 GRACE_SECONDS = 10.0
+INTERRUPTED_EXIT_CODE = 130
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGBREAK")
+_EXIT_SECONDS = 2.0
 _COLLECTOR_THRESHOLDS = (20_000, 20, 20)
 
 
@@ -101,15 +103,16 @@ class Host:
     def _make_engine(self) -> DurableTask:
         from devhost.durable.engine import DurableTask, Role
         from devhost.durable.settings import DurableSettings
+        from devhost.durable.store.sqlite import SqliteStore
 
         settings = DurableSettings.from_host_json(self._app.settings.durable_task, os.environ)
-        settings = replace(settings, queue_poll_seconds=self._queue_poll_seconds)
-        if self._keys is not None:
-            settings = replace(settings, webhook_key=self._keys.system["durabletask_extension"])
+        key = self._keys.system["durabletask_extension"] if self._keys else None
+        settings = replace(settings, queue_poll_seconds=self._queue_poll_seconds, webhook_key=key)
         functions = AppFunctions(self._app.index, self._invoker)
         group = self._app.group
         role = Role.ALONE if group.works_alone else Role.WORKER if group.works_on_messages else Role.CLIENT
-        engine = DurableTask(functions, self._app.settings.engine_folder, settings, self._clock, role=role)
+        folder = self._app.settings.engine_folder
+        engine = DurableTask(functions, SqliteStore(folder), settings, self._clock, folder=folder, role=role)
         self._client_text = engine.client_binding(self._address.origin, self._address.rpc_base_url)
         return engine
 
@@ -125,16 +128,16 @@ class Host:
         admin = AdminEndpoint(app.index, settings, self._started_at, self._timers.run_now, describe)
         return HostApp(
             functions=FunctionsEndpoint(app.routes, self._invoker, settings, self._keys),
-            admin=asking_for_master(admin, self._keys) if self._keys else admin,
+            admin=admin,
             webhooks=webhooks,
-            rpc=only_for_own_process(rpc) if rpc and self._keys else rpc,
+            rpc=rpc,
             keys=self._keys,
         )
 
     async def run(self, sockets: Sequence[socket.socket], announce: Callable[[], None]) -> None:
         """Serve until a signal asks to stop, then drain; `announce` is called once requests are answered.
 
-        Raises `devhost.durable.errors.DurableError` before anything is served when the engine cannot have its folder.
+        Raises `devhost.errors.DurableError` before anything is served when the engine cannot have its folder.
         """
         asyncio.get_running_loop().set_task_factory(make_task)
         stop = StopRequest()
@@ -168,3 +171,42 @@ def _spare_what_stays() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+
+
+class StopRequest:
+    """Ctrl-C and SIGTERM: the first asks the host to drain, the second stops it where it stands.
+
+    Stopping by the second loses nothing: the engine commits every step.
+    """
+
+    def __init__(self) -> None:
+        self._asked = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._seen = False
+
+    def install(self) -> None:
+        """Take over the signals; works on Windows too, where event loops cannot."""
+        for name in _SIGNALS:
+            if number := getattr(signal, name, None):
+                signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._seen:
+            os._exit(INTERRUPTED_EXIT_CODE)
+        self._seen = True
+        self._loop.call_soon_threadsafe(self.ask)
+
+    def ask(self) -> None:
+        """Ask for the stop, as the first signal does."""
+        self._asked.set()
+
+    async def wait(self) -> None:
+        """Return when a stop was asked for."""
+        await self._asked.wait()
+
+
+def end_process_soon(exit_code: int) -> None:
+    """End the process a little later even when the app's own threads still run: no thread can be stopped."""
+    timer = threading.Timer(_EXIT_SECONDS, os._exit, (exit_code,))
+    timer.daemon = True
+    timer.start()

@@ -87,19 +87,12 @@ def _refuse_same_names(functions: Iterable[Function]) -> None:
     """Refuse two functions under one name: names are compared without case (1.2)."""
     seen: dict[tuple[str, str], tuple[str, str]] = {}
     for function in functions:
-        for kind, name in _names(function):
+        for kind, name in filter(None, (("function", function.name), public_name(function.trigger))):
             taken, by = seen.setdefault((kind, name.upper()), (name, function.name))
             if by != function.name:
                 raise FunctionLoadError(
                     function.name, f"its name '{name}' meets '{taken}' of the function '{by}'. Rename one."
                 )
-
-
-def _names(function: Function) -> Iterable[tuple[str, str]]:
-    yield "function", function.name
-    known_as = public_name(function.trigger)
-    if known_as is not None:
-        yield known_as
 
 
 def _index_function(declared: DeclaredFunction, settings: HostSettings, environ: Mapping[str, str]) -> Function:

@@ -1,23 +1,27 @@
-"""Run one function: sync ones in the worker's thread pool, async ones on the event loop (host contract 1.5, 1.7)."""
+"""Calls the app's functions: sync ones in the worker's thread pool, async ones on the loop (host contract 1.5, 1.7)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from starlette.requests import ClientDisconnect
 
-from devhost.failures import failure_of
+from devhost.bindings import DurableTrigger
+from devhost.converters import WireKind, decode_text, encode_result
+from devhost.durable.texts import well_formed
 from devhost.forwarding import THREAD_STORAGE, mark_task
-from devhost.index import Function
+from devhost.index import Function, FunctionIndex
 from devhost.isolation import Raised, Returned, TimedOut, run_apart, run_caught
-from devhost.ports import FunctionFailedError
+from devhost.ports import DurableKind, FunctionFailedError
 
 logger = logging.getLogger(__name__)
+_INPUT_KIND: Mapping[DurableKind, WireKind] = {"orchestrator": "string", "activity": "json", "entity": "string"}
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,10 @@ class Invoker:
                 return result
             case Raised(ClientDisconnect() as error):
                 logger.info("Function '%s' ended: its client left (invocation %s)", function.name, invocation_id)
-                raise failure_of(error) from error
+                raise FunctionFailedError.of(error) from error
             case Raised(error):
                 logger.error("Function '%s' failed (invocation %s)", function.name, invocation_id, exc_info=error)
-                raise failure_of(error) from error
+                raise FunctionFailedError.of(error) from error
             case TimedOut():
                 message = _timeout_message(function.name, self._timeout_seconds or 0)
                 logger.error("Function '%s' failed (invocation %s): %s", function.name, invocation_id, message)
@@ -132,3 +136,38 @@ def _timeout_message(function_name: str, seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     span = f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"
     return f"FunctionTimeoutException: Timeout value of {span} was exceeded by function: Functions.{function_name}"
+
+
+class AppFunctions:
+    """Implements `devhost.ports.DurableFunctions`: the app's durable functions, called through the SDK's converters."""
+
+    def __init__(self, index: FunctionIndex, invoker: Invoker) -> None:
+        self._invoker = invoker
+        self._functions: dict[tuple[DurableKind, str], Function] = {}
+        self._names: dict[DurableKind, dict[str, str]] = {"orchestrator": {}, "activity": {}, "entity": {}}
+        for function in index.running():
+            if isinstance(function.trigger, DurableTrigger):
+                self._add(function, function.trigger)
+
+    def _add(self, function: Function, trigger: DurableTrigger) -> None:
+        key = trigger.durable_name.lower()
+        self._functions[trigger.kind, key] = function
+        self._names[trigger.kind][key] = trigger.durable_name
+
+    def names(self, kind: DurableKind) -> Mapping[str, str]:
+        """See `DurableFunctions.names`."""
+        return self._names[kind]
+
+    async def call(self, kind: DurableKind, name: str, payload: str) -> str:
+        """See `DurableFunctions.call`; texts of the app are made well formed here, before anything is stored."""
+        function = self._functions[kind, name.lower()]
+        value = decode_text(function.trigger_type, payload, _INPUT_KIND[kind])
+        try:
+            result = await self._invoker.call(function, value, str(uuid.uuid4()))
+        except FunctionFailedError as failure:
+            raise FunctionFailedError(well_formed(failure.message), failure.stack) from failure
+        answer = encode_result(function.trigger_type, result).value
+        if not isinstance(answer, str):
+            found = f"'{function.name}' must answer a text, but answered {type(answer).__name__}"
+            raise FunctionFailedError(f"TypeError: the function {found}")
+        return well_formed(answer)

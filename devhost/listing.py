@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 
 from devhost.bindings import HttpTrigger
-from devhost.hosted_app import HostedApp
 from devhost.http.app import WEBHOOKS
 from devhost.http.routes import displayed_route
 from devhost.index import Function
+from devhost.loader import HostedApp
 from devhost.mcp.catalog import Catalog
 
 _PARAMETER = re.compile(r"\{\*{0,2}([^=?{}]+)(?:=[^{}?]*)?\??\}")
@@ -49,7 +49,7 @@ def _offers(catalog: Catalog) -> str:
     """Return what there is of each kind, by name."""
     kinds = {
         "tools": [tool.name for tool in catalog.tools.values()],
-        "resources": [resource.name for resource in catalog.resources.all],
+        "resources": [resource.name for resource in catalog.resources],
         "prompts": [prompt.name for prompt in catalog.prompts.values()],
     }
     return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names)

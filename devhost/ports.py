@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
@@ -20,6 +21,12 @@ class FunctionFailedError(Exception):
         super().__init__(message)
         self.message = message
         self.stack = stack
+
+    @classmethod
+    def of(cls, error: BaseException) -> FunctionFailedError:
+        """Return the app's exception as the worker reports it: "TypeName: text", with its traceback."""
+        stack = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        return cls(f"{type(error).__name__}: {error}", stack)
 
 
 class DurableFunctions(Protocol):

@@ -1,17 +1,22 @@
-"""What host.json and the app settings tell the host, read and checked once at start-up (host contract 6.1, 6.3)."""
+"""What host.json, local.settings.json and the app settings tell the host, read and checked once at start-up.
+
+Host contract 2.6, 6.1, 6.3.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.errors import SettingsError
-from devhost.json_file import read_json_object, section
 
+logger = logging.getLogger(__name__)
 FILE = "host.json"
+LOCAL_FILE = "local.settings.json"
 GROUP_VARIABLE = "FUNCTIONS_TARGET_GROUP"
 DEFAULT_TIMEOUT_SECONDS = 30 * 60.0
 DEFAULT_BODY_LIMIT_BYTES = 104_857_600
@@ -59,6 +64,27 @@ class HostSettings:
     def engine_folder(self) -> Path:
         """The folder that holds the durable engine's files."""
         return self.folder / ".devhost"
+
+
+@dataclass(frozen=True)
+class CorsPolicy:
+    """The origins that may call; `*` among them means all. `with_credentials` lets their cookies come along."""
+
+    origins: frozenset[str] = frozenset()
+    with_credentials: bool = False
+
+    def allows(self, origin: str) -> bool:
+        """Tell whether pages of this origin may call."""
+        return "*" in self.origins or origin.rstrip("/").lower() in self.origins
+
+
+@dataclass(frozen=True)
+class LocalSettings:
+    """What local.settings.json says: app settings by name, and the port it asks for (None: it asks for none)."""
+
+    values: Mapping[str, str]
+    port: int | None
+    cors: CorsPolicy | None = None
 
 
 def read_host_settings(folder: Path, environ: Mapping[str, str]) -> HostSettings:
@@ -154,3 +180,88 @@ def _mcp(content: Mapping[str, object]) -> McpServerSettings:
         version=_text(content, "extensions.mcp.serverVersion", default.version),
         instructions=instructions or None,
     )
+
+
+def read_local_settings(folder: Path) -> LocalSettings:
+    """Return the app folder's local settings, empty without the file; raise `SettingsError` for what cannot be used."""
+    path = folder / LOCAL_FILE
+    if not path.exists():
+        return LocalSettings(values={}, port=None)
+    content = read_json_object(path)
+    if content.get("IsEncrypted", False) is not False:
+        raise SettingsError(f"{LOCAL_FILE} is encrypted. Run `func settings decrypt` and set IsEncrypted to false.")
+    values = section(content, "Values", file=LOCAL_FILE)
+    host = section(content, "Host", file=LOCAL_FILE)
+    return LocalSettings(
+        values={name: _value(name, value) for name, value in values.items() if value is not None},
+        port=_port(host.get("LocalHttpPort")),
+        cors=_cors(host.get("CORS"), host.get("CORSCredentials", False)),
+    )
+
+
+def _cors(origins: object, with_credentials: object) -> CorsPolicy | None:
+    if not origins:
+        return None
+    if not isinstance(origins, str):
+        raise SettingsError(
+            f"{LOCAL_FILE}: Host.CORS must be a text of origins, comma between them, but is {origins!r}."
+        )
+    if not isinstance(with_credentials, bool):
+        raise SettingsError(f"{LOCAL_FILE}: Host.CORSCredentials must be true or false, but is {with_credentials!r}.")
+    allowed = frozenset(origin.strip().rstrip("/").lower() for origin in origins.split(",") if origin.strip())
+    if with_credentials and "*" in allowed:
+        raise SettingsError(f"{LOCAL_FILE}: Host.CORSCredentials cannot go with the CORS origin '*'. Name the origins.")
+    return CorsPolicy(allowed, with_credentials)
+
+
+def _value(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise SettingsError(f"{LOCAL_FILE}: the value of '{name}' must be a text, but is a {type(value).__name__}.")
+
+
+def _port(value: object) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 65535:
+        return value
+    raise SettingsError(f"{LOCAL_FILE}: Host.LocalHttpPort must be a number from 0 to 65535, but is {value!r}.")
+
+
+def apply_to_environment(settings: LocalSettings, environ: MutableMapping[str, str]) -> None:
+    """Set each value that the environment does not hold already: a non-empty variable of the process wins."""
+    for name, value in settings.values.items():
+        if environ.get(name):
+            logger.debug("The environment already holds %s; the value in %s is not used", name, LOCAL_FILE)
+            continue
+        environ[name] = value
+
+
+def read_json_object(path: Path) -> Mapping[str, object]:
+    """Return the object in the file; raise `SettingsError` naming file, line and column when it is no JSON object.
+
+    A byte order mark, which Windows editors write, is accepted.
+    """
+    try:
+        content: object = json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise SettingsError(f"{path.name} is not valid JSON ({where}): {error.msg}. Correct that place.") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path.name} is not UTF-8 text. Save it as UTF-8.") from error
+    if not isinstance(content, dict):
+        raise SettingsError(f"{path.name} must hold a JSON object, but holds a {type(content).__name__}.")
+    return content
+
+
+def section(content: Mapping[str, object], *keys: str, file: str) -> Mapping[str, object]:
+    """Return the object under the path of keys, empty when a key is absent; refuse what is no object by its path."""
+    found: object = content
+    for depth, key in enumerate(keys, start=1):
+        found = found.get(key, {}) if isinstance(found, Mapping) else found
+        if not isinstance(found, Mapping):
+            raise SettingsError(f"{file}: '{'.'.join(keys[:depth])}' must be an object, but is {found!r}.")
+    assert isinstance(found, Mapping)
+    return found

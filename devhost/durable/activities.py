@@ -51,27 +51,20 @@ class Activities:
         return Done(Step(seqs(inbox.messages), produced=(reply,)))
 
     async def _run(self, task: ActivityTask) -> TaskCompleted | TaskFailed:
-        if task.name == HTTP_ACTIVITY:
-            return await self._request(task)
-        if is_missing(self._names, "activity", task.name):
+        is_http = task.name == HTTP_ACTIVITY
+        if not is_http and is_missing(self._names, "activity", task.name):
             return self._failed(task, f"Activity function '{task.name}' does not exist.", space="")
         crash_points.reached("before-activity")
         try:
-            text = await self._functions.call("activity", task.name, task.input)
+            text = await (call_http(task.input) if is_http else self._functions.call("activity", task.name, task.input))
+        except HttpFailedError as error:
+            details = f"Unhandled exception while executing task: {error}"
+            return TaskFailed(timestamp=self._clock.now(), task_id=task.task_id, reason=str(error), details=details)
         except FunctionFailedError as failure:
             too_long = timeout_text(failure.message)
             return self._failed(task, too_long or failure.message, space="" if too_long else " ")
         crash_points.reached("after-activity")
-        return TaskCompleted(timestamp=self._clock.now(), task_id=task.task_id, result=_result(text))
-
-    async def _request(self, task: ActivityTask) -> TaskCompleted | TaskFailed:
-        crash_points.reached("before-activity")
-        try:
-            result = await call_http(task.input)
-        except HttpFailedError as error:
-            details = f"Unhandled exception while executing task: {error}"
-            return TaskFailed(timestamp=self._clock.now(), task_id=task.task_id, reason=str(error), details=details)
-        crash_points.reached("after-activity")
+        result = text if is_http else _result(text)
         return TaskCompleted(timestamp=self._clock.now(), task_id=task.task_id, result=result)
 
     def _failed(self, task: ActivityTask, error: str, space: str) -> TaskFailed:

@@ -14,14 +14,13 @@ from pathlib import Path
 
 from starlette.types import ASGIApp
 
-from devhost.durable import binding
 from devhost.durable.activities import Activities
 from devhost.durable.clock import Clock, SystemClock
 from devhost.durable.entities import Entities
-from devhost.durable.errors import DurableError, StoreInUseError
 from devhost.durable.hub import TaskHub
 from devhost.durable.inspection import describe
 from devhost.durable.ledger import Ledger
+from devhost.durable.management.addresses import client_binding
 from devhost.durable.management.app import ManagementApp
 from devhost.durable.management.entities import Entities as EntityRoutes
 from devhost.durable.management.instances import Instances as InstanceRoutes
@@ -30,10 +29,9 @@ from devhost.durable.records import Target, TargetKind
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
 from devhost.durable.store.lock import HOSTS_LOCK, WORKER_LOCK, FolderLock
-from devhost.durable.store.memory import MemoryStore
-from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.store.tables import FILE
 from devhost.durable.worker import QueuePoll, Worker
+from devhost.errors import DurableError, StoreInUseError
 from devhost.ports import DurableFunctions, function_names
 
 logger = logging.getLogger(__name__)
@@ -58,24 +56,24 @@ class DurableTask:
     def __init__(
         self,
         functions: DurableFunctions,
-        folder: Path | None,
+        store: Store,
         settings: DurableSettings,
         clock: Clock | None = None,
-        store: Store | None = None,
         *,
+        folder: Path | None = None,
         role: Role = Role.ALONE,
     ) -> None:
         """Assemble the engine; nothing runs yet.
 
-        `folder` is where the engine keeps its file, made if it is not there; without one, or with a `store`, it keeps
-        none.
+        `folder` is the one that other hosts may use too, made if it is not there: the engine takes its locks. A store
+        that is this engine's alone has none.
         """
         clock = clock or SystemClock()
         names = function_names(functions)
         self._settings = settings
         self._clock = clock
         self._role = role
-        self._store = store or (SqliteStore(folder) if folder else MemoryStore())
+        self._store = store
         self._hosts_lock = FolderLock(folder, HOSTS_LOCK) if folder else None
         self._worker_lock = FolderLock(folder, WORKER_LOCK) if folder else None
         self._beginning: asyncio.Task[None] | None = None
@@ -106,7 +104,7 @@ class DurableTask:
     async def start(self) -> None:
         """Open the store and go on with all that was under way; a worker that is not the first one waits beside this.
 
-        Raises an error of `devhost.durable.errors`; then nothing was changed.
+        Raises an error of `devhost.errors`; then nothing was changed.
         """
         if self._hosts_lock is not None:
             self._hosts_lock.take(is_shared=True)
@@ -138,7 +136,7 @@ class DurableTask:
 
     def client_binding(self, base_url: str, rpc_base_url: str) -> str:
         """Return the text for a durable client input binding; `base_url` like `http://localhost:7071`."""
-        return binding.client_binding(base_url, rpc_base_url, self._settings.hub_name, self._settings.webhook_key)
+        return client_binding(base_url, rpc_base_url, self._settings.hub_name, self._settings.webhook_key)
 
     def _deliver(self, target: Target, due: datetime | None) -> None:
         if self._works:

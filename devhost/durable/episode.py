@@ -123,7 +123,9 @@ def take_in(known: Orchestration | None, messages: Sequence[EventMessage]) -> In
     current, is_new = known, False
     refusals: list[Outgoing] = []
     for message in messages:
-        if not isinstance(message.event, events.ExecutionStarted) or _is_start_of(current, message.event):
+        if not isinstance(message.event, events.ExecutionStarted):
+            continue
+        if current is not None and current.execution_id == message.event.execution_id:
             continue
         if current is None or current.status.is_terminal:
             current, is_new = new_orchestration(message.event), True
@@ -200,10 +202,6 @@ def _in_order(current: Orchestration, messages: Sequence[EventMessage]) -> tuple
     taken = [message for message in messages if _is_for(current, message)]
     taken.sort(key=lambda message: not isinstance(message.event, events.ExecutionStarted))
     return tuple(event for message in taken for event in (message.event, *message.carried))
-
-
-def _is_start_of(current: Orchestration | None, start: events.ExecutionStarted) -> bool:
-    return current is not None and current.execution_id == start.execution_id
 
 
 def _is_for(current: Orchestration, message: EventMessage) -> bool:

@@ -110,20 +110,30 @@ class TaskScheduled(Retriable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskCompleted(Event):
-    """An activity answered; `result` is JSON text."""
+class Completed(Event):
+    """A request ended well; `result` is JSON text."""
 
     task_id: int
     result: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskFailed(Event):
-    """An activity failed."""
+class Failed(Event):
+    """A request failed."""
 
     task_id: int
     reason: str
     details: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskCompleted(Completed):
+    """An activity answered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskFailed(Failed):
+    """An activity failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,20 +145,13 @@ class ChildCreated(Retriable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChildCompleted(Event):
-    """A sub-orchestration returned; `result` is JSON text."""
-
-    task_id: int
-    result: str | None
+class ChildCompleted(Completed):
+    """A sub-orchestration returned."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChildFailed(Event):
+class ChildFailed(Failed):
     """A sub-orchestration failed or was terminated."""
-
-    task_id: int
-    reason: str
-    details: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ read. If not, a worker or another client, perhaps of another process, came first
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from devhost.durable import events
@@ -16,12 +16,10 @@ from devhost.durable.clock import Clock
 from devhost.durable.episode import new_orchestration
 from devhost.durable.ledger import Ledger
 from devhost.durable.records import (
-    Entity,
     EntityId,
     EventMessage,
     History,
     Operation,
-    Orchestration,
     Outgoing,
     Read,
     Status,
@@ -30,7 +28,7 @@ from devhost.durable.records import (
     orchestration_target,
 )
 from devhost.durable.rewind import children_of, rewind
-from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
+from devhost.durable.store.contract import InstanceFilter
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class TaskHub:
 
     def __init__(self, ledger: Ledger, clock: Clock, default_version: str | None = None) -> None:
         self._ledger = ledger
-        self._store = ledger.store
+        self.store = ledger.store
         self._default_version = default_version
         self._clock = clock
 
@@ -83,7 +81,7 @@ class TaskHub:
 
     async def restart(self, instance_id: str, with_new_id: bool) -> Outcome:
         """Begin an instance of the same name and input, under a new id or, once it has ended, under its own."""
-        old = await self._store.instance(instance_id)
+        old = await self.store.instance(instance_id)
         if old is None:
             return NotFound()
         new_id = uuid.uuid4().hex if with_new_id else instance_id
@@ -100,7 +98,7 @@ class TaskHub:
     async def rewind(self, instance_id: str, reason: str | None) -> Outcome:
         """Make a failed instance run again from what had succeeded; its failed sub-orchestrations likewise."""
         while True:
-            stored = await self._store.orchestration(instance_id)
+            stored = await self.store.orchestration(instance_id)
             if stored is None:
                 return NotFound()
             if stored.instance.status is not Status.FAILED:
@@ -147,7 +145,7 @@ class TaskHub:
         """Forget an instance that has ended."""
         target = orchestration_target(instance_id)
         while True:
-            instance = await self._store.instance(instance_id)
+            instance = await self.store.instance(instance_id)
             if instance is None:
                 return NotFound()
             if not instance.status.is_terminal:
@@ -157,33 +155,16 @@ class TaskHub:
 
     async def purge_entity(self, entity_id: EntityId) -> Purged:
         """Forget an entity and what waits for it; a batch that runs meanwhile is not kept."""
-        if await self._store.entity(entity_id) is None:
+        if await self.store.entity(entity_id) is None:
             return Purged(0)
         await self._ledger.commit(Step(forgotten=(entity_target(entity_id),)))
         return Purged(1)
 
     async def purge_ended(self, wanted: InstanceFilter) -> Purged:
         """Forget the instances that the filter names and that have ended; entities and live instances stay."""
-        found = await self._store.list_orchestrations(wanted, "", None)
+        found = await self.store.list_orchestrations(wanted, "", None)
         outcomes = [await self.purge(instance.instance_id) for instance in found if instance.status.is_terminal]
         return Purged(sum(outcome.count for outcome in outcomes if isinstance(outcome, Purged)))
-
-    async def instance(self, instance_id: str) -> Orchestration | None:
-        """Return the instance without its history."""
-        return await self._store.instance(instance_id)
-
-    async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
-        """Return the instance with its history."""
-        return await self._store.orchestration(instance_id)
-
-    async def entity(self, entity_id: EntityId) -> Entity | None:
-        return await self._store.entity(entity_id)
-
-    async def list_orchestrations(self, wanted: InstanceFilter, first_id: str, limit: int) -> Sequence[Orchestration]:
-        return await self._store.list_orchestrations(wanted, first_id, limit)
-
-    async def list_entities(self, prefix: str, first_id: str, limit: int) -> Sequence[Entity]:
-        return await self._store.list_entities(prefix, first_id, limit)
 
     async def _start(
         self,
@@ -196,7 +177,7 @@ class TaskHub:
     ) -> Accepted | WrongStatus:
         target = orchestration_target(instance_id)
         while True:
-            known = await self._store.instance(instance_id)
+            known = await self.store.instance(instance_id)
             if known is not None and not known.status.is_terminal:
                 return WrongStatus(known.status)
             start = events.ExecutionStarted(
@@ -224,7 +205,7 @@ class TaskHub:
         event: events.Event,
         is_allowed: Callable[[Status], bool],
     ) -> Outcome:
-        instance = await self._store.instance(instance_id)
+        instance = await self.store.instance(instance_id)
         if instance is None:
             return NotFound()
         if not is_allowed(instance.status):

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
 
 from devhost.durable import events
 from devhost.durable.records import (
@@ -31,7 +30,7 @@ from devhost.durable.records import (
     entity_target,
     orchestration_target,
 )
-from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
+from devhost.durable.store.contract import InstanceFilter, StoredOrchestration, StoreReader
 from devhost.durable.store.reader import reader_beside
 from devhost.durable.texts import format_utc
 
@@ -43,23 +42,7 @@ _HIDDEN = frozenset({"timestamp", "event_id", "parent", "generation", "details"}
 _PAYLOADS = frozenset({"input", "result"})
 
 
-class Readable(Protocol):
-    """The reading half of a store."""
-
-    async def messages(self, target: Target | None, limit: int) -> Sequence[Message]: ...
-
-    async def orchestration(self, instance_id: str) -> StoredOrchestration | None: ...
-
-    async def entity(self, entity_id: EntityId) -> Entity | None: ...
-
-    async def list_orchestrations(
-        self, wanted: InstanceFilter, first_id: str, limit: int | None
-    ) -> Sequence[Orchestration]: ...
-
-    async def list_entities(self, prefix: str, first_id: str, limit: int | None) -> Sequence[Entity]: ...
-
-
-async def describe(source: Readable, instance_id: str | None, now: datetime) -> list[str]:
+async def describe(source: StoreReader, instance_id: str | None, now: datetime) -> list[str]:
     """Return lines about one instance or entity (`@name@key`), or about all when no id is given.
 
     Of each kind the first `MOST_LINES` are listed, with a line when there are more. An unknown id is one line, too.
@@ -80,29 +63,30 @@ async def describe_folder(folder: Path, instance_id: str | None, now: datetime) 
         await reader.close()
 
 
-async def _describe_hub(source: Readable, now: datetime) -> list[str]:
+async def _describe_hub(source: StoreReader, now: datetime) -> list[str]:
     limit = MOST_LINES + 1
     instances = await source.list_orchestrations(InstanceFilter(), "", limit)
-    live = [instance for instance in instances[:MOST_LINES] if not instance.status.is_terminal]
-    waiting = {instance.instance_id: await _waits_for(source, instance) for instance in live}
+    waiting: dict[str, str] = {}
+    for instance in instances[:MOST_LINES]:
+        if not instance.status.is_terminal:
+            stored = await source.orchestration(instance.instance_id)
+            waiting[instance.instance_id] = _waiting_phrase(instance, stored.history if stored else ())
     entities = await source.list_entities("@", "", limit)
     messages = await source.messages(None, limit)
     return [
         *_section("Orchestrations", [_orchestration_line(one, waiting.get(one.instance_id)) for one in instances]),
         *_section("Entities", [_entity_line(entity) for entity in entities]),
-        *_section("Messages to be handled", [message_line(one) for one in messages if not _is_later(one, now)]),
-        *_section("Timers", [message_line(one) for one in messages if _is_later(one, now)]),
+        *_waiting_messages(messages, now),
     ]
 
 
-async def _describe_one(source: Readable, instance_id: str, now: datetime) -> list[str]:
+async def _describe_one(source: StoreReader, instance_id: str, now: datetime) -> list[str]:
     stored = await source.orchestration(instance_id)
     if stored is not None:
         messages = await source.messages(orchestration_target(instance_id), MOST_LINES + 1)
         return [
             *_orchestration_facts(stored),
-            *_section("Messages to be handled", [message_line(one) for one in messages if not _is_later(one, now)]),
-            *_section("Timers", [message_line(one) for one in messages if _is_later(one, now)]),
+            *_waiting_messages(messages, now),
             *_section("History", [event_line(number, event) for number, event in enumerate(stored.history)], None),
         ]
     entity_id = _parse_entity_id(instance_id)
@@ -114,17 +98,19 @@ async def _describe_one(source: Readable, instance_id: str, now: datetime) -> li
     return [*head, *_section("Messages to be handled", [message_line(one) for one in messages])]
 
 
+def _waiting_messages(messages: Sequence[Message], now: datetime) -> Iterator[str]:
+    now_due = [message_line(one) for one in messages if one.due is None or one.due <= now]
+    later = [message_line(one) for one in messages if one.due is not None and one.due > now]
+    yield from _section("Messages to be handled", now_due)
+    yield from _section("Timers", later)
+
+
 def _section(title: str, lines: Sequence[str], most: int | None = MOST_LINES) -> Iterator[str]:
     yield f"{title}: {'none' if not lines else ''}".rstrip()
     for line in lines[:most]:
         yield f"  {line}"
     if most is not None and len(lines) > most:
         yield "  ... and more"
-
-
-async def _waits_for(source: Readable, instance: Orchestration) -> str:
-    stored = await source.orchestration(instance.instance_id)
-    return _waiting_phrase(instance, stored.history if stored else ())
 
 
 def _waiting_phrase(instance: Orchestration, history: Sequence[events.Event]) -> str:
@@ -137,13 +123,9 @@ def _waiting_phrase(instance: Orchestration, history: Sequence[events.Event]) ->
 
 def _orchestration_line(instance: Orchestration, waits_for: str | None) -> str:
     line = f"{instance.instance_id}  {instance.name}  {instance.status.value}  {format_utc(instance.updated_at)}"
-    return line + (f"  {waits_for}" if waits_for else _reason(instance))
-
-
-def _reason(instance: Orchestration) -> str:
-    if instance.status is not Status.FAILED or instance.output is None:
-        return ""
-    return f"  {instance.output[:_LONGEST_REASON]}"
+    if instance.status is Status.FAILED and instance.output is not None:
+        return f"{line}  {instance.output[:_LONGEST_REASON]}"
+    return f"{line}  {waits_for}" if waits_for else line
 
 
 def _orchestration_facts(stored: StoredOrchestration) -> Iterator[str]:
@@ -163,10 +145,6 @@ def _entity_line(entity: Entity) -> str:
     return f"{entity.id}  {state}  {format_utc(entity.updated_at)}"
 
 
-def _is_later(message: Message, now: datetime) -> bool:
-    return message.due is not None and message.due > now
-
-
 def _parse_entity_id(text: str) -> EntityId | None:
     try:
         return EntityId.parse(text)
@@ -182,16 +160,19 @@ def message_line(message: Message) -> str:
 def outgoing_line(message: Message | Outgoing) -> str:
     """Return the target, what the message says, and when it is due."""
     due = f" due {format_utc(message.due)}" if message.due else ""
-    body = _BODIES[type(message.body)](message.body)
-    return f"to {message.target.kind.value} {message.target.id}: {body}{due}"
+    return f"to {message.target.kind.value} {message.target.id}: {_phrase(message.body)}{due}"
 
 
-def _operation(body: Operation) -> str:
-    return f"{'signal' if body.is_signal else f'call from {body.caller_id}'} {body.name} ({body.id})"
-
-
-def _event(body: EventMessage) -> str:
-    return f"{type(body.event).__name__}{_details(body.event)}"
+def _phrase(body: Body) -> str:
+    match body:
+        case EventMessage(event):
+            return f"{type(event).__name__}{_details(event)}"
+        case Operation():
+            return f"{'signal' if body.is_signal else f'call from {body.caller_id}'} {body.name} ({body.id})"
+        case ActivityTask():
+            return f"run {body.name} for {body.caller_id} (id {body.task_id})"
+        case Rewind():
+            return "rewind"
 
 
 def event_line(number: int, event: events.Event) -> str:
@@ -218,14 +199,6 @@ def length(text: str | None) -> str:
     return "none" if text is None else f"{len(text)} characters"
 
 
-_BODIES: Mapping[type[Body], Callable[[Any], str]] = {
-    EventMessage: _event,
-    Operation: _operation,
-    Rewind: lambda body: "rewind",
-    ActivityTask: lambda body: f"run {body.name} for {body.caller_id} (id {body.task_id})",
-}
-
-
 def open_work(history: Sequence[events.Event]) -> list[str]:
     """Return a phrase for each request that has not ended, in the order of asking (host contract 3.4).
 
@@ -233,54 +206,24 @@ def open_work(history: Sequence[events.Event]) -> list[str]:
     """
     waiting: dict[object, str] = {}
     for event in history:
-        change = _CHANGES.get(type(event))
-        if change is not None:
-            change(waiting, event)
+        match event:
+            case events.TaskScheduled():
+                waiting[event.event_id] = f"activity {event.name} (id {event.event_id})"
+            case events.ChildCreated():
+                waiting[event.event_id] = f"sub-orchestration {event.name} {event.instance_id} (id {event.event_id})"
+            case events.TimerCreated():
+                waiting[event.event_id] = f"timer until {format_utc(event.fire_at)} (id {event.event_id})"
+            case events.EventSent():
+                request = json.loads(event.input)
+                if not request.get("signal"):
+                    waiting[request["id"]] = f"operation {request['op']} of {event.instance_id} (id {event.event_id})"
+            case events.Completed() | events.Failed():
+                waiting.pop(event.task_id, None)
+            case events.TimerFired():
+                waiting.pop(event.timer_id, None)
+            case events.EventRaised():
+                waiting.pop(event.name, None)
     return list(waiting.values())
-
-
-def _task(waiting: dict[object, str], event: events.TaskScheduled) -> None:
-    waiting[event.event_id] = f"activity {event.name} (id {event.event_id})"
-
-
-def _child(waiting: dict[object, str], event: events.ChildCreated) -> None:
-    waiting[event.event_id] = f"sub-orchestration {event.name} {event.instance_id} (id {event.event_id})"
-
-
-def _timer(waiting: dict[object, str], event: events.TimerCreated) -> None:
-    waiting[event.event_id] = f"timer until {format_utc(event.fire_at)} (id {event.event_id})"
-
-
-def _message(waiting: dict[object, str], event: events.EventSent) -> None:
-    request = json.loads(event.input)
-    if not request.get("signal"):
-        waiting[request["id"]] = f"operation {request['op']} of {event.instance_id} (id {event.event_id})"
-
-
-def _end(waiting: dict[object, str], event: events.TaskCompleted) -> None:
-    waiting.pop(event.task_id, None)
-
-
-def _fire(waiting: dict[object, str], event: events.TimerFired) -> None:
-    waiting.pop(event.timer_id, None)
-
-
-def _reply(waiting: dict[object, str], event: events.EventRaised) -> None:
-    waiting.pop(event.name, None)
-
-
-_CHANGES: Mapping[type[events.Event], Callable[[dict[object, str], Any], None]] = {
-    events.TaskScheduled: _task,
-    events.ChildCreated: _child,
-    events.TimerCreated: _timer,
-    events.EventSent: _message,
-    events.TaskCompleted: _end,
-    events.TaskFailed: _end,
-    events.ChildCompleted: _end,
-    events.ChildFailed: _end,
-    events.TimerFired: _fire,
-    events.EventRaised: _reply,
-}
 
 
 def log_step(target: Target, taken: Sequence[Message], step: Step) -> None:

@@ -17,10 +17,10 @@ from typing import Generic, TypeVar
 
 from devhost.durable.clock import Clock
 from devhost.durable.crash import crash_points
-from devhost.durable.errors import StaleStepError
 from devhost.durable.events import Event
 from devhost.durable.records import Inbox, Orchestration, Status, Step, Target
 from devhost.durable.store.contract import Store, StoredOrchestration
+from devhost.errors import StaleStepError
 
 logger = logging.getLogger(__name__)
 

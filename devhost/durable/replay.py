@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from devhost.durable import answers, events
 from devhost.durable.answers import OrchestratorAnswer
@@ -136,9 +135,21 @@ class Replay:
 
     def feed(self, event: events.Event) -> None:
         """Let one event happen; raises `NonDeterministicError` when it confirms what was not asked for."""
-        feed = _FEED.get(type(event))
-        if feed is not None:
-            feed(self, event)
+        match event:
+            case events.OrchestratorStarted():
+                self._episode_start = event.timestamp
+            case events.ExecutionStarted():
+                follow(self._run())
+            case events.TaskScheduled() | events.TimerCreated() | events.ChildCreated() | events.EventSent():
+                self._confirm(event)
+            case events.Completed():
+                self._settle(event.task_id, has_failed=False)
+            case events.Failed():
+                self._settle(event.task_id, has_failed=True)
+            case events.TimerFired():
+                self._settle(event.timer_id, has_failed=False)
+            case events.EventRaised():
+                self._raise_event(event)
 
     def _run(self) -> Program:
         try:
@@ -159,7 +170,28 @@ class Replay:
         return Returned(self._answer.output)
 
     def _issue(self, action: answers.Action) -> Promise:
-        return _ISSUE[type(action)](self, action)
+        match action:
+            case answers.CallActivity():
+                return self._call_activity(action)
+            case answers.CallChild():
+                return self._call_child(action)
+            case answers.CallEntity():
+                return self._call_entity(action)
+            case answers.CallHttp(request):
+                return self._ask(ScheduleTask(self._take_id(), answers.HTTP_ACTIVITY, request))
+            case answers.CreateTimer():
+                return self._create_timer(action)
+            case answers.WaitForEvent(name):
+                return self._wait_for(name)
+            case answers.WhenAll(actions):
+                return all_of([self._issue(child) for child in actions])
+            case answers.WhenAny(actions):
+                return any_of([self._issue(child) for child in actions])
+            case answers.ContinueAsNew(given):
+                self._continue_input = given
+                # Waits from before are over with their execution; one asked for from here on must get its event.
+                self._waiting.clear()
+                return settled()
 
     def _take_id(self) -> int:
         self.next_id += 1
@@ -233,16 +265,7 @@ class Replay:
             self._cancelled_timers.add(self.next_id - 1)
         return promise
 
-    def _continue_as_new(self, action: answers.ContinueAsNew) -> Promise:
-        self._continue_input = action.input
-        # Waits from before are over with their execution; one that is asked for from here on must get its event.
-        self._waiting.clear()
-        return settled()
-
-    def _wait_for_event(self, action: answers.WaitForEvent) -> Promise:
-        return self._await_name(action.name)
-
-    def _await_name(self, name: str) -> Promise:
+    def _wait_for(self, name: str) -> Promise:
         key = name.lower()
         if self._early_events.get(key):
             self._early_events[key] -= 1
@@ -260,22 +283,7 @@ class Replay:
         self._unconfirmed[number] = SendOperation(
             number, entity_id, request_id, action.operation, action.input, action.is_signal, action.due
         )
-        return settled() if action.is_signal else self._await_name(request_id)
-
-    def _call_http(self, action: answers.CallHttp) -> Promise:
-        return self._ask(ScheduleTask(self._take_id(), answers.HTTP_ACTIVITY, action.request))
-
-    def _when_all(self, action: answers.WhenAll) -> Promise:
-        return all_of([self._issue(child) for child in action.actions])
-
-    def _when_any(self, action: answers.WhenAny) -> Promise:
-        return any_of([self._issue(child) for child in action.actions])
-
-    def _begin_episode(self, event: events.OrchestratorStarted) -> None:
-        self._episode_start = event.timestamp
-
-    def _start(self, _event: events.ExecutionStarted) -> None:
-        follow(self._run())
+        return settled() if action.is_signal else self._wait_for(request_id)
 
     def _confirm(self, event: events.Event) -> None:
         command = self._unconfirmed.pop(event.event_id, None)
@@ -289,15 +297,6 @@ class Replay:
         """Wait for the reply to what was sent: under another id than now, if a rewind has moved the request."""
         if waiting := self._waiting.pop(derived, None):
             self._waiting[sent] = waiting
-
-    def _succeed(self, event: events.TaskCompleted | events.ChildCompleted) -> None:
-        self._settle(event.task_id, has_failed=False)
-
-    def _fail(self, event: events.TaskFailed | events.ChildFailed) -> None:
-        self._settle(event.task_id, has_failed=True)
-
-    def _fire(self, event: events.TimerFired) -> None:
-        self._settle(event.timer_id, has_failed=False)
 
     def _settle(self, number: int, has_failed: bool) -> None:
         promise = self._open.pop(number, None)
@@ -338,31 +337,3 @@ def _is_confirmed_by(command: Command, event: events.Event) -> bool:
         case (SetTimer(), events.TimerCreated()) | (SendOperation(), events.EventSent()):
             return True
     return False
-
-
-_ISSUE: Mapping[type[answers.Action], Callable[[Replay, Any], Promise]] = {
-    answers.CallActivity: Replay._call_activity,
-    answers.CallChild: Replay._call_child,
-    answers.ContinueAsNew: Replay._continue_as_new,
-    answers.CreateTimer: Replay._create_timer,
-    answers.WaitForEvent: Replay._wait_for_event,
-    answers.CallEntity: Replay._call_entity,
-    answers.CallHttp: Replay._call_http,
-    answers.WhenAll: Replay._when_all,
-    answers.WhenAny: Replay._when_any,
-}
-
-_FEED: Mapping[type[events.Event], Callable[[Replay, Any], None]] = {
-    events.OrchestratorStarted: Replay._begin_episode,
-    events.ExecutionStarted: Replay._start,
-    events.TaskScheduled: Replay._confirm,
-    events.TimerCreated: Replay._confirm,
-    events.ChildCreated: Replay._confirm,
-    events.EventSent: Replay._confirm,
-    events.TaskCompleted: Replay._succeed,
-    events.ChildCompleted: Replay._succeed,
-    events.TaskFailed: Replay._fail,
-    events.ChildFailed: Replay._fail,
-    events.TimerFired: Replay._fire,
-    events.EventRaised: Replay._raise_event,
-}

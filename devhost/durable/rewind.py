@@ -84,7 +84,7 @@ class _Failures:
         match event:
             case events.TaskScheduled(event_id=number) | events.ChildCreated(event_id=number):
                 return number in self.attempts and number not in kept
-            case events.TaskFailed(task_id=number) | events.ChildFailed(task_id=number):
+            case events.Failed(task_id=number):
                 return number in self.attempts
             case events.TimerCreated(event_id=number) | events.TimerFired(timer_id=number):
                 return number in self.timers
@@ -96,7 +96,7 @@ class _Failures:
 
 
 def _failures(history: Sequence[events.Event]) -> _Failures:
-    failed = {event.task_id for event in history if isinstance(event, events.TaskFailed | events.ChildFailed)}
+    failed = {event.task_id for event in history if isinstance(event, events.Failed)}
     last: dict[int, int] = {}
     for event in history:
         if isinstance(event, events.TaskScheduled | events.ChildCreated):

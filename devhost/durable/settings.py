@@ -6,11 +6,18 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from devhost.durable.errors import SettingError
+from devhost.errors import SettingsError
 
 _DEFAULT_CONCURRENCY = 10 * (os.cpu_count() or 1)
 _HUB_NAME_LETTERS = 45
+_COUNTS = {
+    "maxConcurrentActivityFunctions": "max_concurrent_activities",
+    "maxConcurrentOrchestratorFunctions": "max_concurrent_orchestrators",
+    "maxConcurrentEntityFunctions": "max_concurrent_entities",
+    "maxEntityOperationBatchSize": "max_entity_operation_batch_size",
+}
 
 
 @dataclass(frozen=True)
@@ -33,38 +40,31 @@ class DurableSettings:
     def from_host_json(cls, section: Mapping[str, object], environ: Mapping[str, str]) -> DurableSettings:
         """Return the settings that host.json names, with the real host's defaults for the others.
 
-        Keys that mean nothing on one machine (storage provider, tracing) are left alone. Raises `SettingError`,
+        Keys that mean nothing on one machine (storage provider, tracing) are left alone. Raises `SettingsError`,
         naming the setting, the value and the accepted range.
         """
-        defaults = cls()
+        counts: dict[str, Any] = {
+            name: _count(section, key) for key, name in _COUNTS.items() if section.get(key) is not None
+        }
         return cls(
             hub_name=_hub_name(section.get("hubName"), environ),
-            max_concurrent_activities=_count(
-                section, "maxConcurrentActivityFunctions", defaults.max_concurrent_activities
-            ),
-            max_concurrent_orchestrators=_count(
-                section, "maxConcurrentOrchestratorFunctions", defaults.max_concurrent_orchestrators
-            ),
-            max_concurrent_entities=_count(section, "maxConcurrentEntityFunctions", defaults.max_concurrent_entities),
-            max_entity_operation_batch_size=_count(
-                section, "maxEntityOperationBatchSize", defaults.max_entity_operation_batch_size
-            ),
             default_version=_version(section.get("defaultVersion")),
+            **counts,
         )
 
 
-def _count(section: Mapping[str, object], key: str, default: int) -> int:
-    value = section.get(key)
-    if value is None:
-        return default
+def _count(section: Mapping[str, object], key: str) -> int:
+    value = section[key]
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise SettingError(f"host.json: extensions.durableTask.{key} is {value!r}; give a whole number from 1 up.")
+        raise SettingsError(f"host.json: extensions.durableTask.{key} is {value!r}; give a whole number from 1 up.")
     return value
 
 
 def _version(value: object) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise SettingError(f"host.json: extensions.durableTask.defaultVersion is {value!r}; give a text such as '1.0'.")
+        raise SettingsError(
+            f"host.json: extensions.durableTask.defaultVersion is {value!r}; give a text such as '1.0'."
+        )
     return value or None
 
 
@@ -74,7 +74,7 @@ def _hub_name(value: object, environ: Mapping[str, str]) -> str:
     name = value if isinstance(value, str) else ""
     name = re.sub(r"%([^%]+)%", lambda match: environ.get(match[1], ""), name)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]{2,44}", name):
-        raise SettingError(
+        raise SettingsError(
             f"host.json: extensions.durableTask.hubName is {value!r}; give 3 to 45 letters and digits, a letter first."
         )
     return name

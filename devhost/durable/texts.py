@@ -75,16 +75,17 @@ def parse_or_text(text: str | None) -> object:
 
 def format_utc(moment: datetime, zone: str = "Z") -> str:
     """Return `2026-11-21T09:48:20.8338Z`; `zone` is what stands for UTC at the end."""
-    text = _plain(moment, "microseconds")
+    text = plain_utc(moment)
     return text.rstrip("0").rstrip(".") + zone
 
 
 def format_seconds(moment: datetime) -> str:
     """Return the time cut to whole seconds, as status answers show it (host contract 4.3.2)."""
-    return f"{_plain(moment, 'seconds')}Z"
+    return f"{plain_utc(moment, 'seconds')}Z"
 
 
-def _plain(moment: datetime, precision: str) -> str:
+def plain_utc(moment: datetime, precision: str = "microseconds") -> str:
+    """Return the time in UTC without naming it, of a fixed width: it sorts as time does."""
     # Not strftime, whose years before 1000 have fewer digits on Linux.
     return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec=precision)
 

@@ -26,12 +26,12 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from devhost.durable.clock import Alarm, Clock
-from devhost.durable.errors import DurableError
 from devhost.durable.events import Event
 from devhost.durable.inspection import log_step
 from devhost.durable.ledger import Deliver, Ledger
 from devhost.durable.records import Body, Inbox, Message, Step, Target, TargetKind
 from devhost.durable.store.contract import Store
+from devhost.errors import DurableError
 
 logger = logging.getLogger(__name__)
 

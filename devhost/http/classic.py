@@ -6,7 +6,7 @@ import json
 import logging
 import uuid
 from collections.abc import Iterable, Mapping
-from http.cookies import Morsel, SimpleCookie
+from http.cookies import Morsel
 from urllib.parse import unquote_plus
 
 from azure.functions.http import HttpRequest
@@ -114,7 +114,8 @@ def _response_of(datum: Datum) -> Response:
     parts = datum.value
     headers = {name.lower(): value.value for name, value in parts["headers"].items()}
     body: bytes = parts["body"].value
-    return _checked(parts["status_code"].value, headers, body, _cookies(parts["cookies"] or ()))
+    cookies = [_cookie(morsel) for cookie in parts["cookies"] or () for morsel in cookie.values()]
+    return _checked(parts["status_code"].value, headers, body, cookies)
 
 
 def _checked(status: object, headers: Mapping[str, str], body: bytes, cookies: Iterable[str] = ()) -> Response:
@@ -126,25 +127,18 @@ def _checked(status: object, headers: Mapping[str, str], body: bytes, cookies: I
             raise UnsendableError(f"the header '{name}' holds characters that HTTP does not allow.")
     if headers.get("content-length", str(len(body))) != str(len(body)):
         raise UnsendableError(f"its Content-Length is {headers['content-length']}, its body has {len(body)} bytes.")
-    kept = [pair for pair in headers.items() if pair[0] != "content-length"]
-    kept += [("set-cookie", cookie) for cookie in cookies]
-    return _response(int(text), kept, b"" if int(text) in _BODILESS else body)
-
-
-def _response(status: int, headers: Iterable[tuple[str, str]], body: bytes) -> Response:
-    """Return a response with these headers (names in lower case, some twice) and its length, and no other."""
-    response = Response(body, status)
-    pairs = [*headers, ("content-length", str(len(body)))]
+    # These headers, some of them twice, and the length: no other.
+    pairs = [pair for pair in headers.items() if pair[0] != "content-length"]
+    pairs += [("set-cookie", cookie) for cookie in cookies]
+    sent = b"" if int(text) in _BODILESS else body
+    response = Response(sent, int(text))
+    pairs.append(("content-length", str(len(sent))))
     response.raw_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs]
     return response
 
 
-def _cookies(cookies: Iterable[SimpleCookie]) -> Iterable[str]:
-    """Return the cookies as the host rewrites them: its own order of attributes, always with a domain."""
-    return [_cookie(morsel) for cookie in cookies for morsel in cookie.values()]
-
-
 def _cookie(morsel: Morsel[str]) -> str:
+    """Return the cookie as the host rewrites it: its own order of attributes, always with a domain."""
     parts = [f"{morsel.key}={morsel.coded_value}"]
     if morsel["expires"]:
         parts.append(f"expires={morsel['expires']}")

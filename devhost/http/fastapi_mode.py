@@ -11,16 +11,14 @@ import uuid
 from collections.abc import AsyncIterable
 
 from fastapi.encoders import jsonable_encoder
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from devhost.failures import failure_of
 from devhost.http.routes import Match
 from devhost.invoke import Invoker
-from devhost.isolation import Chunks, Raised, run_apart
+from devhost.isolation import Chunks, Raised, run_apart, run_here
 from devhost.ports import FunctionFailedError
 
 logger = logging.getLogger(__name__)
@@ -45,11 +43,13 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
 
 def _forwarded_headers(scope: Scope, invocation_id: str) -> list[tuple[bytes, bytes]]:
     client = scope.get("client")
+    kept = [pair for pair in scope["headers"] if pair[0] not in _ADDED]
+    host = next((value for name, value in kept if name == b"host"), b"")
     return [
-        *(pair for pair in scope["headers"] if pair[0] not in _ADDED),
+        *kept,
         (b"x-ms-invocation-id", invocation_id.encode()),
         (b"x-forwarded-for", client[0].encode() if client else b""),
-        (b"x-forwarded-host", Headers(scope=scope).get("host", "").encode("latin-1")),
+        (b"x-forwarded-host", host),
         (b"x-forwarded-proto", scope["scheme"].encode()),
     ]
 
@@ -81,11 +81,12 @@ async def _send_response(name: str, response: Response, scope: Scope, receive: R
     stream = getattr(response, "body_iterator", None)
     if isinstance(stream, AsyncIterable):
         response.body_iterator = Chunks(stream)  # type: ignore[attr-defined]
-    ended = await run_apart(lambda: response(scope, sent.receive, sent.send))
+    run = run_here if _holds_no_code(response) else run_apart
+    ended = await run(lambda: response(scope, sent.receive, sent.send))
     if isinstance(ended, Raised):
         logger.error("A response of function '%s' failed while it was sent", name, exc_info=ended.error)
-        if sent.has_length:
-            raise failure_of(ended.error) from ended.error
+        if sent.has_length and not sent.is_whole:
+            raise FunctionFailedError.of(ended.error) from ended.error
     elif not sent.is_whole and not sent.has_client_left:
         # The sender takes a generator that raises CancelledError for one that it cancelled itself.
         logger.error("A response of function '%s' cancelled itself while it was sent", name)
@@ -93,6 +94,11 @@ async def _send_response(name: str, response: Response, scope: Scope, receive: R
         await _internal_error()(scope, receive, send)
     elif not sent.is_whole:
         await send({"type": "http.response.body", "body": b""})
+
+
+def _holds_no_code(response: Response) -> bool:
+    """Tell whether only Starlette's own code runs when the response is sent: its bytes are there."""
+    return type(response).__call__ is Response.__call__ and response.background is None
 
 
 class _Sent:

@@ -1,23 +1,27 @@
 """Keys, asked for with `--auth` only: who may call what (host contract 2.2).
 
 The master key opens everything, a host key opens every function, a function's own key opens that function, and an
-extension's system key opens its webhook.
+extension's system key opens its webhook. They are made once and kept in `.devhost/keys.json`.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from starlette.requests import HTTPConnection
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from devhost.bindings import AuthLevel
-from devhost.http.origins import is_loopback_name
+from devhost.errors import SettingsError
+from devhost.own_files import make_own_folder, open_own_file
+from devhost.settings import read_json_object, section
 
-_FREE_PATHS = frozenset({"/", "/admin/host/ping"})
+FILE = "keys.json"
+SYSTEM_KEYS = ("durabletask_extension", "mcp_extension")
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,10 @@ class Keys:
     host: str
     functions: Mapping[str, str]
     system: Mapping[str, str]
+
+    def is_master(self, given: str) -> bool:
+        """Tell whether the key opens everything."""
+        return _is_one_of(given, [self.master])
 
     def opens_function(self, given: str, name: str, level: AuthLevel) -> bool:
         """Tell whether the key is enough for a function of this level."""
@@ -54,27 +62,48 @@ def given_key(asked: HTTPConnection) -> str:
     return asked.headers.get("x-functions-key") or next(iter(asked.query_params.getlist("code")), "")
 
 
-def asking_for_master(app: ASGIApp, keys: Keys) -> ASGIApp:
-    """Return the host's own pages behind the master key, but for the home page and the ping."""
+def load_keys(folder: Path, function_names: Iterable[str]) -> Keys:
+    """Return the keys in the folder, made and written where they are missing; raise `SettingsError` by a sentence."""
+    path = folder / FILE
+    stored: Mapping[str, object] = read_json_object(path) if path.exists() else {}
+    keys = Keys(
+        master=_key(stored, "master"),
+        host=_key(stored, "host"),
+        functions=_keys(stored, "functions", [name.lower() for name in function_names]),
+        system=_keys(stored, "system", SYSTEM_KEYS),
+    )
+    _write(path, keys)
+    return keys
 
-    async def check(scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"].lower().rstrip("/") or "/"
-        if path in _FREE_PATHS or _is_one_of(given_key(HTTPConnection(scope)), [keys.master]):
-            await app(scope, receive, send)
-        else:
-            await Response(status_code=401)(scope, receive, send)
 
-    return check
+def _keys(stored: Mapping[str, object], kind: str, names: Iterable[str]) -> Mapping[str, str]:
+    known = section(stored, kind, file=FILE)
+    return {name: _key(known, name) for name in names}
 
 
-def only_for_own_process(app: ASGIApp) -> ASGIApp:
-    """Return the durable client's door, which asks for no key, closed to other machines."""
+def _key(stored: Mapping[str, object], name: str) -> str:
+    value = stored.get(name) or secrets.token_urlsafe(32)
+    if not isinstance(value, str):
+        raise SettingsError(f"{FILE}: the key '{name}' must be a text, but is {value!r}. Delete the file for new keys.")
+    return value
 
-    async def check(scope: Scope, receive: Receive, send: Send) -> None:
-        client = scope.get("client")
-        if client and is_loopback_name(client[0]):
-            await app(scope, receive, send)
-        else:
-            await Response(status_code=401)(scope, receive, send)
 
-    return check
+def _write(path: Path, keys: Keys) -> None:
+    try:
+        make_own_folder(path.parent)
+        with open_own_file(path) as file:
+            json.dump(asdict(keys), file, indent=2)
+    except OSError as error:
+        raise SettingsError(
+            f"The keys cannot be written to {path}: {error.strerror}. Make the folder writable."
+        ) from error
+
+
+def describe_keys(keys: Keys) -> Iterable[str]:
+    """Return the lines that `python -m devhost keys` prints."""
+    yield f"master: {keys.master}"
+    yield f"host: {keys.host}"
+    for name, key in keys.functions.items():
+        yield f"function {name}: {key}"
+    for name, key in keys.system.items():
+        yield f"system {name}: {key}"

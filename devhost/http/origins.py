@@ -1,4 +1,4 @@
-"""Which machines and pages may call the host, and what pages are told (host contract 2.6).
+"""Which machines and pages may call the host, and the CORS headers of its responses (host contract 2.6).
 
 The host asks for no key, so a page in the developer's browser could drive it: by a name that it lets point to 127.0.0.1
 (DNS rebinding), by posting across origins, or by a form that no preflight precedes. A browser cannot hide either: it
@@ -13,37 +13,18 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from devhost.settings import CorsPolicy
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OTHER_SITES = frozenset({"cross-site", "same-site"})
 _HOW_TO_OPEN = "To open the host to a page, name its origin in Host.CORS of local.settings.json."
-
-
-@dataclass(frozen=True)
-class CorsPolicy:
-    """The origins that may call; `*` among them means all. `with_credentials` lets their cookies come along."""
-
-    origins: frozenset[str] = field(default_factory=frozenset)
-    with_credentials: bool = False
-
-    def allows(self, origin: str) -> bool:
-        """Tell whether pages of this origin may call."""
-        return "*" in self.origins or origin.rstrip("/").lower() in self.origins
-
-    def headers(self, origin: str) -> Mapping[str, str]:
-        """Return what an allowed origin is told."""
-        told = {"access-control-allow-origin": "*" if "*" in self.origins else origin}
-        if "*" not in self.origins:
-            told["vary"] = "Origin"
-        if self.with_credentials:
-            told["access-control-allow-credentials"] = "true"
-        return told
 
 
 def is_loopback_name(name: str | None) -> bool:
@@ -75,62 +56,80 @@ class OriginGuard:
         """Refuse, answer a preflight, or hand on."""
         if scope["type"] != "http":
             return
-        headers = Headers(scope=scope)
-        if "host" not in headers:
+        # The first of a name counts, as in Starlette's Headers, which cost more to ask for so many names.
+        headers: Mapping[bytes, bytes] = dict(reversed(scope["headers"]))
+        if b"host" not in headers:
             await Response(status_code=400)(scope, receive, send)
             return
         refusal = _refusal(scope["method"], headers, self._policy or CorsPolicy()) if self._is_loopback else None
         if refusal is not None:
             await PlainTextResponse(refusal, 403)(scope, receive, send)
             return
-        origin = headers.get("origin")
-        if origin is None or self._policy is None:
+        origin = _text(headers, b"origin")
+        if b"origin" not in headers or self._policy is None:
             await self._app(scope, receive, send)
-        elif scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+        elif scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
             await Response(status_code=204, headers=_preflight(headers, self._policy, origin))(scope, receive, send)
         else:
-            told = self._policy.headers(origin) if self._policy.allows(origin) else {}
-            await self._app(scope, receive, _telling(send, told))
+            added = _cors_headers(self._policy, origin) if self._policy.allows(origin) else {}
+            await self._app(scope, receive, _with_headers(send, added))
 
 
-def _refusal(method: str, headers: Headers, policy: CorsPolicy) -> str | None:
-    host = headers.get("host", "")
-    if not is_loopback_name(_host_name(f"//{host}")):
+def _refusal(method: str, headers: Mapping[bytes, bytes], policy: CorsPolicy) -> str | None:
+    host = _text(headers, b"host")
+    if not _is_of_loopback(f"//{host}"):
         return f"The host '{host}' is not this machine's loopback. Use http://localhost or http://127.0.0.1."
-    origin = headers.get("origin", "")
+    origin = _text(headers, b"origin")
     if origin and policy.allows(origin):
         return None
-    if origin and not is_loopback_name(_host_name(origin)):
+    if origin and not _is_of_loopback(origin):
         return f"Requests from pages of '{origin}' are not allowed. {_HOW_TO_OPEN}"
-    site = headers.get("sec-fetch-site", "").lower()
+    site = _text(headers, b"sec-fetch-site").lower()
     if method not in _READING and site in _OTHER_SITES and "*" not in policy.origins:
         return f"Requests of '{site}' pages that write are not allowed. {_HOW_TO_OPEN}"
     return None
 
 
-def _host_name(url: str) -> str | None:
+def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:
+    return headers.get(name, b"").decode("latin-1")
+
+
+@lru_cache(maxsize=128)
+def _is_of_loopback(url: str) -> bool:
+    """Tell whether the URL's host is this machine's loopback; remembered, as callers ask with few names."""
     try:
-        return urlsplit(url).hostname
+        return is_loopback_name(urlsplit(url).hostname)
     except ValueError:
-        return None
+        return False
 
 
-def _preflight(headers: Headers, policy: CorsPolicy, origin: str) -> Mapping[str, str]:
+def _cors_headers(policy: CorsPolicy, origin: str) -> Mapping[str, str]:
+    """Return the headers of a response to an allowed origin."""
+    is_any = "*" in policy.origins
+    headers = {"access-control-allow-origin": "*" if is_any else origin}
+    if not is_any:
+        headers["vary"] = "Origin"
+    if policy.with_credentials:
+        headers["access-control-allow-credentials"] = "true"
+    return headers
+
+
+def _preflight(headers: Mapping[bytes, bytes], policy: CorsPolicy, origin: str) -> Mapping[str, str]:
     if not policy.allows(origin):
         return {}
-    told = {**policy.headers(origin), "access-control-allow-methods": headers["access-control-request-method"]}
-    if wanted := headers.get("access-control-request-headers"):
-        told["access-control-allow-headers"] = wanted
-    return told
+    method = _text(headers, b"access-control-request-method")
+    answered = {**_cors_headers(policy, origin), "access-control-allow-methods": method}
+    if wanted := _text(headers, b"access-control-request-headers"):
+        answered["access-control-allow-headers"] = wanted
+    return answered
 
 
-def _telling(send: Send, told: Mapping[str, str]) -> Send:
-    async def send_told(message: Message) -> None:
+def _with_headers(send: Send, added: Mapping[str, str]) -> Send:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(raw=[*message["headers"]])
-            for name, value in told.items():
+            headers = MutableHeaders(scope=message)
+            for name, value in added.items():
                 headers.append(name, value)
-            message = {**message, "headers": headers.raw}
         await send(message)
 
-    return send_told
+    return send_with_headers

@@ -3,18 +3,26 @@
 A template is cut into tokens, literal texts and parameters, and these into segments at the slashes of the literals. A
 whole segment that is optional, has a default or is a catch-all may be absent with its slash. An optional parameter at
 the end of a mixed segment (`{a}.{ext?}`) may be absent with the dot before it, so such a template has two expressions:
-the longer one is tried first, as ASP.NET does.
+the longer one is tried first, as ASP.NET does. The inline constraints, `{id:int:min(1)}`, are asked once an expression
+matched.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from devhost.errors import RouteError
-from devhost.http.constraints import Constraint, make_constraint
 
+Constraint = Callable[[str], bool]
+_INTEGER = re.compile(r"\s*[+-]?0*\d{1,19}\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?(\d[\d,]*\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+_DECIMAL = re.compile(r"\s*[+-]?(\d[\d,]*\.?\d*|\.\d+)\s*", re.ASCII)
+_GUID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_ALPHA = re.compile(r"[a-z]*", re.IGNORECASE | re.ASCII)
+_DATE_FORMATS = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y")
 _PARAMETER = re.compile(
     r"(?P<stars>\*{0,2})(?P<name>[^:=?*]+)(?P<constraints>:.*?)?(?P<default>=.*?)?(?P<optional>\?)?"
 )
@@ -38,7 +46,6 @@ Token = str | Parameter
 class Template:
     """A compiled template; the expressions are tried in order on the decoded path without slashes at its ends."""
 
-    text: str
     expressions: tuple[re.Pattern[str], ...]
     parameters: tuple[Parameter, ...]
 
@@ -76,7 +83,7 @@ def compile_template(text: str) -> Template:
     variants = [segments]
     if len(segments[-1]) > 2 and isinstance(last := segments[-1][-1], Parameter) and last.is_optional:
         variants.append([*segments[:-1], [*segments[-1][:-2], str(segments[-1][-2]).removesuffix(".")]])
-    return Template(text, tuple(_expression(variant) for variant in variants), parameters)
+    return Template(tuple(_expression(variant) for variant in variants), parameters)
 
 
 def _tokens(text: str) -> list[Token]:
@@ -118,7 +125,7 @@ def _parameter(template: str, text: str) -> Parameter:
     default = found["default"]
     return Parameter(
         name=found["name"],
-        constraints=tuple(make_constraint(part) for part in _split_constraints(found["constraints"] or "")),
+        constraints=tuple(_constraint(part) for part in _split_constraints(found["constraints"] or "")),
         default=default[1:] if default else None,
         is_optional=bool(found["optional"]),
         is_catch_all=bool(found["stars"]),
@@ -172,3 +179,82 @@ def _may_be_absent(segment: list[Token]) -> bool:
     if len(segment) > 1 or not isinstance(only, Parameter):
         return False
     return only.is_optional or only.is_catch_all or only.default is not None
+
+
+def _constraint(text: str) -> Constraint:
+    """Return the check for one constraint as written, `min(3)`; raise `RouteError` for one that ASP.NET lacks."""
+    name, _, rest = text.partition("(")
+    if rest and not rest.endswith(")"):
+        raise RouteError(f"the constraint '{text}' has no closing parenthesis.")
+    make = _CONSTRAINTS.get(name.lower())
+    if make is None:
+        raise RouteError(f"the constraint '{text}' is unknown. Use one of {', '.join(sorted(_CONSTRAINTS))}.")
+    try:
+        return make(rest[:-1])
+    except (ValueError, re.error) as error:
+        raise RouteError(f"the constraint '{text}' has unusable arguments: {error}.") from error
+
+
+def _integer(bits: int) -> Constraint:
+    return lambda value: bool(_INTEGER.fullmatch(value)) and -(1 << (bits - 1)) <= int(value) < 1 << (bits - 1)
+
+
+def _between(low: int | None, high: int | None) -> Constraint:
+    is_long = _integer(64)
+    return lambda value: is_long(value) and (low is None or int(value) >= low) and (high is None or int(value) <= high)
+
+
+def _length(low: int, high: int | None) -> Constraint:
+    return lambda value: len(value) >= low and (high is None or len(value) <= high)
+
+
+def _exact_or_range_length(arguments: str) -> Constraint:
+    low, _, high = arguments.partition(",")
+    return _length(int(low), int(high or low))
+
+
+def _range(arguments: str) -> Constraint:
+    low, _, high = arguments.partition(",")
+    return _between(int(low), int(high))
+
+
+def _matches(pattern: re.Pattern[str]) -> Constraint:
+    return lambda value: pattern.fullmatch(value) is not None
+
+
+def _regex(arguments: str) -> Constraint:
+    pattern = re.compile(arguments, re.IGNORECASE)
+    return lambda value: pattern.search(value) is not None
+
+
+def _is_datetime(value: str) -> bool:
+    return any(_parses(value, date_format) for date_format in _DATE_FORMATS)
+
+
+def _parses(value: str, date_format: str) -> bool:
+    try:
+        datetime.strptime(value, date_format)
+    except ValueError:
+        return False
+    return True
+
+
+_CONSTRAINTS: Mapping[str, Callable[[str], Constraint]] = {
+    "int": lambda _: _integer(32),
+    "long": lambda _: _integer(64),
+    "bool": lambda _: lambda value: value.lower() in ("true", "false"),
+    "datetime": lambda _: _is_datetime,
+    "decimal": lambda _: _matches(_DECIMAL),
+    "double": lambda _: _matches(_NUMBER),
+    "float": lambda _: _matches(_NUMBER),
+    "guid": lambda _: _matches(_GUID),
+    "alpha": lambda _: _matches(_ALPHA),
+    "required": lambda _: lambda value: value != "",
+    "regex": _regex,
+    "min": lambda low: _between(int(low), None),
+    "max": lambda high: _between(None, int(high)),
+    "range": _range,
+    "minlength": lambda low: _length(int(low), None),
+    "maxlength": lambda high: _length(0, int(high)),
+    "length": _exact_or_range_length,
+}

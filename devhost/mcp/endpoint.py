@@ -1,12 +1,19 @@
-"""The MCP server over streamable HTTP, stateless, answering each call with one event (host contract 5.2, 5.3)."""
+"""The MCP server over streamable HTTP, stateless, answering each call with one event (host contract 5.2, 5.3).
+
+What the extension keeps of a session stands in the client's `Mcp-Session-Id` header: a client id and the id of the host
+instance, open text without keys. Any host's will do, as nothing is kept here.
+"""
 
 from __future__ import annotations
+
+import re
+import secrets
+import string
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from devhost.mcp.invocation import Caller
 from devhost.mcp.jsonrpc import (
     TRANSPORT_ERROR,
     Call,
@@ -18,15 +25,16 @@ from devhost.mcp.jsonrpc import (
     parse_message,
     result_message,
 )
-from devhost.mcp.server import McpServer
-from devhost.mcp.session import is_state, new_instance_id, new_state
+from devhost.mcp.server import Caller, McpServer
 
 _NO_MESSAGE = "Bad Request: The POST body did not contain a valid JSON-RPC message."
 _NOT_ACCEPTABLE = "Not Acceptable: Client must accept both application/json and text/event-stream"
+_STATE = re.compile(r"[A-Za-z0-9]{1,64}\|[A-Za-z0-9]{1,64}")
+_ALPHABET = string.ascii_lowercase + string.digits
 _BAD_STATE = "Invalid client state."
 _LEGACY_PATHS = ("/mcp/sse", "/mcp/message")
 _NO_LEGACY = "The local host has no legacy SSE transport. Use streamable HTTP: POST to /runtime/webhooks/mcp."
-_WRONG_VERB = {"GET": 405, "DELETE": 405, "PUT": 405, "OPTIONS": 405}
+_WRONG_VERBS = frozenset({"GET", "DELETE", "PUT", "OPTIONS"})
 _STREAM_HEADERS = {
     "cache-control": "no-cache,no-store",
     "connection": "keep-alive",
@@ -39,7 +47,7 @@ class McpEndpoint:
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
-        self._instance_id = new_instance_id()
+        self._instance_id = _new_id()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -50,7 +58,7 @@ class McpEndpoint:
         if request.url.path.lower().endswith(_LEGACY_PATHS):
             return PlainTextResponse(_NO_LEGACY, 404)
         if request.method != "POST":
-            return Response(status_code=_WRONG_VERB.get(request.method, 404))
+            return Response(status_code=405 if request.method in _WRONG_VERBS else 404)
         try:
             return _refusal(request) or await self._answer_message(request)
         except EmptyMessageError:
@@ -65,10 +73,11 @@ class McpEndpoint:
         if isinstance(message, Notice):
             return Response(status_code=202, headers=_STREAM_HEADERS)
         event = b"event: message\ndata: " + await self._event(message, _caller(request)) + b"\n\n"
-        state = {"mcp-session-id": new_state(self._instance_id)} if message.method == "initialize" else {}
-        # No length, as of a stream.
-        headers = {"content-type": "text/event-stream", **_STREAM_HEADERS, **state}
+        headers = {"content-type": "text/event-stream", **_STREAM_HEADERS}
+        if message.method == "initialize":
+            headers["mcp-session-id"] = f"{_new_id()}|{self._instance_id}"
         response = Response(event, headers=headers)
+        # No length, as of a stream.
         del response.headers["content-length"]
         return response
 
@@ -89,7 +98,7 @@ def _refusal(request: Request) -> Response | None:
     if not (_accepts(accepted, "application/json") and _accepts(accepted, "text/event-stream")):
         return _refused(406, _NOT_ACCEPTABLE)
     state = request.headers.get("mcp-session-id")
-    return _refused(400, _BAD_STATE) if state and not is_state(state) else None
+    return _refused(400, _BAD_STATE) if state and not _STATE.fullmatch(state) else None
 
 
 def _accepts(accepted: set[str], media_type: str) -> bool:
@@ -109,3 +118,7 @@ def _caller(request: Request) -> Caller:
     names = dict.fromkeys(name.title() for name in request.headers)
     shown = {name: ",".join(request.headers.getlist(name)) for name in names}
     return Caller(request.headers.get("mcp-session-id") or None, shown)
+
+
+def _new_id() -> str:
+    return "".join(secrets.choice(_ALPHABET) for _ in range(16))

@@ -54,17 +54,18 @@ def parse_message(body: bytes) -> Call | Notice:
         raise UnreadableError from error
     if message is None:
         raise EmptyMessageError
-    if _is_deeper_than(_MOST_LEVELS, message):
+    if _is_deeper_than(_MOST_LEVELS, message) or not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise UnreadableError
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise UnreadableError
-    if "id" not in message:
-        return _notification(message)
-    if not _is_id(message["id"]):
+    message_id, method, params = message.get("id"), message.get("method"), message.get("params")
+    if "id" not in message and isinstance(method, str):
+        return Notice()
+    if not isinstance(message_id, (str, int)) or isinstance(message_id, bool):
         raise UnreadableError
     if "method" not in message and ("result" in message or "error" in message):
         return Notice()
-    return _call(message)
+    if not isinstance(method, str):
+        raise UnreadableError
+    return Call(message_id, method, params if isinstance(params, dict) else None)
 
 
 def _is_deeper_than(levels: int, value: object) -> bool:
@@ -80,23 +81,6 @@ def _inner(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
-
-
-def _notification(message: Mapping[str, object]) -> Notice:
-    if not isinstance(message.get("method"), str):
-        raise UnreadableError
-    return Notice()
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, (str, int)) and not isinstance(value, bool)
-
-
-def _call(message: Mapping[str, object]) -> Call:
-    message_id, method, params = message["id"], message.get("method"), message.get("params")
-    if not isinstance(message_id, (str, int)) or not isinstance(method, str):
-        raise UnreadableError
-    return Call(message_id, method, params if isinstance(params, dict) else None)
 
 
 def result_message(message_id: MessageId, result: object) -> bytes:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 
+from azure.functions.meta import Datum
+
+from devhost.converters import decode_text, encode_result
+from devhost.index import Function
 from devhost.invoke import Invoker
-from devhost.mcp.catalog import Catalog
-from devhost.mcp.invocation import Caller, invoke
+from devhost.mcp.catalog import Catalog, Offer
 from devhost.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Call, CallError, UnreadableError
-from devhost.mcp.prompt_messages import prompt_result
-from devhost.mcp.resource_contents import read_result
-from devhost.mcp.results import Result, failed_result, plain_result, schema_result
-from devhost.mcp.tools import Tool
+from devhost.mcp.results import Result, call_result, failed_call, prompt_result, read_result
 from devhost.ports import FunctionFailedError
 from devhost.settings import McpServerSettings
 
@@ -22,6 +25,14 @@ _NEWEST_VERSION = "2025-06-18"
 _CAPABILITIES: Mapping[str, object] = {"logging": {}, "prompts": {}, "resources": {}, "tools": {}}
 
 
+@dataclass(frozen=True)
+class Caller:
+    """Who calls: the session state that the client sent, None without one, and the headers of its request."""
+
+    session_id: str | None
+    headers: Mapping[str, str]
+
+
 class McpServer:
     """Answers calls from the app's tools, resources and prompts."""
 
@@ -29,8 +40,8 @@ class McpServer:
         self._settings = settings
         self._catalog = catalog
         self._invoker = invoker
-        resources = catalog.resources.all
-        templates = [resource.listing for resource in resources if resource.is_template]
+        resources = [resource.listing for resource in catalog.resources if not resource.is_template]
+        templates = [resource.listing for resource in catalog.resources if resource.is_template]
         self._methods: Mapping[str, Callable[[Call, Caller], Awaitable[Result]]] = {
             "initialize": self._initialize,
             "ping": _answer_with({}),
@@ -39,7 +50,7 @@ class McpServer:
             "resources/unsubscribe": _answer_with({}),
             "tools/list": _answer_with({"tools": [tool.listing for tool in catalog.tools.values()]}),
             "tools/call": self._call_tool,
-            "resources/list": _answer_with({"resources": [r.listing for r in resources if not r.is_template]}),
+            "resources/list": _answer_with({"resources": resources}),
             "resources/templates/list": _answer_with({"resourceTemplates": templates}),
             "resources/read": self._read_resource,
             "prompts/list": _answer_with({"prompts": [prompt.listing for prompt in catalog.prompts.values()]}),
@@ -67,46 +78,47 @@ class McpServer:
         return result
 
     async def _call_tool(self, call: Call, caller: Caller) -> Result:
-        name = _text_parameter(call, "name")
-        tool = self._catalog.tools.get(name.lower())
-        if tool is None:
-            raise CallError(INVALID_PARAMS, f"Unknown tool: '{name}'")
-        arguments = _arguments(call)
-        _require("tool properties", tool.required, arguments)
-        return await self._run(tool, {"name": name, "arguments": arguments}, caller)
-
-    async def _run(self, tool: Tool, members: Mapping[str, object], caller: Caller) -> Result:
+        tool, members = _named(call, "tool", self._catalog.tools, "tool properties")
         try:
-            datum = await invoke(self._invoker, tool.function, members, caller)
-            return schema_result(datum) if tool.has_result_schema else plain_result(datum)
+            return call_result(tool, await self._invoke(tool.function, members, caller))
         except FunctionFailedError:
-            return failed_result(tool.name)
+            return failed_call(tool.name)
         except (ValueError, TypeError) as error:
             logger.error("The tool '%s' answered an unusable result envelope: %s", tool.name, error)
-            return failed_result(tool.name)
+            return failed_call(tool.name)
 
     async def _read_resource(self, call: Call, caller: Caller) -> Result:
         uri = _text_parameter(call, "uri")
-        resource = self._catalog.resources.find(uri)
+        resource = self._catalog.resource_at(uri)
         if resource is None:
             raise CallError(INVALID_PARAMS, f"Unknown resource: '{uri}'")
         try:
-            return read_result(resource, uri, await invoke(self._invoker, resource.function, {"uri": uri}, caller))
+            return read_result(resource, uri, await self._invoke(resource.function, {"uri": uri}, caller))
         except (FunctionFailedError, ValueError, TypeError) as error:
             raise _failed("resource", resource.name, error) from error
 
     async def _get_prompt(self, call: Call, caller: Caller) -> Result:
-        name = _text_parameter(call, "name")
-        prompt = self._catalog.prompts.get(name.lower())
-        if prompt is None:
-            raise CallError(INVALID_PARAMS, f"Unknown prompt: '{name}'")
-        arguments = _arguments(call)
-        _require("prompt arguments", prompt.required, arguments)
-        members = {"name": name, "arguments": arguments}
+        prompt, members = _named(call, "prompt", self._catalog.prompts, "prompt arguments")
         try:
-            return prompt_result(prompt, await invoke(self._invoker, prompt.function, members, caller))
+            return prompt_result(prompt, await self._invoke(prompt.function, members, caller))
         except (FunctionFailedError, ValueError, TypeError) as error:
             raise _failed("prompt", prompt.name, error) from error
+
+    async def _invoke(self, function: Function, members: Mapping[str, object], caller: Caller) -> Datum:
+        """Call the function with the members and the caller as its trigger's text; raise `FunctionFailedError`."""
+        value = decode_text(function.trigger_type, _trigger_text(members, caller), "string")
+        answered = await self._invoker.call(function, value, str(uuid.uuid4()))
+        return encode_result(function.trigger_type, answered)
+
+
+def _trigger_text(members: Mapping[str, object], caller: Caller) -> str:
+    """Return the text that the function's trigger receives; members without value are left out (host contract 5.5)."""
+    transport: dict[str, object] = {"name": "http-streamable"}
+    context = {name: value for name, value in members.items() if value is not None}
+    if caller.session_id is not None:
+        context["sessionid"] = transport["sessionId"] = caller.session_id
+    transport["properties"] = {"headers": caller.headers}
+    return json.dumps({**context, "transport": transport}, separators=(",", ":"), ensure_ascii=False)
 
 
 def _failed(kind: str, name: str, error: Exception) -> CallError:
@@ -131,13 +143,18 @@ def _text_parameter(call: Call, key: str) -> str:
     return value
 
 
-def _arguments(call: Call) -> object:
-    return None if call.params is None else call.params.get("arguments")
-
-
-def _require(kind: str, required: Iterable[str], arguments: object) -> None:
+def _named(
+    call: Call, kind: str, offers: Mapping[str, Offer], required_kind: str
+) -> tuple[Offer, Mapping[str, object]]:
+    """Return the tool or prompt that the call names, and its trigger's members; refuse what is missing."""
+    name = _text_parameter(call, "name")
+    offer = offers.get(name.lower())
+    if offer is None:
+        raise CallError(INVALID_PARAMS, f"Unknown {kind}: '{name}'")
+    arguments = (call.params or {}).get("arguments")
     given = arguments if isinstance(arguments, Mapping) else {}
-    missing = [name for name in required if given.get(name) is None]
+    missing = [required for required in offer.required if given.get(required) is None]
     if missing:
         wanted = f"Please provide: {', '.join(missing)}"
-        raise CallError(INVALID_PARAMS, f"One or more required {kind} are missing values. {wanted}")
+        raise CallError(INVALID_PARAMS, f"One or more required {required_kind} are missing values. {wanted}")
+    return offer, {"name": name, "arguments": arguments}

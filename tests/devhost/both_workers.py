@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from devhost.durable.binding import client_binding
+from devhost.durable.management.addresses import client_binding
 
 CALLS: list[tuple[str, str, str, str]] = [
     # function, parameter, kind of datum, its value
@@ -48,8 +48,8 @@ class Ours:
     """The worker half of the local host."""
 
     def __init__(self) -> None:
-        from devhost.hosted_app import load_hosted_app
         from devhost.invoke import Invoker
+        from devhost.loader import load_hosted_app
         from devhost.settings import read_host_settings
 
         app = load_hosted_app(read_host_settings(Path.cwd(), os.environ), os.environ)

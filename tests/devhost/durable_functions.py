@@ -7,8 +7,7 @@ from collections.abc import Callable
 import azure.durable_functions as df
 import azure.functions as func
 
-from devhost.app_functions import AppFunctions
-from devhost.invoke import Invoker
+from devhost.invoke import AppFunctions, Invoker
 from tests.devhost.indexing import SETTINGS, index_of
 
 

@@ -7,8 +7,7 @@ import logging
 import pytest
 
 from devhost.errors import SettingsError
-from devhost.local_settings import apply_to_environment, read_local_settings
-from devhost.settings import McpServerSettings, read_host_settings
+from devhost.settings import McpServerSettings, apply_to_environment, read_host_settings, read_local_settings
 from tests.support.app_folder import make_app
 
 

@@ -187,6 +187,7 @@ import asyncio
 
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
+from starlette.background import BackgroundTask
 
 app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 ERRORS = {"cancelled": asyncio.CancelledError, "exits": SystemExit, "interrupts": KeyboardInterrupt}
@@ -233,22 +234,31 @@ async def apart(req: Request) -> Response:
         raise ERRORS[req.path_params["kind"]]
 
     return Apart(chunks())
+
+
+@app.route(route="behind/{kind}")
+async def behind(req: Request) -> Response:
+    async def work():
+        raise ERRORS[req.path_params["kind"]]
+
+    return Response("whole", background=BackgroundTask(work))
 """
 
 
 @pytest.mark.behaviour("devhost.isolated-functions")
 @pytest.mark.parametrize("kind", ["cancelled", "exits", "interrupts"])
 def test_http_functions_that_raise_them_are_answered_500_and_streams_end(tmp_path: Path, kind: str):
-    """Both styles, and a stream after its first chunk, which is over like one that failed; the host goes on."""
+    """Both styles; a stream that failed is over; what runs behind a response ends alone."""
     with RunningHost(make_app(tmp_path, APP)) as host:
         get = httpx.Client(base_url=f"{host.origin}/api", timeout=GUARD_SECONDS).get
-        answers = [get(f"/{style}/{kind}") for style in ("classic", "answer", "stream", "apart", "stream")]
-        host.wait_for("A response of function 'stream'")
+        answers = [get(f"/{style}/{kind}") for style in ("classic", "answer", "stream", "apart", "behind", "stream")]
+        host.wait_for("A response of function 'behind'")
 
     assert [(answer.status_code, answer.text) for answer in answers] == [
         (500, ""),
         (500, "Internal Server Error"),
         (200, "first"),
         (200, "first"),
+        (200, "whole"),
         (200, "first"),
     ]

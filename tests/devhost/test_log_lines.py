@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from devhost.log_lines import without_keys
+from devhost.forwarding import without_keys
 from tests.support.app_folder import make_app
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 

@@ -57,6 +57,7 @@ HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
         (b"GET /" + b"x" * 8150 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK"),
         (HEAD + b"X-Long: " + b"x" * 20_000 + b"\r\n\r\n", "200 OK"),
         (b"GET / HTTP/1.1\r\n\r\n", "400 Bad Request"),
+        (b"GET / HTTP/1.1\r\nHost: evil.test\r\nHost: localhost\r\n\r\n", "403 Forbidden"),  # apps read the first
         (b"GARBAGE\r\n\r\n", "400 Bad Request"),
         (HEAD + b"Content-Length: abc\r\n\r\n", "400 Bad Request"),
     ],

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from devhost.timers.schedule import ScheduleError, parse_schedule
+from devhost.timer_schedules import ScheduleError, parse_schedule
 
 # A Thursday.
 NOW = datetime(2026, 1, 1, 10, 20, 30, 500_000, tzinfo=timezone.utc)

@@ -12,8 +12,7 @@ import pytest
 
 from devhost.errors import FunctionLoadError
 from devhost.invoke import Invoker
-from devhost.timers.monitor import Monitor
-from devhost.timers.runner import TimerRunner, find_timers
+from devhost.timers import Monitor, TimerRunner, find_timers
 from tests.devhost.durable.clocks import START, ManualClock
 from tests.devhost.indexing import index_of
 from tests.support.running_host import GUARD_SECONDS

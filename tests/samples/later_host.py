@@ -14,8 +14,8 @@ from pathlib import Path
 
 from devhost.durable.clock import Alarm, SystemClock
 from devhost.host import Host, address_of
-from devhost.hosted_app import load_hosted_app
 from devhost.http.server import bind_sockets
+from devhost.loader import load_hosted_app
 from devhost.settings import read_host_settings
 
 

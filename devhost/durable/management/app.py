@@ -10,9 +10,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from devhost.durable.management import errors
 from devhost.durable.management.entities import Entities
-from devhost.durable.management.http import Request, read_request
+from devhost.durable.management.http import ManagementRequest, unexpected
 from devhost.durable.management.instances import Instances
 
 logger = logging.getLogger(__name__)
@@ -48,22 +47,24 @@ class ManagementApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        request = ManagementRequest(scope, receive)
         try:
-            request = await read_request(scope, receive)
+            await request.body()
         except ClientDisconnect:
             return
         try:
             response = await self._answer(request)
         except Exception as error:
             logger.exception("%s %s failed", request.method, request.path)
-            response = errors.unexpected(error)
+            response = unexpected(str(error), type(error).__name__)
         await response(scope, receive, send)
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: ManagementRequest) -> Response:
         if (request.parameter("taskhub") or self._hub_name).lower() != self._hub_name:
             return Response(status_code=404)
+        path = request.path
         for method, pattern, handler in self._routes:
-            if method == request.method and (match := pattern.fullmatch(request.path)):
+            if method == request.method and (match := pattern.fullmatch(path)):
                 return await handler(request, *match.groups())
         return Response(status_code=404)
 

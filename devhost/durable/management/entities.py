@@ -8,9 +8,14 @@ import re
 from starlette.responses import Response
 
 from devhost.durable.hub import TaskHub
-from devhost.durable.management import errors
-from devhost.durable.management.http import Request, text_reply
-from devhost.durable.management.paging import next_page, parse_moment, parse_page
+from devhost.durable.management.http import (
+    ManagementRequest,
+    negative_top,
+    next_page,
+    parse_page,
+    refusal,
+    text_reply,
+)
 from devhost.durable.records import Entity, EntityId
 from devhost.durable.texts import compact, format_utc, recompact
 from devhost.ports import FunctionNames, is_missing, missing_function
@@ -25,40 +30,38 @@ class Entities:
         self._hub = hub
         self._names = names
 
-    async def signal(self, request: Request, name: str, key: str) -> Response:
+    async def signal(self, request: ManagementRequest, name: str, key: str) -> Response:
         """Send an operation. JSON travels as it is, which Python entities read only when it is a string of JSON;
         any other content is a text, which they decode: both as on the real host."""
-        refusal = self._refuse(name, key)
-        if refusal is not None:
-            return refusal
+        if (refused := self._refuse(name, key)) is not None:
+            return refused
         try:
-            given = _operation_input(request)
+            given = _operation_input(await request.body(), request.media_type)
         except (ValueError, RecursionError) as error:
-            return errors.refusal(400, f"Could not parse JSON content: {error}")
+            return refusal(400, f"Could not parse JSON content: {error}")
         await self._hub.signal(EntityId.of(name, key), request.parameter("op") or "", given)
         return Response(status_code=202)
 
-    async def delete(self, request: Request, name: str, key: str) -> Response:
+    async def delete(self, request: ManagementRequest, name: str, key: str) -> Response:
         """Signal the operation `delete`; what that does is the entity's business."""
-        refusal = self._refuse(name, key)
-        if refusal is not None:
-            return refusal
+        if (refused := self._refuse(name, key)) is not None:
+            return refused
         await self._hub.signal(EntityId.of(name, key), "delete", None)
         return Response(status_code=202)
 
-    async def read(self, request: Request, name: str, key: str) -> Response:
+    async def read(self, request: ManagementRequest, name: str, key: str) -> Response:
         """Answer the state as compact JSON; a deleted entity reads as null, a text that is no JSON as it is."""
-        entity = await self._hub.entity(EntityId.of(name, "" if key == "$" else key))
+        entity = await self._hub.store.entity(EntityId.of(name, "" if key == "$" else key))
         return Response(status_code=404) if entity is None else text_reply(200, _compacted(_state_of(entity)))
 
-    async def list(self, request: Request, name: str | None) -> Response:
+    async def list(self, request: ManagementRequest, name: str | None) -> Response:
         page = parse_page(request)
         if page.size < 0:
-            return errors.refusal(400, "One or more of the arguments submitted is incorrect", "top is negative")
+            return negative_top()
         prefix = f"@{name.lower()}@" if name else "@"
-        found = await self._hub.list_entities(prefix, page.first_id, page.size + 1)
+        found = await self._hub.store.list_entities(prefix, page.first_id, page.size + 1)
         with_state = request.flag("fetchstate")
-        earliest, latest = (parse_moment(request, f"lastoperationtime{end}") for end in ("from", "to"))
+        earliest, latest = (request.moment(f"lastoperationtime{end}") for end in ("from", "to"))
         shown = [
             entity
             for entity in found[: page.size]
@@ -71,18 +74,18 @@ class Entities:
 
     def _refuse(self, name: str, key: str) -> Response | None:
         if is_missing(self._names, "entity", name):
-            return errors.refusal(400, missing_function(self._names, "entity", name))
+            return refusal(400, missing_function(self._names, "entity", name))
         if _FORBIDDEN.search(key):
             hint = "Entity keys must not contain /, \\, #, ?, or control characters."
-            return errors.refusal(400, f"entityKey (Parameter '{hint}')")
+            return refusal(400, f"entityKey (Parameter '{hint}')")
         return None
 
 
-def _operation_input(request: Request) -> str | None:
-    if not request.body:
+def _operation_input(body: bytes, media_type: str) -> str | None:
+    if not body:
         return None
-    text = request.body.decode()
-    if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+    text = body.decode()
+    if media_type.lower() != "application/json":
         return compact(text)
     json.loads(text)
     return text.strip()

@@ -7,13 +7,24 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from devhost.durable.binding import WEBHOOK_PATH, check_status_payload
 from devhost.durable.clock import Clock, sleep
-from devhost.durable.history import StatusView, entity_status, orchestration_status
 from devhost.durable.hub import Accepted, NotFound, Purged, TaskHub, WrongStatus
-from devhost.durable.management import errors
-from devhost.durable.management.http import Request, json_reply, text_reply
-from devhost.durable.management.paging import next_page, parse_filter, parse_moment, parse_page
+from devhost.durable.management.addresses import WEBHOOK_PATH, check_status_payload
+from devhost.durable.management.http import (
+    ManagementRequest,
+    already_exists,
+    gone_or_missing,
+    invalid_json,
+    json_reply,
+    negative_top,
+    next_page,
+    parse_filter,
+    parse_page,
+    refusal,
+    text_reply,
+    unexpected,
+)
+from devhost.durable.management.status import StatusView, entity_status, orchestration_status
 from devhost.durable.records import Entity, EntityId, Orchestration, Status
 from devhost.durable.store.contract import StoredOrchestration
 from devhost.durable.texts import recompact
@@ -30,18 +41,18 @@ class Instances:
         self._key = key
         self._clock = clock
 
-    async def start(self, request: Request, name: str, instance_id: str | None) -> Response:
+    async def start(self, request: ManagementRequest, name: str, instance_id: str | None) -> Response:
         try:
-            given = recompact(request.body.decode()) if request.body else None
+            given = recompact(body.decode()) if (body := await request.body()) else None
         except (ValueError, RecursionError) as error:
-            return errors.invalid_json(error)
+            return invalid_json(error)
         outcome = await self._hub.start(name, instance_id, given, request.parameter("version"))
         if isinstance(outcome, WrongStatus):
-            return errors.already_exists(outcome)
+            return already_exists(outcome)
         waited = await self._wait(request, outcome.instance_id)
         return waited or self._accepted(request, outcome.instance_id)
 
-    async def status(self, request: Request, instance_id: str) -> Response:
+    async def status(self, request: ManagementRequest, instance_id: str) -> Response:
         view = _view(request)
         stored = await self._look_at(instance_id, view)
         if stored is None:
@@ -49,15 +60,15 @@ class Instances:
         body = orchestration_status(stored.instance, view, stored.history)
         return self._status_reply(request, stored.instance, body)
 
-    async def list(self, request: Request) -> Response:
+    async def list(self, request: ManagementRequest) -> Response:
         page, wanted = parse_page(request), parse_filter(request)
         if page.size < 0:
-            return errors.refusal(400, "One or more of the arguments submitted is incorrect", "top is negative")
+            return negative_top()
         found: list[Orchestration | Entity] = [
-            *await self._hub.list_orchestrations(wanted, page.first_id, page.size + 1)
+            *await self._hub.store.list_orchestrations(wanted, page.first_id, page.size + 1)
         ]
         if not wanted.statuses or Status.RUNNING in wanted.statuses:
-            entities = await self._hub.list_entities(wanted.prefix, page.first_id, page.size + 1)
+            entities = await self._hub.store.list_entities(wanted.prefix, page.first_id, page.size + 1)
             earliest, latest = wanted.created_from, wanted.created_to
             found += [
                 entity
@@ -70,29 +81,29 @@ class Instances:
         bodies = [_body(item, view) for item in found[: page.size]]
         return json_reply(200, bodies, next_page([_id_of(item) for item in found], page))
 
-    async def raise_event(self, request: Request, instance_id: str, name: str) -> Response:
-        if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
+    async def raise_event(self, request: ManagementRequest, instance_id: str, name: str) -> Response:
+        if request.media_type != "application/json":
             return json_reply(400, {"Message": "Only application/json request content is supported"})
         try:
-            given = recompact(request.body.decode())
+            given = recompact((await request.body()).decode())
         except (ValueError, RecursionError) as error:
-            return errors.invalid_json(error)
+            return invalid_json(error)
         outcome = await self._hub.raise_event(instance_id, name, given)
-        return Response(status_code=202) if isinstance(outcome, Accepted) else errors.gone_or_missing(outcome)
+        return Response(status_code=202) if isinstance(outcome, Accepted) else gone_or_missing(outcome)
 
-    async def terminate(self, request: Request, instance_id: str) -> Response:
+    async def terminate(self, request: ManagementRequest, instance_id: str) -> Response:
         outcome = await self._hub.terminate(instance_id, request.parameter("reason"))
-        return Response(status_code=202) if isinstance(outcome, Accepted) else errors.gone_or_missing(outcome)
+        return Response(status_code=202) if isinstance(outcome, Accepted) else gone_or_missing(outcome)
 
-    async def suspend(self, request: Request, instance_id: str) -> Response:
+    async def suspend(self, request: ManagementRequest, instance_id: str) -> Response:
         outcome = await self._hub.suspend(instance_id, request.parameter("reason"))
-        return self._paused_or_not("suspend", instance_id, outcome)
+        return _paused_or_not("suspend", instance_id, outcome)
 
-    async def resume(self, request: Request, instance_id: str) -> Response:
+    async def resume(self, request: ManagementRequest, instance_id: str) -> Response:
         outcome = await self._hub.resume(instance_id, request.parameter("reason"))
-        return self._paused_or_not("resume", instance_id, outcome)
+        return _paused_or_not("resume", instance_id, outcome)
 
-    async def rewind(self, request: Request, instance_id: str) -> Response:
+    async def rewind(self, request: ManagementRequest, instance_id: str) -> Response:
         outcome = await self._hub.rewind(instance_id, request.parameter("reason"))
         match outcome:
             case Accepted():
@@ -106,19 +117,19 @@ class Instances:
                     "can be rewound.",
                 )
 
-    async def restart(self, request: Request, instance_id: str) -> Response:
+    async def restart(self, request: ManagementRequest, instance_id: str) -> Response:
         with_new_id = request.flag("restartwithnewinstanceid", default=True)
         outcome = await self._hub.restart(instance_id, with_new_id)
         match outcome:
             case Accepted(new_id):
                 return self._accepted(request, new_id)
             case WrongStatus():
-                return errors.already_exists(outcome, "A non-terminal instance with this instance ID already exists.")
+                return already_exists(outcome, "A non-terminal instance with this instance ID already exists.")
             case NotFound():
                 unknown = f"No instance with ID '{instance_id}' was found. (Parameter 'instanceId')"
-                return errors.refusal(400, "InstanceId does not match a valid orchestration instance.", unknown)
+                return refusal(400, "InstanceId does not match a valid orchestration instance.", unknown)
 
-    async def purge(self, request: Request, instance_id: str) -> Response:
+    async def purge(self, request: ManagementRequest, instance_id: str) -> Response:
         outcome = await self._hub.purge(instance_id)
         if isinstance(outcome, NotFound) and _is_entity_id(instance_id):
             outcome = await self._hub.purge_entity(EntityId.parse(instance_id))
@@ -134,9 +145,9 @@ class Instances:
             case NotFound():
                 return Response(status_code=404)
 
-    async def purge_many(self, request: Request) -> Response:
+    async def purge_many(self, request: ManagementRequest) -> Response:
         """Forget what has ended. The real host forgets everything when asked for a status that is no end: a trap."""
-        if parse_moment(request, "createdtimefrom") is None:
+        if request.moment("createdtimefrom") is None:
             return json_reply(400, "Please provide value for 'createdTimeFrom' parameter.")
         outcome = await self._hub.purge_ended(parse_filter(request))
         return json_reply(200, {"instancesDeleted": outcome.count}) if outcome.count else Response(status_code=404)
@@ -144,15 +155,15 @@ class Instances:
     async def _look_at(self, instance_id: str, view: StatusView) -> StoredOrchestration | None:
         """Return the instance, with its history only if that is to be shown: a history may be long."""
         if view.show_history:
-            return await self._hub.orchestration(instance_id)
-        instance = await self._hub.instance(instance_id)
+            return await self._hub.store.orchestration(instance_id)
+        instance = await self._hub.store.instance(instance_id)
         return StoredOrchestration(instance) if instance else None
 
     async def _entity_as_instance(self, instance_id: str, view: StatusView) -> Response:
-        entity = await self._hub.entity(EntityId.parse(instance_id)) if _is_entity_id(instance_id) else None
+        entity = await self._hub.store.entity(EntityId.parse(instance_id)) if _is_entity_id(instance_id) else None
         return Response(status_code=404) if entity is None else json_reply(202, entity_status(entity, view))
 
-    async def _wait(self, request: Request, instance_id: str) -> Response | None:
+    async def _wait(self, request: ManagementRequest, instance_id: str) -> Response | None:
         """Return the reply of an instance that ends within the asked time; None when it does not, or none is asked."""
         timeout = _seconds(request, "timeout")
         if timeout is None:
@@ -160,7 +171,7 @@ class Instances:
         poll = _seconds(request, "pollinginterval") or _POLL_SECONDS
         end = self._clock.now().timestamp() + timeout
         while True:
-            instance = await self._hub.instance(instance_id)
+            instance = await self._hub.store.instance(instance_id)
             if instance is not None and instance.status.is_terminal:
                 return _waited_reply(instance)
             left = end - self._clock.now().timestamp()
@@ -168,35 +179,41 @@ class Instances:
                 return None
             await sleep(self._clock, min(poll, left))
 
-    def _accepted(self, request: Request, instance_id: str) -> Response:
+    def _accepted(self, request: ManagementRequest, instance_id: str) -> Response:
         payload = check_status_payload(
             request.origin, instance_id, quote(instance_id, safe=""), self._hub_name, self._key
         )
         return json_reply(202, payload, {"Location": payload["statusQueryGetUri"], "Retry-After": "10"})
 
-    def _status_reply(self, request: Request, instance: Orchestration, body: dict[str, object]) -> Response:
+    def _status_reply(self, request: ManagementRequest, instance: Orchestration, body: dict[str, object]) -> Response:
         if not instance.status.is_terminal:
             return json_reply(202, body, {"Location": _own_address(request), "Retry-After": "5"})
         is_failure = instance.status is Status.FAILED and request.flag("returninternalservererroronfailure")
         return json_reply(500 if is_failure else 200, body)
 
-    def _paused_or_not(self, verb: str, instance_id: str, outcome: Accepted | NotFound | WrongStatus) -> Response:
-        match outcome:
-            case Accepted():
-                return Response(status_code=202)
-            case NotFound():
-                return Response(status_code=404)
-            case WrongStatus():
-                return errors.wrong_state(verb, instance_id, outcome)
+
+def _paused_or_not(verb: str, instance_id: str, outcome: Accepted | NotFound | WrongStatus) -> Response:
+    """Return the answer to a suspend or a resume."""
+    match outcome:
+        case Accepted():
+            return Response(status_code=202)
+        case WrongStatus(status) if not status.is_terminal:
+            text = (
+                f"Cannot {verb} the orchestration instance {instance_id} because instance is in the "
+                f"{status.value} state."
+            )
+            return unexpected(text, "System.InvalidOperationException")
+        case _:
+            return gone_or_missing(outcome)
 
 
-def _own_address(request: Request) -> str:
+def _own_address(request: ManagementRequest) -> str:
     """Return the request's own address at the clients' door: whoever polls goes on as it began."""
-    query = request.query_string.decode("latin-1")
+    query = request.scope["query_string"].decode("latin-1")
     return f"{request.origin}{WEBHOOK_PATH}{quote(request.path, safe='/@:')}{f'?{query}' if query else ''}"
 
 
-def _view(request: Request) -> StatusView:
+def _view(request: ManagementRequest) -> StatusView:
     return StatusView(
         show_input=request.flag("showinput", default=True),
         show_history=request.flag("showhistory"),
@@ -222,7 +239,7 @@ def _waited_reply(instance: Orchestration) -> Response:
     return json_reply(200, orchestration_status(instance, StatusView()))
 
 
-def _seconds(request: Request, name: str) -> float | None:
+def _seconds(request: ManagementRequest, name: str) -> float | None:
     try:
         return float(json.loads(request.parameter(name) or ""))
     except (TypeError, ValueError, RecursionError):

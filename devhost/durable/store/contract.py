@@ -52,11 +52,38 @@ class Arrivals:
     of: tuple[Arrival, ...] = ()
 
 
-class Store(Protocol):
-    """Keeps instances, entities and the messages under way.
+class StoreReader(Protocol):
+    """What can be looked at: each read is of one moment; a damaged file raises `StoreUnreadableError`."""
 
-    Each read is of one moment. A read of a file that is damaged raises `StoreUnreadableError`.
-    """
+    async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
+        """Return the first messages under way, in the order of `seq`; those for one target when it is given."""
+        ...
+
+    async def instance(self, instance_id: str) -> Orchestration | None:
+        """Return the instance without its history, or None."""
+        ...
+
+    async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
+        """Return the instance and its history, or None."""
+        ...
+
+    async def entity(self, entity_id: EntityId) -> Entity | None:
+        """Return the entity's record, or None when no batch of it was ever committed."""
+        ...
+
+    async def list_orchestrations(
+        self, wanted: InstanceFilter, first_id: str, limit: int | None
+    ) -> Sequence[Orchestration]:
+        """Return the instances that the filter names, from `first_id` on, ordered by id, letter by letter."""
+        ...
+
+    async def list_entities(self, prefix: str, first_id: str, limit: int | None) -> Sequence[Entity]:
+        """Return the entities whose `@name@key` begins with the prefix, from `first_id` on, ordered likewise."""
+        ...
+
+
+class Store(StoreReader, Protocol):
+    """Keeps instances, entities and the messages under way."""
 
     def open(self) -> None:
         """Make the store ready, for this process beside others.
@@ -84,32 +111,6 @@ class Store(Protocol):
 
     async def inbox(self, target: Target, now: datetime, limit: int) -> Inbox:
         """Return the first messages that wait for the target and are due, so many at most, and its record."""
-        ...
-
-    async def messages(self, target: Target | None, limit: int) -> Sequence[Message]:
-        """Return the first messages under way, in the order of `seq`; those for one target when it is given."""
-        ...
-
-    async def instance(self, instance_id: str) -> Orchestration | None:
-        """Return the instance without its history, or None."""
-        ...
-
-    async def orchestration(self, instance_id: str) -> StoredOrchestration | None:
-        """Return the instance and its history, or None."""
-        ...
-
-    async def entity(self, entity_id: EntityId) -> Entity | None:
-        """Return the entity's record, or None when no batch of it was ever committed."""
-        ...
-
-    async def list_orchestrations(
-        self, wanted: InstanceFilter, first_id: str, limit: int | None
-    ) -> Sequence[Orchestration]:
-        """Return the instances that the filter names, from `first_id` on, ordered by id, letter by letter."""
-        ...
-
-    async def list_entities(self, prefix: str, first_id: str, limit: int | None) -> Sequence[Entity]:
-        """Return the entities whose `@name@key` begins with the prefix, from `first_id` on, ordered likewise."""
         ...
 
     async def close(self) -> None:

@@ -13,7 +13,7 @@ import weakref
 from pathlib import Path
 from typing import IO
 
-from devhost.durable.errors import StoreInUseError, StoreUnwritableError
+from devhost.errors import StoreInUseError, StoreUnwritableError
 from devhost.own_files import make_own_file, make_own_folder
 
 WORKER_LOCK = "durable.lock"

@@ -6,6 +6,7 @@ No read leaves a transaction open: a reader of an old moment would keep deleted 
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +15,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from devhost.durable.errors import StoreUnreachableError, StoreUnreadableError
+from devhost.durable.events import read_event
 from devhost.durable.records import Entity, EntityId, Inbox, Message, Orchestration, Target, TargetKind
 from devhost.durable.store import tables
 from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration, merge_by_time
+from devhost.durable.texts import plain_utc
+from devhost.errors import StoreUnreachableError, StoreUnreadableError
 
 _INSTANCE = f"SELECT {tables.ORCHESTRATION_COLUMNS} FROM orchestrations"
 _ENTITY = f"SELECT {tables.ENTITY_COLUMNS} FROM entities"
@@ -135,7 +138,7 @@ def _read_arrivals(connection: sqlite3.Connection, after_seq: int) -> Arrivals:
 
 
 def _read_inbox(connection: sqlite3.Connection, target: Target, now: datetime, limit: int) -> Inbox:
-    who, moment = (target.kind.value, target.id), tables.write_time(now)
+    who, moment = (target.kind.value, target.id), plain_utc(now)
     connection.execute("BEGIN")
     try:
         sent = connection.execute(_SENT, (*who, limit + 1)).fetchall()
@@ -178,7 +181,7 @@ def _read_orchestration(connection: sqlite3.Connection, instance_id: str) -> Sto
         connection.execute("COMMIT")
     if instance is None:
         return None
-    return StoredOrchestration(instance, tuple(tables.read_history_event(text) for (text,) in texts))
+    return StoredOrchestration(instance, tuple(read_event(json.loads(text)) for (text,) in texts))
 
 
 def _list_query(wanted: InstanceFilter, first_id: str, limit: int | None) -> tuple[str, list[Any]]:
@@ -189,9 +192,9 @@ def _list_query(wanted: InstanceFilter, first_id: str, limit: int | None) -> tup
         values += [status.value for status in wanted.statuses]
     if wanted.created_from is not None:
         conditions.append("created_at >= ?")
-        values.append(tables.write_time(wanted.created_from))
+        values.append(plain_utc(wanted.created_from))
     if wanted.created_to is not None:
         conditions.append("created_at <= ?")
-        values.append(tables.write_time(wanted.created_to))
+        values.append(plain_utc(wanted.created_to))
     query = f"{_INSTANCE} WHERE {' AND '.join(conditions)} ORDER BY instance_id LIMIT ?"
     return query, [*values, -1 if limit is None else limit]

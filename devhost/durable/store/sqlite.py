@@ -23,10 +23,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from devhost.durable.crash import crash_points
-from devhost.durable.errors import StaleStepError, StoreUnreachableError, StoreUnreadableError, StoreUnwritableError
+from devhost.durable.events import write_event
 from devhost.durable.records import Orchestration, Read, Step, Target, TargetKind
 from devhost.durable.store import tables
 from devhost.durable.store.reader import SqliteReader
+from devhost.durable.texts import compact
+from devhost.errors import StaleStepError, StoreUnreachableError, StoreUnreadableError, StoreUnwritableError
 from devhost.own_files import close_file_to_others, make_own_file, make_own_folder
 
 logger = logging.getLogger(__name__)
@@ -147,7 +149,7 @@ def _write_orchestration(connection: sqlite3.Connection, step: Step, instance: O
         connection.execute("DELETE FROM history WHERE instance_id = ?", (instance_id,))
     last = "SELECT coalesce(max(position) + 1, 0) FROM history WHERE instance_id = ?"
     (length,) = connection.execute(last, (instance_id,)).fetchone()
-    texts = [tables.write_history_event(event) for event in step.history.events]
+    texts = [compact(write_event(event)) for event in step.history.events]
     connection.executemany(
         "INSERT INTO history VALUES (?, ?, ?)", [(instance_id, length + at, text) for at, text in enumerate(texts)]
     )

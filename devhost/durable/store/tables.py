@@ -10,8 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from devhost.durable.errors import StoreUnreadableError, StoreVersionError
-from devhost.durable.events import Event, ExecutionStarted, Parent, read_event, write_event
+from devhost.durable.events import ExecutionStarted, Parent, read_event, write_event
 from devhost.durable.records import (
     ActivityTask,
     Body,
@@ -27,7 +26,8 @@ from devhost.durable.records import (
     Target,
     TargetKind,
 )
-from devhost.durable.texts import compact
+from devhost.durable.texts import compact, plain_utc
+from devhost.errors import StoreUnreadableError, StoreVersionError
 
 FILE = "durable.db"
 # Entry n brings a file of version n to version n + 1. Entries are never changed once released, only added.
@@ -81,12 +81,6 @@ MESSAGE_COLUMNS = "seq, kind, target, due, body"
 ENTITY_COLUMNS = "entity_id, is_there, state, updated_at, etag"
 
 
-def write_time(moment: datetime) -> str:
-    """Return the moment as text of a fixed width, which sorts as time does."""
-    # Not strftime, whose years before 1000 have fewer digits on Linux.
-    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec="microseconds")
-
-
 def write_orchestration(instance: Orchestration, etag: str) -> Row:
     """Return the values of `ORCHESTRATION_COLUMNS`."""
     return (
@@ -99,8 +93,8 @@ def write_orchestration(instance: Orchestration, etag: str) -> Row:
         instance.custom_status,
         compact(asdict(instance.parent)) if instance.parent else None,
         instance.is_continued,
-        write_time(instance.created_at),
-        write_time(instance.updated_at),
+        plain_utc(instance.created_at),
+        plain_utc(instance.updated_at),
         etag,
     )
 
@@ -126,7 +120,7 @@ def read_orchestration(row: Row) -> Orchestration:
 
 def write_entity(entity: Entity, etag: str) -> Row:
     """Return the values of `ENTITY_COLUMNS`."""
-    return (str(entity.id), entity.exists, entity.state, write_time(entity.updated_at), etag)
+    return (str(entity.id), entity.exists, entity.state, plain_utc(entity.updated_at), etag)
 
 
 def read_entity(row: Row) -> Entity:
@@ -137,7 +131,7 @@ def read_entity(row: Row) -> Entity:
 
 def write_message(message: Outgoing, at: datetime) -> Row:
     """Return the values of a message's columns but the seq, which is the file's to give."""
-    due = write_time(message.due) if message.due else None
+    due = plain_utc(message.due) if message.due else None
     execution_id = message.body.execution_id if isinstance(message.body, EventMessage) else None
     target = message.target
     return (
@@ -145,7 +139,7 @@ def write_message(message: Outgoing, at: datetime) -> Row:
         target.id,
         execution_id,
         _is_asked(message.body),
-        write_time(at),
+        plain_utc(at),
         due,
         _write_body(message.body),
     )
@@ -168,14 +162,6 @@ def read_message(row: Row) -> Message:
 def read_due(text: str | None) -> datetime | None:
     """Return when a message is due, None for one that always was."""
     return _read_time(text) if text else None
-
-
-def write_history_event(event: Event) -> str:
-    return compact(write_event(event))
-
-
-def read_history_event(text: str) -> Event:
-    return read_event(json.loads(text))
 
 
 def _read_time(text: str) -> datetime:

@@ -56,7 +56,7 @@ async def run(folder: Path, name: str, clock: FastClock, dies_at: int | None) ->
         store = ObservedStore(SqliteStore(folder))
         crash_points.arm(f"after-commit:{dies_at}")
     functions = SdkFunctions(build_app(CountedAttempts(folder / "attempts.txt").count))
-    engine = DurableTask(functions, None, DurableSettings(), clock, store)
+    engine = DurableTask(functions, store, DurableSettings(), clock)
     await engine.start()
     await store.until_ended(name, _GUARD_SECONDS)
     stored = await store.orchestration(name)

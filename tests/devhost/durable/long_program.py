@@ -62,7 +62,7 @@ def build_app(effects: Path) -> df.DFApp:
 
 async def main(folder: Path, is_first: bool) -> None:
     store = ObservedStore(SqliteStore(folder))
-    engine = DurableTask(SdkFunctions(build_app(folder / "effects.txt")), None, DurableSettings(), store=store)
+    engine = DurableTask(SdkFunctions(build_app(folder / "effects.txt")), store, DurableSettings())
     began = time.monotonic()
     await engine.start()
     if is_first:

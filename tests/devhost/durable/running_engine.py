@@ -12,9 +12,9 @@ from devhost.durable.engine import DurableTask
 from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
-from devhost.durable.store.memory import MemoryStore
 from devhost.ports import DurableFunctions
 from tests.devhost.durable.clocks import FastClock
+from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.observed_store import ObservedStore
 
 
@@ -48,7 +48,7 @@ async def running(
 ) -> AsyncIterator[RunningEngine]:
     """Run an engine over `inner`, a memory store when none is given, for the length of the block."""
     store = ObservedStore(inner or MemoryStore())
-    engine = DurableTask(functions, None, settings or DurableSettings(), clock or FastClock(), store)
+    engine = DurableTask(functions, store, settings or DurableSettings(), clock or FastClock())
     transport = httpx.ASGITransport(app=engine.management, root_path=mount)
     await engine.start()
     async with httpx.AsyncClient(transport=transport, base_url=f"http://localhost:7071{mount}") as client:

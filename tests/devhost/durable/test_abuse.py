@@ -16,11 +16,11 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable.engine import DurableTask
-from devhost.durable.errors import StoreUnwritableError
 from devhost.durable.records import EntityId, Orchestration
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.texts import compact
+from devhost.errors import StoreUnwritableError
 from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 from tests.devhost.durable_functions import functions_of
@@ -60,7 +60,7 @@ async def test_an_engine_whose_file_is_busy_goes_on_when_it_is_free(tmp_path: Pa
     """A backup tool holds the file while a signal is sent: the sender waits, and the operation runs once."""
     journal = Journal()
     store = ObservedStore(SqliteStore(tmp_path, busy_timeout_ms=10))
-    engine = DurableTask(ScriptedEntities(journal.answer), None, DurableSettings(), store=store)
+    engine = DurableTask(ScriptedEntities(journal.answer), store, DurableSettings())
     await engine.start()
     intruder = sqlite3.connect(tmp_path / "durable.db", isolation_level=None)
     intruder.execute("BEGIN IMMEDIATE")
@@ -124,7 +124,7 @@ async def test_half_a_character_goes_through_every_text_of_an_app_and_stops_noth
     """Inputs, results, names, keys, states, statuses and errors; it is U+FFFD afterwards, as on the real host."""
     # The log has the exceptions as they were raised, and a report with such a text cannot leave its process.
     caplog.set_level(logging.CRITICAL, "devhost")
-    engine = DurableTask(functions_of(odd_texts()), tmp_path, DurableSettings())
+    engine = DurableTask(functions_of(odd_texts()), SqliteStore(tmp_path), DurableSettings(), folder=tmp_path)
     await engine.start()
     for name in ("odd", "odd_failure"):
         await engine.hub.start(name, name, compact(f"input {HALF}"))
@@ -139,7 +139,7 @@ async def ended_instance(engine: DurableTask, instance_id: str) -> Orchestration
     """Return the instance once it has ended."""
 
     async def look() -> Orchestration:
-        while (found := await engine.hub.instance(instance_id)) is None or not found.status.is_terminal:  # noqa: ASYNC110
+        while (found := await engine.hub.store.instance(instance_id)) is None or not found.status.is_terminal:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return found
 

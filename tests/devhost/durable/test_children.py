@@ -67,7 +67,7 @@ async def test_children_of_a_terminated_parent_run_on() -> None:
         await engine.store.until_ended("p")
         await engine.hub.raise_event("kid", "go", "5")
         assert (await engine.store.until_ended("kid")).output == "5"
-        assert (await engine.hub.orchestration("p")).instance.status.value == "Terminated"  # type: ignore[union-attr]
+        assert (await engine.hub.store.orchestration("p")).instance.status.value == "Terminated"  # type: ignore[union-attr]
 
 
 async def test_a_parent_that_failed_ends_when_its_child_does() -> None:
@@ -77,7 +77,7 @@ async def test_a_parent_that_failed_ends_when_its_child_does() -> None:
         await _runs(engine, "kid")
         await engine.hub.raise_event("h", "leave", "1")
         await engine.store.until(lambda: _has_left(engine))
-        stored = await engine.hub.orchestration("h")
+        stored = await engine.hub.store.orchestration("h")
         assert stored is not None
         assert stored.instance.status.value == "Running"
         await engine.hub.raise_event("kid", "go", "5")

@@ -121,7 +121,7 @@ async def test_an_orchestrator_makes_the_request_once_as_an_activity_of_the_reco
     async with running(SdkFunctions(app)) as engine:
         await engine.hub.start("caller", "i", None)
         ended = await engine.store.until_ended("i")
-        stored = await engine.hub.orchestration("i")
+        stored = await engine.hub.store.orchestration("i")
     assert json.loads(ended.output or "") == [200, 'POST /x text/plain b {"a": 1}']
     assert stored is not None
     names = [getattr(event, "name", None) for event in stored.history]

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from devhost.durable import events
-from devhost.durable.errors import StoreUnreachableError, StoreVersionError
 from devhost.durable.inspection import MOST_LINES, describe_folder, open_work
 from devhost.durable.records import EntityId
 from devhost.durable.store import tables
 from devhost.durable.store.reader import reader_beside
 from devhost.durable.store.sqlite import SqliteStore
+from devhost.errors import StoreUnreachableError, StoreVersionError
 from tests.devhost.durable.clocks import START, ManualClock
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scenario_app import build_app

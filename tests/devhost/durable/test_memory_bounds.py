@@ -15,10 +15,10 @@ from devhost.durable.events import Event, ExecutionStarted, TaskCompleted, Timer
 from devhost.durable.ledger import Ledger, RecentlyUsed
 from devhost.durable.records import EntityId, EventMessage, History, Message, Orchestration, Status, Step, entity_target
 from devhost.durable.store.contract import StoredOrchestration
-from devhost.durable.store.memory import MemoryStore
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.worker import Timers
 from tests.devhost.durable.clocks import START, ManualClock
+from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.sdk_functions import SdkFunctions

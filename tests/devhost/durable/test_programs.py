@@ -20,8 +20,8 @@ from devhost.durable.hub import TaskHub
 from devhost.durable.ledger import Ledger
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import InstanceFilter
-from devhost.durable.store.memory import MemoryStore
 from tests.devhost.durable.clocks import FastClock
+from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.observed_store import GUARD_SECONDS, ObservedStore
 from tests.devhost.durable.programs import PROGRAMS, Step, as_input, build_app, event_names, expected, expected_sums
 from tests.devhost.durable.sdk_functions import SdkFunctions
@@ -51,7 +51,7 @@ class Play:
     async def run(self, dies_at: int | None = None) -> None:
         """Run until nothing is under way, or until the n-th commit, of which nobody hears."""
         store = ObservedStore(self._inner, dies_at)
-        engine = DurableTask(self._functions, None, DurableSettings(), self._clock, store)
+        engine = DurableTask(self._functions, store, DurableSettings(), self._clock)
         await engine.start()
         over = [asyncio.ensure_future(work) for work in (store.until(self._is_over), store.died.wait())]
         done, late = await asyncio.wait(over, timeout=2 * GUARD_SECONDS, return_when=asyncio.FIRST_COMPLETED)

@@ -12,8 +12,8 @@ import pytest
 from devhost.durable import events
 from devhost.durable.engine import DurableTask
 from devhost.durable.settings import DurableSettings
-from devhost.durable.store.memory import MemoryStore
 from tests.devhost.durable.clocks import FastClock
+from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.observed_store import GUARD_SECONDS, ObservedStore
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scenarios import SCENARIOS, Scenario, write_down
@@ -25,7 +25,7 @@ _ENDS = (events.TaskCompleted, events.TaskFailed, events.ChildCompleted, events.
 
 async def _run(scenario: Scenario, functions: SdkFunctions, store: ObservedStore, clock: FastClock) -> bool:
     """Run until the scenario has ended, or the store has died; say whether it lives."""
-    engine = DurableTask(functions, None, DurableSettings(), clock, store)
+    engine = DurableTask(functions, store, DurableSettings(), clock)
     await engine.start()
     ended = asyncio.ensure_future(store.until_ended(scenario.name))
     died = asyncio.ensure_future(store.died.wait())

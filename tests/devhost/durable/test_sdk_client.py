@@ -36,7 +36,7 @@ class Served:
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     store = ObservedStore(SqliteStore(tmp_path))
-    engine = DurableTask(SdkFunctions(build_app()), None, DurableSettings(), store=store)
+    engine = DurableTask(SdkFunctions(build_app()), store, DurableSettings())
     mounts = [Mount(path, engine.management) for path in ("/runtime/webhooks/durabletask", "/durabletask")]
     server = uvicorn.Server(uvicorn.Config(Starlette(routes=mounts), log_level="error", lifespan="off"))
     listener = socket.create_server(("127.0.0.1", 0))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from devhost.durable.errors import SettingError
 from devhost.durable.settings import DurableSettings
+from devhost.errors import SettingsError
 
 pytestmark = pytest.mark.behaviour("engine.settings")
 
@@ -40,18 +40,18 @@ def test_without_settings_the_real_hosts_defaults_hold() -> None:
 @pytest.mark.parametrize("value", [0, -1, "5", 1.5, True])
 def test_a_limit_that_is_no_positive_whole_number_is_refused(value: object) -> None:
     """The setting, the value, and what is accepted."""
-    with pytest.raises(SettingError, match=r"maxConcurrentEntityFunctions is .*; give a whole number from 1 up"):
+    with pytest.raises(SettingsError, match=r"maxConcurrentEntityFunctions is .*; give a whole number from 1 up"):
         DurableSettings.from_host_json({"maxConcurrentEntityFunctions": value}, {})
 
 
 def test_a_version_that_is_no_text_is_refused() -> None:
     """JSON's 1.0 would be compared as another text than "1.0"."""
-    with pytest.raises(SettingError, match=r"defaultVersion is 1.5; give a text such as '1.0'"):
+    with pytest.raises(SettingsError, match=r"defaultVersion is 1.5; give a text such as '1.0'"):
         DurableSettings.from_host_json({"defaultVersion": 1.5}, {})
 
 
 @pytest.mark.parametrize("value", ["", "1hub", "a-b", "x" * 46, 5, "%MISSING%"])
 def test_a_hub_name_that_azure_would_not_take_is_refused(value: object) -> None:
     """Better here than after the deployment."""
-    with pytest.raises(SettingError, match=r"hubName is .*; give 3 to 45 letters and digits"):
+    with pytest.raises(SettingsError, match=r"hubName is .*; give 3 to 45 letters and digits"):
         DurableSettings.from_host_json({"hubName": value}, {})

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from devhost.durable.engine import DurableTask, Role, reset
-from devhost.durable.errors import StoreInUseError, StoreUnreachableError, StoreUnreadableError
 from devhost.durable.hub import Purged
 from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Read, Step, entity_target
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store import tables
 from devhost.durable.store.contract import Arrivals
 from devhost.durable.store.sqlite import SqliteStore
+from devhost.errors import StoreInUseError, StoreUnreachableError, StoreUnreadableError
 from devhost.ports import DurableFunctions
 from tests.devhost.durable.clocks import START
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
@@ -51,7 +51,9 @@ KEY = EntityId("counter", "k")
 def engine_on(folder: Path, role: Role = Role.ALONE, functions: DurableFunctions | None = None) -> DurableTask:
     """Return an engine on the folder's file, which looks for messages of others all the time."""
     settings = DurableSettings(queue_poll_seconds=0.05)
-    return DurableTask(functions or ScriptedEntities(Journal().answer), folder, settings, role=role)
+    return DurableTask(
+        functions or ScriptedEntities(Journal().answer), SqliteStore(folder), settings, folder=folder, role=role
+    )
 
 
 @contextmanager
@@ -123,7 +125,7 @@ class FailsFirst(SqliteStore):
 async def test_a_worker_whose_beginning_fails_begins_again(tmp_path: Path) -> None:
     """It has the lock, so nobody else would do the work."""
     functions, settings = ScriptedEntities(Journal().answer), DurableSettings(queue_poll_seconds=0.05)
-    engine = DurableTask(functions, tmp_path, settings, store=FailsFirst(tmp_path), role=Role.WORKER)
+    engine = DurableTask(functions, FailsFirst(tmp_path), settings, folder=tmp_path, role=Role.WORKER)
     client = engine_on(tmp_path, Role.CLIENT)
     await client.start()
     await engine.start()
@@ -161,7 +163,7 @@ async def until_state(engine: DurableTask, state: str | None) -> None:
     """Return once the entity's state is this, whoever wrote it."""
 
     async def is_there() -> None:
-        while (entity := await engine.hub.entity(KEY)) is None or entity.state != state:  # noqa: ASYNC110
+        while (entity := await engine.hub.store.entity(KEY)) is None or entity.state != state:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
     await asyncio.wait_for(is_there(), 5)

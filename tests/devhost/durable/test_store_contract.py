@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from devhost.durable.errors import StaleStepError
 from devhost.durable.events import EventRaised, ExecutionStarted, OrchestratorStarted, Parent, TimerFired
 from devhost.durable.records import (
     ActivityTask,
@@ -33,9 +32,10 @@ from devhost.durable.records import (
     orchestration_target,
 )
 from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, Store
-from devhost.durable.store.memory import MemoryStore
 from devhost.durable.store.sqlite import SqliteStore
+from devhost.errors import StaleStepError
 from tests.devhost.durable.clocks import START
+from tests.devhost.durable.memory_store import MemoryStore
 
 pytestmark = pytest.mark.behaviour("engine.store-contract")
 COUNTER = EntityId("counter", "K1")

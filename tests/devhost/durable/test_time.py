@@ -13,10 +13,10 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable.records import EntityId, Inbox, Target, TargetKind
-from devhost.durable.store.memory import MemoryStore
 from devhost.durable.texts import format_utc
 from devhost.ports import DurableKind
 from tests.devhost.durable.clocks import START, ManualClock
+from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scripted_functions import Journal
 from tests.devhost.durable.sdk_functions import SdkFunctions
@@ -38,7 +38,7 @@ def _sleeper(days: float) -> SdkFunctions:
 
 
 async def _status(engine: RunningEngine, instance_id: str) -> str:
-    stored = await engine.hub.orchestration(instance_id)
+    stored = await engine.hub.store.orchestration(instance_id)
     assert stored is not None
     return stored.instance.status.value
 

@@ -12,7 +12,7 @@ import pytest
 
 from devhost.durable.orchestrations import refusal
 from devhost.durable.settings import DurableSettings
-from devhost.durable.store.memory import MemoryStore
+from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.sdk_functions import SdkFunctions
 

@@ -13,11 +13,11 @@ import pytest
 from devhost.durable.engine import DurableTask
 from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
-from devhost.durable.store.memory import MemoryStore
 from devhost.durable.worker import Worker
 from devhost.isolation import run_apart
 from devhost.ports import DurableKind, FunctionFailedError
 from tests.devhost.durable.clocks import ManualClock
+from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
@@ -180,7 +180,7 @@ async def test_a_timer_fires_when_it_is_due_and_not_before_after_a_restart_too()
     async with running(SdkFunctions(build_app()), clock=clock, inner=inner) as engine:
         await clock.next_alarm()
         clock.advance(199.9)
-        stored = await engine.hub.orchestration("a")
+        stored = await engine.hub.store.orchestration("a")
         assert stored is not None
         assert stored.instance.status.value == "Running"
         clock.advance(0.1)
@@ -193,7 +193,7 @@ async def test_a_stopping_engine_lets_running_work_end_and_leaves_the_rest() -> 
     """The running batch is kept; the signal behind it is there at the next start."""
     inner, journal = MemoryStore(), Journal()
     journal.may_end.clear()
-    engine = DurableTask(ScriptedEntities(journal.answer), None, DurableSettings(), store=inner)
+    engine = DurableTask(ScriptedEntities(journal.answer), inner, DurableSettings())
     await engine.start()
     await engine.hub.signal(KEY, "running", None)
     await asyncio.wait_for(journal.started.wait(), 5)
@@ -211,7 +211,7 @@ async def test_work_that_outlives_the_grace_is_delivered_again() -> None:
     """A stop that does not wait loses nothing either."""
     inner, journal = MemoryStore(), Journal()
     journal.may_end.clear()
-    engine = DurableTask(ScriptedEntities(journal.answer), None, DurableSettings(), store=inner)
+    engine = DurableTask(ScriptedEntities(journal.answer), inner, DurableSettings())
     await engine.start()
     await engine.hub.signal(KEY, "cut off", None)
     await asyncio.wait_for(journal.started.wait(), 5)
@@ -242,7 +242,7 @@ async def test_code_that_ignores_its_cancellation_does_not_stall_a_stop() -> Non
                 await may_end.wait()
         return ""
 
-    engine = DurableTask(_Stubborn(go_on), None, DurableSettings(), store=inner)
+    engine = DurableTask(_Stubborn(go_on), inner, DurableSettings())
     await engine.start()
     await engine.hub.signal(KEY, "endless", None)
     await asyncio.wait_for(started.wait(), 5)

@@ -20,7 +20,7 @@ from azure_functions_runtime import native_invocation
 from azure_functions_runtime.bindings.context import _invocation_id_local
 from azure_functions_runtime.bindings.datumdef import Datum
 
-from devhost.durable.binding import client_binding
+from devhost.durable.management.addresses import client_binding
 from hosting.process.invocation import TASK_MARK
 
 INTERESTING = ("shop", "hosting.agent.runner", "agent_framework")

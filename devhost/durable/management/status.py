@@ -22,7 +22,6 @@ _EVENT_NAMES: Mapping[type[events.Event], str] = {
     events.ChildCreated: "SubOrchestrationInstanceCreated",
 }
 _Scheduling = events.TaskScheduled | events.ChildCreated
-_Ended = events.TaskCompleted | events.TaskFailed | events.ChildCompleted | events.ChildFailed
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def entity_status(entity: Entity, view: StatusView) -> dict[str, object]:
 def project_history(history: Sequence[events.Event], show_output: bool) -> list[dict[str, object]]:
     """Return the history as clients see it: episodes hidden, each request merged into its end, results parsed."""
     scheduled = {event.event_id: event for event in history if isinstance(event, _Scheduling)}
-    ended = {event.task_id for event in history if isinstance(event, _Ended)}
+    ended = {event.task_id for event in history if isinstance(event, events.Completed | events.Failed)}
     shown = [
         event
         for event in history
@@ -90,7 +89,7 @@ def _project(event: events.Event, scheduled: Mapping[int, _Scheduling], show_out
         case events.ExecutionStarted():
             entry = {key: value for key, value in entry.items() if key not in _STARTED_HIDDEN}
             entry["FunctionName"] = event.name
-        case events.TaskCompleted() | events.TaskFailed() | events.ChildCompleted() | events.ChildFailed():
+        case events.Completed() | events.Failed():
             _merge_request(entry, scheduled.get(event.task_id))
     return entry
 

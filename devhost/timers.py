@@ -2,7 +2,7 @@
 
 One task per timer: it waits, runs, and only then looks for the next due moment, so that runs of one timer never overlap
 and what came due meanwhile is left out, as on the real host. A remembered moment that passed while the host was stopped
-is made up for once, as past due.
+is made up for once, as past due: for that, the monitor keeps a small file per timer.
 """
 
 from __future__ import annotations
@@ -10,10 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
+import os
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
 
 from devhost.bindings import TimerTrigger
 from devhost.converters import decode_text
@@ -21,9 +27,11 @@ from devhost.durable.clock import Clock, sleep
 from devhost.errors import FunctionLoadError
 from devhost.index import Function, FunctionIndex
 from devhost.invoke import Invoker
+from devhost.own_files import make_own_folder, open_own_file
 from devhost.ports import FunctionFailedError
-from devhost.timers.monitor import Monitor, ScheduleStatus
-from devhost.timers.schedule import Schedule, ScheduleError, parse_schedule
+from devhost.timer_schedules import Schedule, ScheduleError, parse_schedule
+
+logger = logging.getLogger(__name__)
 
 # A machine that slept, or whose clock was set, is noticed within this time.
 _LONGEST_WAIT_SECONDS = 60.0
@@ -52,6 +60,47 @@ def _timer(function: Function, trigger: TimerTrigger) -> Timer:
     except ScheduleError as error:
         raise FunctionLoadError(function.name, f"its schedule '{trigger.schedule}' cannot be used: {error}") from error
     return Timer(function, schedule, trigger.runs_at_start, trigger.use_monitor and not schedule.is_frequent)
+
+
+@dataclass(frozen=True)
+class ScheduleStatus:
+    """When a timer last ran and is next due; both in UTC, `last` None before its first run."""
+
+    last: datetime | None
+    next: datetime
+    updated: datetime
+
+
+class Monitor:
+    """One small file per timer."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, name: str) -> ScheduleStatus | None:
+        """Return what was remembered; None when nothing was, or nothing that can be read."""
+        try:
+            return msgspec.json.decode(self._path(name).read_bytes(), type=ScheduleStatus)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            logger.warning("What was remembered of the timer '%s' cannot be read and is ignored: %s", name, error)
+            return None
+
+    def write(self, name: str, status: ScheduleStatus) -> None:
+        """Remember; a file that cannot be written costs the memory and not the timer."""
+        path = self._path(name)
+        fresh = path.with_suffix(".new")
+        try:
+            make_own_folder(self._folder)
+            with open_own_file(fresh) as file:
+                file.write(msgspec.json.encode(status).decode())
+            os.replace(fresh, path)
+        except OSError as error:
+            logger.warning("The timer '%s' cannot be remembered across restarts: %s", name, error)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{quote(name, safe='')}.json"
 
 
 class TimerRunner:

@@ -1,4 +1,4 @@
-"""The store without a file: for tests, and for hosts that need not remember."""
+"""The store without a file: the small double of the engine's tests, held to the contract by the suite of all stores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from devhost.durable.errors import StaleStepError
 from devhost.durable.events import ExecutionStarted
 from devhost.durable.records import (
     Entity,
@@ -26,6 +25,7 @@ from devhost.durable.records import (
     TargetKind,
 )
 from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, StoredOrchestration, merge_by_time
+from devhost.errors import StaleStepError
 
 
 class MemoryStore:

@@ -1,1 +1,0 @@
-"""Timer triggers: schedules, what is remembered of them, and the runs."""
