@@ -168,16 +168,18 @@ async def test_space_that_cannot_be_given_back_is_left_to_the_next_time(
 
 async def test_a_file_whose_space_was_half_given_back_is_written_anew(store: SqliteThreadStore, path: Path) -> None:
     """By the next trim or erasure of any thread: the process died after its first step, which moved what is there."""
-    await write(store, None, b"one")
-    await store.trim(ADDRESS, 1, 0)
+    await write(store, None, *(bytes(3000) for _ in range(100)))
+    await store.trim(ADDRESS, 100, 0)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(BEGIN_RECLAIM)
-        pages = "SELECT looked_at_pages, (SELECT page_count FROM pragma_page_count) FROM space"
 
         await store.erase(ELSEWHERE, 1)
 
-        reclaimed, used = connection.execute(pages).fetchone()
-        assert reclaimed == used
+        pages = (
+            "SELECT looked_at_pages, page_count, freelist_count FROM space, pragma_page_count, pragma_freelist_count"
+        )
+        looked_at, used, free = connection.execute(pages).fetchone()
+    assert (looked_at, free) == (used, 0)
 
 
 @pytest.mark.behaviour("log.erase")
