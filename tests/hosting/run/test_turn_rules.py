@@ -180,8 +180,9 @@ async def test_an_attempt_that_finds_the_run_ended_gives_its_delivery_back_and_a
     bench.agent.work = ended_meanwhile
     await bench.signal(run_id)
 
+    record = await bench.record(run_id)
     assert bench.store.kinds(run_id) == ["accepted", "started", "failed"]
-    assert bench.entries()[1]["status"] == "failed"
+    assert (getattr(record.terminal, "code", None), bench.entries()[1]["status"]) == ("run_lost", "failed")
 
 
 @pytest.mark.behaviour("turn.log-down")
