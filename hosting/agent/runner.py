@@ -33,9 +33,9 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.requests import ResponseFormat, RunRequest
-from hosting.steps.journal import StaleAttemptError
 from hosting.steps.journaled import JournaledRun
 from hosting.steps.speech import Speech
+from hosting.steps.step_journal import StaleAttemptError
 from hosting.steps.step_middleware import keeps_journal
 from hosting.thread.approvals import approval_requests
 from state.summary import Summary

@@ -29,9 +29,10 @@ from hosting.run.retries import Retries
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
 from hosting.settings import Settings
-from hosting.steps.journal import Journal, StaleAttemptError
+from hosting.steps.journal import Journal
 from hosting.steps.journaled import JournaledRun
 from hosting.steps.speech import Pace, Speech
+from hosting.steps.step_journal import StaleAttemptError
 from hosting.thread.approvals import pending_approvals
 from hosting.thread.endings import unanswered
 from hosting.thread.events import Completed, Terminal

@@ -16,13 +16,10 @@ from hosting.errors import LogUnavailableError
 from hosting.events import Claim, Delta, Step
 from hosting.run_record import RunRecord
 from hosting.runlog.log import RunLog
+from hosting.steps.step_journal import RunIds, StaleAttemptError
 from hosting.thread.events import ModelResult, ToolResult, ToolStarted
 
 APPEND_RETRY_SECONDS = (0.1, 0.5, 2.0)
-
-
-class StaleAttemptError(Exception):
-    """A newer attempt holds this run: what this one did is dropped, and its delivery is given back to the host."""
 
 
 class Journal:
@@ -45,6 +42,12 @@ class Journal:
         self._models = {(step.within, step.number): step for step in record.steps if isinstance(step, ModelResult)}
         self._started = {step.key: step for step in record.steps if isinstance(step, ToolStarted)}
         self._results = {step.key: step for step in record.steps if isinstance(step, ToolResult)}
+
+    @property
+    def ids(self) -> RunIds:
+        """See `StepJournal`."""
+        accepted = self.record.accepted
+        return RunIds(accepted.agent, accepted.thread_id, accepted.run_id)
 
     def model(self, number: int, within: str = "") -> ModelResult | None:
         """Return what an earlier attempt recorded of an agent's n-th model call, counted from 1.

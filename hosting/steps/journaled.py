@@ -33,7 +33,6 @@ from agent_framework import (
 from hosting.agent.made_tools import server_behind
 from hosting.errors import RunDivergedError, RunInterruptedError
 from hosting.ports import Clock
-from hosting.steps.journal import Journal
 from hosting.steps.recorded import (
     SaidSoFar,
     calls_tools,
@@ -45,6 +44,7 @@ from hosting.steps.recorded import (
     tool_result,
 )
 from hosting.steps.recorder import Recorder
+from hosting.steps.step_journal import StepJournal
 from hosting.steps.step_middleware import WITHIN, Next, Steps, agent_with_steps, attach, middleware
 from hosting.thread.events import ModelResult, ToolResult, ToolStarted, model_call_key
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter, is_idempotent
@@ -61,7 +61,7 @@ _NO_RESULT = (MiddlewareFailure, MiddlewareTermination, UserInputRequiredExcepti
 class JournaledRun:
     """The middleware of one attempt, and why it was ended, if it was."""
 
-    def __init__(self, journal: Journal, clock: Clock, *, tells_unknown_outcomes: bool) -> None:
+    def __init__(self, journal: StepJournal, clock: Clock, *, tells_unknown_outcomes: bool) -> None:
         self._recorder = Recorder(journal, clock)
         self._steps = AgentSteps(self._recorder, tells=tells_unknown_outcomes)
 
@@ -164,7 +164,7 @@ class AgentSteps:
         except Exception as error:
             called = not is_refusal(error)
             if called:  # the framework tells the model, and the log no more than the error's class
-                tool, run_id = context.function.name, self._recorder.journal.record.run_id
+                tool, run_id = context.function.name, self._recorder.run_id
                 logger.warning("Tool %s of run %s raised.", tool, run_id, exc_info=error)
             await self._recorder.append(
                 ToolResult(
@@ -178,9 +178,9 @@ class AgentSteps:
 
     def _enter(self, context: FunctionInvocationContext, key: str) -> Steps | None:
         """Tell the tool's code, or its MCP server, which call it is; return the steps of an agent that is the tool."""
-        accepted = self._recorder.journal.record.accepted
-        call_key = f"{accepted.run_id}-{key}"
-        enter(ToolCall(accepted.agent, accepted.thread_id, accepted.run_id, call_key))
+        ids = self._recorder.journal.ids
+        call_key = f"{ids.run_id}-{key}"
+        enter(ToolCall(ids.agent, ids.thread_id, ids.run_id, call_key))
         if server_behind(context.function) is not None:
             context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
         agent = agent_with_steps(context.function)

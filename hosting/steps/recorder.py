@@ -8,7 +8,7 @@ from agent_framework import MiddlewareFailure
 
 from hosting.events import Step
 from hosting.ports import Clock
-from hosting.steps.journal import Journal
+from hosting.steps.step_journal import StepJournal
 from hosting.thread.events import ModelResult, ToolStarted
 
 
@@ -19,7 +19,7 @@ class AttemptEndedError(MiddlewareFailure):
 class Recorder:
     """Appends an attempt's steps. Once one cannot be, `cause` says why, and nothing more is to be done."""
 
-    def __init__(self, journal: Journal, clock: Clock) -> None:
+    def __init__(self, journal: StepJournal, clock: Clock) -> None:
         self.cause: Exception | None = None
         self.journal = journal
         self.clock = clock
@@ -29,7 +29,7 @@ class Recorder:
     @property
     def run_id(self) -> str:
         """The run that the steps are of."""
-        return self.journal.record.run_id
+        return self.journal.ids.run_id
 
     def keep(self, said: ModelResult) -> None:
         """Keep what a model said, to be written with the tool calls that it asks for: nothing happens in between."""

@@ -23,7 +23,8 @@ from hosting.agent.wording import Wording
 from hosting.errors import LogUnavailableError
 from hosting.events import Delta
 from hosting.ports import Clock
-from hosting.steps.journal import Journal, StaleAttemptError
+from hosting.steps.journal import Journal
+from hosting.steps.step_journal import StaleAttemptError
 
 logger = logging.getLogger(__name__)
 

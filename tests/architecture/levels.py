@@ -122,6 +122,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "archive.choice",
         "calling.orchestrations",
         "tools",
+        "steps.step_journal",
         "steps.journal",
         "steps.speech",
         "callback.protocol",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hosting.errors import LogUnavailableError, RunLostError
 from hosting.events import Restarted, Started
-from hosting.run.turn import StaleAttemptError
+from hosting.steps.step_journal import StaleAttemptError
 from hosting.thread.endings import unanswered
 from hosting.thread.events import Completed, Failed
 from tests.support.bench import Bench
