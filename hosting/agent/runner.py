@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from agent_framework import Agent, AgentResponse, AgentResponseUpdate, Message, ResponseStream, SupportsAgentRun
@@ -34,7 +34,6 @@ from hosting.errors import (
 )
 from hosting.requests import ResponseFormat, RunRequest
 from hosting.steps.journaled import JournaledRun
-from hosting.steps.speech import Speech
 from hosting.steps.step_journal import StaleAttemptError
 from hosting.steps.step_middleware import keeps_journal
 from hosting.thread.approvals import approval_requests
@@ -66,6 +65,14 @@ class Broke:
 Outcome = Answered | Broke
 
 
+class Hearing(Protocol):
+    """Takes what the agent says, on the loop on which it runs."""
+
+    def hear(self, update: AgentResponseUpdate, *, is_known: bool) -> None:
+        """Take what it says next; `is_known` when an earlier attempt said it and the log has it."""
+        ...
+
+
 @dataclass(frozen=True)
 class Attempt:
     """What one attempt needs: the request and what it says, and its thread as the conversation has it.
@@ -82,7 +89,7 @@ class Attempt:
     refusals: Mapping[str, str] = field(default_factory=dict)
     stop: Stop = field(default_factory=Stop)
     journaled: JournaledRun | None = None
-    speech: Speech | None = None
+    speech: Hearing | None = None
     listener: Listener | None = None
 
 

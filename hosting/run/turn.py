@@ -105,7 +105,9 @@ class Turns:
                 seconds = attempt_seconds(record, self._clock(), self._settings.run_timeout_seconds)
                 outcome = await self._runner.run(attempt, seconds)
                 terminal = self._terminal(attempt, outcome, conversation)
-                words = await attempt.speech.last_words(_answer_of(terminal)) if attempt.speech else ()
+                words = (
+                    await attempt.speech.last_words(_answer_of(terminal)) if isinstance(attempt.speech, Speech) else ()
+                )
                 if isinstance(outcome, Broke) and await self._retries.begun(journal, attempt.stop, outcome.error):
                     claimed = journal.record
                     return await self._reread(claimed) if attempt.stop.is_requested else claimed, token_of(claimed)

@@ -27,14 +27,16 @@ from hosting.thread.events import (
 class RunRecord:
     """One run at a moment. `first` and `last` are the positions of its first event and of its newest.
 
-    `text` is what the agent has said so far; as much of it as `settled` characters is known to every later attempt.
-    `is_deleted`: its thread went, before the run had an end of its own.
+    `failures` counts the attempts that failed and were made again. `text` is what the agent has said so far; as much of
+    it as `settled` characters is known to every later attempt. `is_deleted`: its thread went, before the run had an end
+    of its own.
     """
 
     accepted: Accepted
     first: int
     last: int
     claim: Claimed | None = None
+    failures: int = 0
     cancelled: bool = False
     text: str = ""
     settled: int = 0
@@ -68,7 +70,8 @@ class RunRecord:
         if isinstance(event, Delta):
             return {"text": self.text[: event.offset] + event.text}
         if isinstance(event, Claimed):
-            return {"claim": event, "text": self.text[: self.settled]}
+            failures = self.failures + (event.failed is not None)
+            return {"claim": event, "failures": failures, "text": self.text[: self.settled]}
         if isinstance(event, ModelResult):
             return {"steps": (*self.steps, event), "settled": len(self.text)}
         if isinstance(event, ToolStarted | ToolResult):

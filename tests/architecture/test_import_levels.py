@@ -15,6 +15,7 @@ SURFACE = {f"hosting.{name}" for name in LEVELS["the Azure surface"]}
 CONSOLE = {f"hosting.{name}" for name in LEVELS["the Durable Task surface"]}
 FRAMEWORK_READERS = {
     "hosting.agent.runner",
+    "hosting.runner.words",
     "hosting.agent.tool_switch",
     "hosting.steps.speech",
     "hosting.agent.wording",

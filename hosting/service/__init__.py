@@ -1,0 +1,1 @@
+"""The verbs that every surface calls, over the threads' log."""

@@ -1,0 +1,143 @@
+"""The conversations of threads as this process needs them: the stored document, and the log behind it.
+
+Theory. A process that held the last run of a thread has its conversation already, up to the position that it appended
+itself, so a warm turn reads nothing. One that is behind reads the events since; one that knows nothing reads the
+document too. What is remembered here is a cache: it is followed by the log and never stands for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hosting.address import Address
+from hosting.errors import LogUnavailableError, UnreadableStateError
+from hosting.names import entity_name
+from hosting.ports import EntityClient
+from hosting.stores.thread_log import ThreadLog
+from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
+from hosting.thread.events import Event
+from hosting.thread.head import Head
+from state.codec import read
+from state.errors import UnreadableStateError as UnreadableDocumentError
+from state.models import Conversation, entry_text
+
+logger = logging.getLogger(__name__)
+
+CACHED_BYTES = 64 * 1024 * 1024
+_READ_AGAIN_SECONDS = (0.05, 0.2, 1.0)
+_MODEL_FACTOR = 8
+"""How many bytes a parsed entry takes for each of its text, about."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    snapshot: Snapshot
+    epoch: int
+    size_bytes: int
+
+
+class Documents:
+    """Conversations of one app's threads, for one event loop; the newest are remembered within `cached_bytes`."""
+
+    def __init__(self, log: ThreadLog, cached_bytes: int = CACHED_BYTES) -> None:
+        self._log = log
+        self._cached_bytes = cached_bytes
+        self._held_bytes = 0
+        self._kept: OrderedDict[Address, _Kept] = OrderedDict()
+
+    async def at(
+        self,
+        address: Address,
+        head: Head,
+        client: EntityClient,
+        newest: Sequence[tuple[int, Event]] = (),
+        *,
+        is_new: bool = False,
+    ) -> Snapshot:
+        """Return the thread's conversation up to the head's position; one that `is_new` has no document to be read.
+
+        `newest` are the last events before that position, where the caller has them: they are not read again. Raises
+        `UnreadableStateError` for a document that cannot be read or does not belong to the log,
+        `EngineUnavailableError` and `LogUnavailableError`.
+        """
+        kept = self._kept.get(address)
+        if kept is not None and kept.epoch == head.epoch and kept.snapshot.position <= head.position:
+            if kept.snapshot.position == head.position:
+                self._kept.move_to_end(address)
+                return kept.snapshot
+            snapshot, after, size = kept.snapshot, kept.snapshot.position, kept.size_bytes
+        elif is_new:
+            snapshot, after, size = Snapshot(read(None), 0, 0, {}), 0, 0
+        else:
+            text = await client.read(entity_name(address.agent), address.thread_id)
+            snapshot = await self._resumed(address, text, head, client)
+            after, size = snapshot.since, _MODEL_FACTOR * len(text or "")
+        if newest and newest[0][0] <= after + 1:
+            return self.follow(address, head, snapshot, [one for one in newest if one[0] > after], size)
+        return self.follow(address, head, snapshot, await self._log.events(address, after), size)
+
+    def appended(self, address: Address, head: Head, events: Sequence[tuple[int, Event]]) -> None:
+        """Have what is remembered of the thread go on with what this process has just appended."""
+        kept = self._kept.get(address)
+        if kept is None or not events:
+            return
+        if kept.epoch == head.epoch and kept.snapshot.position == events[0][0] - 1:
+            self.follow(address, head, kept.snapshot, events, kept.size_bytes)
+        else:
+            self.forget(address)
+
+    def follow(
+        self, address: Address, head: Head, snapshot: Snapshot, events: Sequence[tuple[int, Event]], size_bytes: int = 0
+    ) -> Snapshot:
+        """Return the snapshot behind these events, and remember it."""
+        followed = snapshot.follow([(at, event) for at, event in events if at <= head.position])
+        self._keep(address, _Kept(followed, head.epoch, size_bytes + _grown_bytes(snapshot, followed)))
+        return followed
+
+    async def _resumed(self, address: Address, text: str | None, head: Head, client: EntityClient) -> Snapshot:
+        """Return from where the document goes on; it is read again where a newer one has been stored meanwhile."""
+        for pause in (*_READ_AGAIN_SECONDS, None):
+            found = resume(_parsed(text), head)
+            if isinstance(found, Snapshot):
+                return found
+            if isinstance(found, Ahead):
+                raise UnreadableStateError(
+                    f"The stored conversation names position {found.mark.position} of epoch {found.mark.epoch}, which "
+                    "its log does not have: one of the two was restored without the other. Delete or reset the thread."
+                )
+            assert isinstance(found, Outdated)
+            if pause is not None:
+                await asyncio.sleep(pause)
+                text = await client.read(entity_name(address.agent), address.thread_id)
+        raise LogUnavailableError("The stored conversation is older than its log. Try again.")
+
+    def _keep(self, address: Address, kept: _Kept) -> None:
+        self.forget(address)
+        self._kept[address] = kept
+        self._held_bytes += kept.size_bytes
+        while self._held_bytes > self._cached_bytes:
+            _, oldest = self._kept.popitem(last=False)
+            self._held_bytes -= oldest.size_bytes
+
+    def forget(self, address: Address) -> None:
+        """Remember nothing of the thread."""
+        kept = self._kept.pop(address, None)
+        self._held_bytes -= kept.size_bytes if kept is not None else 0
+
+
+def _parsed(text: str | None) -> Conversation | None:
+    try:
+        return None if text is None else read(text)
+    except UnreadableDocumentError as error:
+        raise UnreadableStateError.because(error) from error
+
+
+def _grown_bytes(before: Snapshot, after: Snapshot) -> int:
+    """Return about how many bytes more the later one takes: of the entries that it has and the other has not."""
+    had = len(before.conversation.data.conversation_history)
+    held = after.conversation.data.conversation_history.held
+    return _MODEL_FACTOR * sum(len(entry.once(entry_text)) for entry in held[had:])

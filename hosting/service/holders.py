@@ -1,0 +1,288 @@
+"""The runs that this process holds: begun behind their claim, kept alive, ended, handed on.
+
+Theory. A request that waits is claimed with its acceptance, and the run becomes a task of its own here, which the
+request only watches: a caller that leaves ends nothing. Before the agent starts, the signal for the run must have been
+taken by the engine, so that the entity watches over it; where that fails the claim is taken back. One task renews the
+leases of all runs and looks for their cancellation, once a second and only where nothing was appended meanwhile. What a
+process that dies leaves behind is found by the entity.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from hosting.address import Address
+from hosting.agent.stop import Stop
+from hosting.errors import EngineUnavailableError, LogUnavailableError
+from hosting.identity import new_id
+from hosting.ports import EntityClient
+from hosting.runner.attempt import Attempts, Ended, Held
+from hosting.runner.journal import Journal, appended
+from hosting.runner.lease import LEASE_SECONDS, Lease
+from hosting.service.changes import Appended, Changes, Spoken
+from hosting.service.documents import Documents
+from hosting.steps.step_journal import StaleAttemptError
+from hosting.stores.thread_log import Asked, ThreadLog
+from hosting.thread.commands import Change, Claim, End, Refused, Release, SignalFailed, Terms
+from hosting.thread.endings import unanswered
+from hosting.thread.events import Claimed, Event, Holder
+from hosting.thread.head import Head
+from hosting.thread.run import run_record
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.9
+MOST_HELD = 500
+
+
+@dataclass(frozen=True)
+class AgentRuns:
+    """How runs of one agent are held: who runs it, and for how long an attempt may."""
+
+    attempts: Attempts
+    run_timeout_seconds: float
+
+
+@dataclass
+class HeldRun:
+    """One run that this process holds, from its claim to its end or to the loss of the claim.
+
+    `began_at` is the head behind its claim, and `events` what the append of the claim added. `looked_at` is when this
+    process last knew that nobody cancelled it, by the event loop's clock.
+    """
+
+    address: Address
+    token: str
+    began_at: Head
+    events: list[tuple[int, Event]]
+    client: EntityClient
+    is_new: bool = False
+    key: str | None = None
+    fingerprint: str = ""
+    lease: Lease = field(default_factory=Lease)
+    stop: Stop = field(default_factory=Stop)
+    journal: Journal | None = None
+    looked_at: float = 0.0
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        assert self.began_at.claim is not None
+        return self.began_at.claim.run_id
+
+
+class Holders:
+    """Holds runs for one app in this process, at most so many at a time; for one event loop."""
+
+    def __init__(
+        self,
+        log: ThreadLog,
+        documents: Documents,
+        changes: Changes,
+        agents: Mapping[str, AgentRuns],
+        *,
+        most: int = MOST_HELD,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        """`agents` are by name in lower case."""
+        self._log = log
+        self._documents = documents
+        self._changes = changes
+        self._agents = agents
+        self._most = most
+        self._look_seconds = look_seconds
+        self._held: dict[str, HeldRun] = {}
+        self._queued: dict[Address, dict[str, EntityClient]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._caring: asyncio.Task[None] | None = None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether this process takes one more run."""
+        return len(self._held) < self._most
+
+    def terms(self, agent: str, holder: Holder = "caller") -> Terms:
+        """Return terms on which a run of the agent would be held here, under a token of their own."""
+        deadline = time.time() + self._agents[agent].run_timeout_seconds
+        return Terms(new_id(), holder, LEASE_SECONDS, deadline)
+
+    def held(self, run_id: str) -> HeldRun | None:
+        """Return the run if this process holds it."""
+        return self._held.get(run_id)
+
+    def queue(self, address: Address, run_id: str, client: EntityClient) -> Callable[[], None]:
+        """Have the run claimed here once its turn comes with an end that this process appends; return how to stop."""
+        self._queued.setdefault(address, {})[run_id] = client
+
+        def leave() -> None:
+            self._queued.get(address, {}).pop(run_id, None)
+            if not self._queued.get(address, True):
+                del self._queued[address]
+
+        return leave
+
+    async def claim_turn(self, address: Address, run_id: str, client: EntityClient) -> HeldRun | None:
+        """Claim the run if its turn has come and nobody holds it; return it if it is held here now."""
+        if not self.has_room:
+            return None
+        asked = await self._log.ask(address, Claim(time.time(), self.terms(address.agent), run_id=run_id))
+        self._tell(address, asked)
+        return self.begin(address, asked, client)
+
+    def begin(
+        self,
+        address: Address,
+        asked: Asked,
+        client: EntityClient,
+        signal: Awaitable[None] | None = None,
+        *,
+        is_new: bool = False,
+        key: str | None = None,
+        fingerprint: str = "",
+    ) -> HeldRun | None:
+        """Begin the run that an append of this process claimed, if it claimed one; return it.
+
+        `signal` is awaited before the agent starts. `key` and `fingerprint` are what a failed signal frees.
+        """
+        claim = asked.head.claim
+        events = asked.outcome.events if isinstance(asked.outcome, Change) else ()
+        if claim is None or not any(isinstance(event, Claimed) and event.token == claim.token for event in events):
+            return None
+        held = HeldRun(address, claim.token, asked.head, appended(asked), client, is_new, key, fingerprint)
+        held.looked_at = asyncio.get_running_loop().time()
+        self._held[held.run_id] = held
+        task = asyncio.ensure_future(self._hold(held, signal))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if self._caring is None or self._caring.done():
+            self._caring = asyncio.ensure_future(self._care())
+        return held
+
+    async def leave(self, seconds: float) -> None:
+        """Return once nothing is held: runs that end within so many seconds end, the others are handed on."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        for held in list(self._held.values()):
+            if held.journal is not None:
+                held.journal.leaving = True
+            held.stop.request()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _hold(self, held: HeldRun, signal: Awaitable[None] | None) -> None:
+        try:
+            if signal is not None:
+                await signal
+            await self._end(held, await self._run(held))
+        except EngineUnavailableError:
+            logger.warning("Run %s is taken back: its signal was not taken.", held.run_id)
+            await self._take_back(held)
+        except StaleAttemptError as error:
+            logger.info("%s", error)
+        except LogUnavailableError:
+            logger.warning("Run %s is let go of: the log cannot be reached. Its entity goes on.", held.run_id)
+        except Exception:
+            logger.exception("Run %s is let go of. Its entity goes on.", held.run_id)
+        finally:
+            self._held.pop(held.run_id, None)
+            held.is_over.set()
+
+    async def _run(self, held: HeldRun) -> Ended:
+        """Run the agent, with what stood before the claim and what earlier attempts recorded."""
+        address, head = held.address, held.began_at
+        run, claim = head.runs[0], head.claim
+        assert claim is not None
+        record = run_record(run.id, held.events)
+        if record is None:  # it was accepted by an earlier append
+            events = await self._log.events(address, run.first - 1)
+            record = run_record(run.id, [(at, event) for at, event in events if at <= head.position])
+        assert record is not None
+        snapshot = await self._documents.at(address, head, held.client, held.events, is_new=held.is_new)
+        held.journal = Journal(
+            self._log, address, record, held.token, held.lease, told=lambda asked: self._tell(address, asked)
+        )
+        return await self._agents[address.agent].attempts.run(
+            Held(
+                held.journal,
+                snapshot.conversation,
+                claim.deadline,
+                lambda offset, text: self._changes.tell(address, Spoken(run.id, offset, text)),
+                held.stop,
+            )
+        )
+
+    async def _end(self, held: HeldRun, ended: Ended) -> None:
+        """Append the end, and begin the next run if its caller waits here; hand the run on where it is to be left."""
+        journal = held.journal
+        assert journal is not None
+        if journal.leaving and ended.terminal.kind == "cancelled":
+            await self._log.ask(held.address, Release(time.time(), journal.token, signalled=True))
+            return
+        asked = await self._log.ask(
+            held.address, End(journal.token, ended.terminal, journal.unlogged(ended.words), self._callers(held))
+        )
+        if isinstance(asked.outcome, Refused):
+            refused = unanswered(held.run_id, ended.terminal.at, asked.outcome.error)
+            asked = await self._log.ask(held.address, End(journal.token, refused, (), self._callers(held)))
+        self._tell(held.address, asked)
+        following = asked.head.turn
+        if following is not None and (client := self._queued.get(held.address, {}).get(following.id)) is not None:
+            self.begin(held.address, asked, client)
+
+    def _callers(self, held: HeldRun) -> dict[str, Terms]:
+        if len(self._held) > self._most:
+            return {}
+        return {run_id: self.terms(held.address.agent) for run_id in self._queued.get(held.address, {})}
+
+    async def _take_back(self, held: HeldRun) -> None:
+        failed = SignalFailed(time.time(), held.run_id, held.token, held.key, held.fingerprint)
+        try:
+            self._tell(held.address, await self._log.ask(held.address, failed))
+        except LogUnavailableError:
+            logger.warning("Run %s stays claimed until its lease is out.", held.run_id)
+
+    async def _care(self) -> None:
+        """Renew leases and look for wishes to cancel, for as long as runs are held."""
+        while self._held:
+            await asyncio.sleep(self._look_seconds)
+            now = asyncio.get_running_loop().time()
+            due = [held for held in self._held.values() if now - held.looked_at >= self._look_seconds]
+            await asyncio.gather(*map(self._look, due))
+
+    async def _look(self, held: HeldRun) -> None:
+        """Renew the run's lease if that is due, which shows the head too; else read the head."""
+        held.looked_at = asyncio.get_running_loop().time()
+        try:
+            if held.lease.is_due and held.journal is not None:
+                await held.journal.renew()
+            else:
+                self._see(held, await self._log.head(held.address))
+        except StaleAttemptError:
+            held.stop.request()
+        except LogUnavailableError:
+            logger.warning("The log cannot be reached to look after run %s.", held.run_id)
+
+    def _see(self, held: HeldRun, head: Head) -> None:
+        """Have the agent stopped where the run was cancelled, or is held here no more."""
+        run = head.run(held.run_id)
+        token = held.token if held.journal is None else held.journal.token
+        if run is None or run.cancelled is not None or not head.is_held_by(token):
+            held.stop.request()
+
+    def _tell(self, address: Address, asked: Asked) -> None:
+        """Tell followers what was appended, and look at the head that came with it."""
+        if isinstance(asked.outcome, Change):
+            events = appended(asked)
+            self._documents.appended(address, asked.head, events)
+            for position, event in events:
+                self._changes.tell(address, Appended(position, event))
+        turn = asked.head.turn
+        held = self._held.get(turn.id) if turn is not None else None
+        if held is not None and held.address == address:
+            held.looked_at = asyncio.get_running_loop().time()
+            self._see(held, asked.head)

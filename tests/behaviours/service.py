@@ -1,0 +1,21 @@
+"""What the verbs over the threads' log promise, in one process and in several (thread-log.md, Rules)."""
+
+BEHAVIOURS = {
+    "service.runs-here": "A run whose caller waits is executed by the process that has the caller, in its turn, and "
+    "goes on when the caller leaves (rules 1, 7, 12).",
+    "service.calls": "A turn of a new or a known thread costs two calls of the log before the answer, one of a "
+    "process that is behind four (Budgets).",
+    "service.promises": "Whoever is promised an outcome has a signal of its own taken first; where none is taken "
+    "nothing is left but a free key (rule 2).",
+    "service.cancel": "A run is cancelled whichever process holds it (rule 11).",
+    "service.stale": "A holder that was taken over appends nothing more (rule 3).",
+    "service.leave": "A process that is told to stop hands its runs on (rule 12).",
+    "service.find": "A run is found by its thread and id in any process; one of a deleted thread is gone.",
+    "service.words": "Words are heard at once in the process that holds the run, and logged behind that (rule 13).",
+    "service.outage": "A run whose log stays away is let go of, for its entity to finish (rule 15).",
+    "service.retry": "A failed attempt is made again under a claim of its own (rule 11).",
+    "runner.words": "Words are heard as they come and logged in batches with their offset; what is logged twice, said "
+    "anew or changed at the end stands right (rule 13).",
+    "runner.lease": "A holder knows by its own clock when its lease is lost, counted from before the append that "
+    "renewed it (rule 3).",
+}

@@ -1,0 +1,133 @@
+"""A process of an app for tests: its runs over a log that others share, and a durable engine that takes signals.
+
+The agent answers with an echo, once it is let go on: `gate` holds every answer back while it is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
+
+from hosting.address import Address
+from hosting.agent.loop import AgentLoop
+from hosting.agent.runner import AgentRunner
+from hosting.attachments.memory import MemoryAttachments
+from hosting.errors import EngineUnavailableError
+from hosting.ports import EntityPage
+from hosting.request.run_call import RunCall, Wait
+from hosting.requests import RunRequest
+from hosting.runner.attempt import Attempts
+from hosting.service.changes import Changes
+from hosting.service.documents import Documents
+from hosting.service.holders import AgentRuns, Holders
+from hosting.service.runs import Runs
+from hosting.settings import read_settings
+from hosting.stores.memory import MemoryThreadStore, SharedMemory
+from hosting.stores.thread_log import ThreadLog
+from tests.support.thread_stores import ArmedStore
+
+AGENT = "Echo"
+ADDRESS = Address.of(AGENT, "t1")
+
+
+class Engine:
+    """The part of the durable engine that callers reach: it takes signals, or fails, and has no documents."""
+
+    def __init__(self) -> None:
+        self.signals: list[tuple[str, Any]] = []
+        self.documents: dict[str, str] = {}
+        self.is_away = False
+        self.reads = 0
+
+    async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
+        """Take a signal."""
+        await asyncio.sleep(0)
+        if self.is_away:
+            raise EngineUnavailableError("The durable engine cannot be reached.")
+        self.signals.append((operation, value))
+
+    async def read(self, entity: str, key: str) -> str | None:
+        """Return a document."""
+        self.reads += 1
+        return self.documents.get(key)
+
+    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+        """Return no threads."""
+        return EntityPage((), None)
+
+    async def purge(self, instance_id: str) -> Any:
+        """Purge nothing."""
+        return "missing"
+
+
+class EchoAgent:
+    """Says what it was asked, word by word when streamed; it has answered the `turns` that it was given."""
+
+    name = AGENT
+    id = AGENT
+    description = None
+
+    def __init__(self) -> None:
+        self.turns: list[list[str]] = []
+        self.gate = threading.Event()
+        self.fails: list[Exception] = []
+        self.gate.set()
+
+    def run(self, messages: Any = None, *, stream: bool = False, session: Any = None, **options: Any) -> Any:
+        """Answer, at once or in words."""
+        texts = [message.text for message in messages]
+        return self._words(texts) if stream else self._answer(texts)
+
+    async def _answer(self, texts: list[str]) -> AgentResponse[Any]:
+        await self._begin(texts)
+        return AgentResponse(messages=[Message("assistant", [f"echo: {texts[-1]}"])])
+
+    async def _words(self, texts: list[str]) -> Any:
+        for word in ("echo:", f" {texts[-1]}"):
+            yield AgentResponseUpdate(contents=[Content.from_text(word)], role="assistant")
+            await asyncio.sleep(0.01)
+        await self._begin(texts)
+
+    async def _begin(self, texts: list[str]) -> None:
+        self.turns.append(texts)
+        while not await asyncio.to_thread(self.gate.wait, 0.005):
+            pass
+        if self.fails:
+            raise self.fails.pop(0)
+
+
+class Process:
+    """One process of the app. Several share what `shared` holds, and their engine."""
+
+    def __init__(self, shared: SharedMemory, attachments: MemoryAttachments, engine: Engine, **settings: str) -> None:
+        self.agent = EchoAgent()
+        self.engine = engine
+        self.loop = AgentLoop(4)
+        self.store = ArmedStore(MemoryThreadStore("hub", shared))
+        self.log = ThreadLog(self.store, attachments, "hub", patience_seconds=0.2)
+        self.changes = Changes()
+        read = read_settings({"AGENT_RUN_TIMEOUT_SECONDS": "30", **settings})
+        attempts = Attempts(AgentRunner(self.agent, AGENT, self.loop), read, batch_seconds=0.02)
+        agents = {AGENT.lower(): AgentRuns(attempts, read.run_timeout_seconds)}
+        documents = Documents(self.log)
+        self.holders = Holders(self.log, documents, self.changes, agents, look_seconds=0.05)
+        self.runs = Runs(self.log, self.holders, self.changes, read)
+
+    async def kinds(self, address: Address = ADDRESS) -> list[str]:
+        """Return the kinds of a thread's events, in order."""
+        return [event.kind for _, event in await self.log.events(address, 0)]
+
+
+def call(message: str = "hi", thread_id: str | None = "t1", *, waits: bool = True, **members: Any) -> RunCall:
+    """Return what a caller asks."""
+    return RunCall(
+        request=RunRequest(message=message),
+        thread_id=thread_id,
+        wait=Wait(answer=waits),
+        form="json",
+        idempotency_key=members.pop("key", None),
+        **members,
+    )

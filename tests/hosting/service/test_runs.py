@@ -1,0 +1,288 @@
+"""Runs as callers see them, in one process and in two, over the threads' log."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, UnknownRunError
+from hosting.retry import Retry
+from hosting.service.runs import Run
+from hosting.thread.commands import Bury, Claim, Delete
+from hosting.thread.events import Completed
+from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.support.threads import terms
+
+Processes = tuple[Process, Process]
+
+
+def text_of(run: Run) -> str:
+    """Return the text that a run answered."""
+    assert isinstance(run.record.terminal, Completed)
+    text: str = run.record.terminal.entry["messages"][-1]["contents"][0]["text"]
+    return text
+
+
+async def answered(process: Process, message: str = "hi", **members: object) -> Run:
+    """Start a run and wait for its answer."""
+    run = await process.runs.start(AGENT, call(message, **members), process.engine)  # type: ignore[arg-type]
+    return await process.runs.wait(run, process.engine, 5.0)
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_a_waited_run_is_executed_where_its_request_came_in(process: Process) -> None:
+    """Two appends, and a signal beside the first."""
+    run = await answered(process, thread_id=None)
+
+    assert text_of(run) == "echo: hi"
+    assert await process.kinds(run.address) == ["accepted", "claimed", "completed"]
+    assert process.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+
+
+@pytest.mark.behaviour("service.calls")
+async def test_a_turn_of_a_new_thread_and_of_a_known_one_costs_two_calls(process: Process) -> None:
+    """Whatever was said before: this process appended it."""
+    first = await answered(process, thread_id=None)
+    calls_of_new = dict(process.store.calls)
+    process.store.calls.clear()
+    await answered(process, "again", thread_id=first.address.thread_id)
+
+    assert calls_of_new == {"append": 2}
+    assert dict(process.store.calls) == {"append": 2}
+    assert (process.engine.reads, process.agent.turns[-1]) == (0, ["hi", "echo: hi", "again"])
+
+
+@pytest.mark.behaviour("service.calls")
+async def test_a_process_that_is_behind_reads_what_it_lacks(processes: Processes) -> None:
+    """And answers with all that was said, by whichever process."""
+    one, other = processes
+    await answered(one, "one")
+    await answered(other, "two")
+    one.store.calls.clear()
+
+    run = await answered(one, "three")
+
+    assert text_of(run) == "echo: three"
+    assert one.agent.turns[-1] == ["one", "echo: one", "two", "echo: two", "three"]
+    assert sum(one.store.calls.values()) <= 4
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_two_runs_of_one_thread_have_their_turns_in_two_processes(processes: Processes) -> None:
+    """The one that waits is executed by its own process, behind the other."""
+    one, other = processes
+    one.agent.gate.clear()
+    first = await one.runs.start(AGENT, call("first"), one.engine)
+    second = await other.runs.start(AGENT, call("second"), other.engine)
+    waiting = asyncio.ensure_future(other.runs.wait(second, other.engine, 5.0))
+    one.agent.gate.set()
+
+    await one.runs.wait(first, one.engine, 5.0)
+    answer = await waiting
+
+    assert text_of(answer) == "echo: second"
+    assert other.agent.turns == [["first", "echo: first", "second"]]
+    assert len(one.agent.turns) == 1
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_the_next_run_of_the_same_process_is_claimed_with_the_end_before_it(process: Process) -> None:
+    """In one append."""
+    process.agent.gate.clear()
+    first = await process.runs.start(AGENT, call("first"), process.engine)
+    second = await process.runs.start(AGENT, call("second"), process.engine)
+    waiting = asyncio.ensure_future(process.runs.wait(second, process.engine, 5.0))
+    await asyncio.sleep(0)
+    process.agent.gate.set()
+    await process.runs.wait(first, process.engine, 5.0)
+
+    assert text_of(await waiting) == "echo: second"
+    assert (await process.kinds())[3:5] == ["completed", "claimed"]
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_a_caller_that_leaves_ends_nothing(process: Process) -> None:
+    """The run is a task of its own."""
+    process.agent.gate.clear()
+    run = await process.runs.start(AGENT, call(), process.engine)
+    waiting = asyncio.ensure_future(process.runs.wait(run, process.engine, 5.0))
+    await asyncio.sleep(0.02)
+    waiting.cancel()
+    process.agent.gate.set()
+
+    found = await process.runs.find(AGENT, "t1", run.run_id, process.engine)
+
+    assert text_of(await process.runs.wait(found, process.engine, 5.0)) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_a_run_that_nobody_waits_for_is_left_to_its_entity(process: Process) -> None:
+    """Its signal is taken before the answer."""
+    run = await process.runs.start(AGENT, call(waits=False), process.engine)
+
+    assert await process.kinds() == ["accepted"]
+    assert process.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+
+
+@pytest.mark.behaviour("service.promises")
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_signal_that_fails_leaves_nothing_but_a_cancelled_run_and_a_free_key(
+    process: Process, waits: bool
+) -> None:
+    """The agent was not run; the same key begins anew."""
+    process.engine.is_away = True
+    with pytest.raises(EngineUnavailableError):
+        await process.runs.start(AGENT, call(waits=waits, key="k"), process.engine)
+    process.engine.is_away = False
+
+    run = await answered(process, key="k")
+
+    assert (text_of(run), run.replayed) == ("echo: hi", False)
+    assert len(process.agent.turns) == 1
+    assert (await process.kinds())[-4:][0] in ("cancelled", "accepted")
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_a_repeated_key_finds_its_run_and_signals_for_it(processes: Processes) -> None:
+    """Whoever accepted it may have died before its own signal."""
+    one, other = processes
+    run = await one.runs.start(AGENT, call(waits=False, key="k"), one.engine)
+    one.engine.signals.clear()
+
+    again = await other.runs.start(AGENT, call(waits=False, key="k"), other.engine)
+
+    assert (again.run_id, again.replayed) == (run.run_id, True)
+    assert other.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_a_key_with_another_request_is_refused(processes: Processes) -> None:
+    """In whichever process it comes in."""
+    one, other = processes
+    await answered(one, "hi", key="k")
+
+    with pytest.raises(IdempotencyKeyReusedError):
+        await other.runs.start(AGENT, call("something else", key="k"), other.engine)
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_a_key_without_a_thread_finds_its_thread_again(processes: Processes) -> None:
+    """Its name is made of the key."""
+    one, other = processes
+    first = await answered(one, thread_id=None, key="k")
+
+    again = await answered(other, thread_id=None, key="k")
+
+    assert (again.run_id, again.address) == (first.run_id, first.address)
+    assert other.agent.turns == []
+
+
+@pytest.mark.behaviour("service.cancel")
+async def test_a_run_that_another_process_holds_is_cancelled_within_a_look(processes: Processes) -> None:
+    """Its holder reads the head now and then."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.runs.start(AGENT, call(), one.engine)
+
+    await other.runs.cancel(AGENT, "t1", run.run_id, other.engine)
+    ended = await one.runs.wait(run, one.engine, 5.0)
+
+    assert ended.record.terminal is not None
+    assert ended.record.terminal.kind == "cancelled"
+
+
+@pytest.mark.behaviour("service.stale")
+async def test_a_holder_that_was_taken_over_appends_nothing_more(processes: Processes) -> None:
+    """And its agent is stopped; whoever waits has the end from the log."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.runs.start(AGENT, call(), one.engine)
+    head = await other.log.head(ADDRESS)
+    await other.log.ask(ADDRESS, Claim(0.0, terms("entity-token", "entity"), silent=head.append_id))
+    one.agent.gate.set()
+
+    held = one.holders.held(run.run_id)
+    assert held is not None
+    await asyncio.wait_for(held.is_over.wait(), 5.0)
+
+    assert await one.kinds() == ["accepted", "claimed", "claimed"]
+
+
+@pytest.mark.behaviour("service.leave")
+async def test_a_process_that_is_told_to_stop_hands_its_runs_on(process: Process) -> None:
+    """Behind a time in which they may end."""
+    process.agent.gate.clear()
+    await process.runs.start(AGENT, call(), process.engine)
+
+    await process.holders.leave(0.05)
+
+    assert await process.kinds() == ["accepted", "claimed", "released"]
+    assert (await process.log.head(ADDRESS)).runs[0].signalled
+
+
+@pytest.mark.behaviour("service.find")
+async def test_a_run_is_found_by_its_thread_and_its_id(processes: Processes) -> None:
+    """By any process; under another thread it is unknown."""
+    one, other = processes
+    run = await answered(one)
+
+    found = await other.runs.find(AGENT, "t1", run.run_id, other.engine)
+
+    assert text_of(found) == "echo: hi"
+    with pytest.raises(UnknownRunError):
+        await other.runs.find(AGENT, "t2", run.run_id, other.engine)
+
+
+@pytest.mark.behaviour("service.find")
+async def test_a_run_of_a_deleted_thread_is_gone(process: Process) -> None:
+    """Not unknown."""
+    run = await answered(process)
+    await process.log.ask(ADDRESS, Delete(1.0))
+    await process.log.ask(ADDRESS, Bury(2.0, {}))
+
+    with pytest.raises(Exception, match="deleted with its thread"):
+        await process.runs.find(AGENT, "t1", run.run_id, process.engine)
+
+
+@pytest.mark.behaviour("service.words")
+async def test_words_are_heard_here_before_they_are_logged(process: Process) -> None:
+    """And stand in the log, by their offset, before the end."""
+    with process.changes.followed(ADDRESS) as follower:
+        run = await process.runs.start(AGENT, call(streams=True), process.engine)
+        ended = await process.runs.wait(run, process.engine, 5.0)
+        news = await follower.next(1.0)
+
+    spoken = [(one.offset, one.text) for one in news if hasattr(one, "offset")]
+    assert spoken[0] == (0, "echo:")
+    assert ended.record.text == text_of(ended) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.outage")
+async def test_an_end_that_cannot_be_logged_is_left_to_the_entity(process: Process) -> None:
+    """The caller is told that its run goes on; nothing is ended twice."""
+    process.agent.gate.clear()
+    run = await process.runs.start(AGENT, call(), process.engine)
+    process.store.is_away = True
+    process.agent.gate.set()
+
+    waited = await process.runs.wait(run, process.engine, 0.5)
+
+    process.store.is_away = False
+    assert waited.record.terminal is None
+    assert await process.kinds() == ["accepted", "claimed"]
+
+
+@pytest.mark.behaviour("service.retry")
+async def test_a_failed_attempt_is_made_again_in_its_own_claim(processes: Processes) -> None:
+    """Where the request says so."""
+    process = processes[0]
+    process.agent.fails = [RuntimeError("once")]
+    request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
+    run = await process.runs.start(AGENT, replace(call(), request=request), process.engine)
+
+    ended = await process.runs.wait(run, process.engine, 5.0)
+
+    assert text_of(ended) == "echo: hi"
+    assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
