@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 LEASE_SECONDS = 20.0
-RENEWED_EACH_SECONDS = 5.0
-"""A lease is renewed when nothing was appended for so long: a quarter, so that a slow store costs no run."""
+RENEWED_SHARE = 0.25
+"""Of a lease: when nothing was appended for so long it is renewed, so that a slow store costs no run."""
 
 SILENCE_MARGIN_SECONDS = 5.0
 """What a watcher waits beyond a lease, because its clock and the holder's do not run at one speed."""
@@ -45,4 +45,4 @@ class Lease:
     @property
     def is_due(self) -> bool:
         """Whether it is time to renew it."""
-        return self._clock() - self._renewed_at >= RENEWED_EACH_SECONDS
+        return self._clock() - self._renewed_at >= RENEWED_SHARE * self._seconds

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hosting.address import Address
-from hosting.errors import LogUnavailableError, UnreadableStateError
+from hosting.errors import EngineUnavailableError, LogUnavailableError, UnreadableStateError
 from hosting.names import entity_name
 from hosting.ports import EntityClient
 from hosting.stores.thread_log import ThreadLog
@@ -53,16 +53,16 @@ class Documents:
         self,
         address: Address,
         head: Head,
-        client: EntityClient,
+        client: EntityClient | None,
         newest: Sequence[tuple[int, Event]] = (),
         *,
         is_new: bool = False,
     ) -> Snapshot:
         """Return the thread's conversation up to the head's position; one that `is_new` has no document to be read.
 
-        `newest` are the last events before that position, where the caller has them: they are not read again. Raises
-        `UnreadableStateError` for a document that cannot be read or does not belong to the log,
-        `EngineUnavailableError` and `LogUnavailableError`.
+        `newest` are the last events before that position, where the caller has them: they are not read again. Without a
+        `client` the conversation must have been put here (`put`). Raises `UnreadableStateError` for a document that
+        cannot be read or does not belong to the log, `EngineUnavailableError` and `LogUnavailableError`.
         """
         kept = self._kept.get(address)
         if kept is not None and kept.epoch == head.epoch and kept.snapshot.position <= head.position:
@@ -73,12 +73,18 @@ class Documents:
         elif is_new:
             snapshot, after, size = Snapshot(read(None), 0, 0, {}), 0, 0
         else:
+            if client is None:
+                raise EngineUnavailableError("The conversation is remembered no more. It is given again.")
             text = await client.read(entity_name(address.agent), address.thread_id)
             snapshot = await self._resumed(address, text, head, client)
             after, size = snapshot.since, _MODEL_FACTOR * len(text or "")
         if newest and newest[0][0] <= after + 1:
             return self.follow(address, head, snapshot, [one for one in newest if one[0] > after], size)
         return self.follow(address, head, snapshot, await self._log.events(address, after), size)
+
+    def put(self, address: Address, head: Head, snapshot: Snapshot) -> None:
+        """Remember the conversation as its one writer has it, up to the head's position."""
+        self._keep(address, _Kept(snapshot, head.epoch, _MODEL_FACTOR * _texts_bytes(snapshot.conversation, 0)))
 
     def appended(self, address: Address, head: Head, events: Sequence[tuple[int, Event]]) -> None:
         """Have what is remembered of the thread go on with what this process has just appended."""
@@ -105,10 +111,7 @@ class Documents:
             if isinstance(found, Snapshot):
                 return found
             if isinstance(found, Ahead):
-                raise UnreadableStateError(
-                    f"The stored conversation names position {found.mark.position} of epoch {found.mark.epoch}, which "
-                    "its log does not have: one of the two was restored without the other. Delete or reset the thread."
-                )
+                raise found.refusal()
             assert isinstance(found, Outdated)
             if pause is not None:
                 await asyncio.sleep(pause)
@@ -138,6 +141,8 @@ def _parsed(text: str | None) -> Conversation | None:
 
 def _grown_bytes(before: Snapshot, after: Snapshot) -> int:
     """Return about how many bytes more the later one takes: of the entries that it has and the other has not."""
-    had = len(before.conversation.data.conversation_history)
-    held = after.conversation.data.conversation_history.held
-    return _MODEL_FACTOR * sum(len(entry.once(entry_text)) for entry in held[had:])
+    return _MODEL_FACTOR * _texts_bytes(after.conversation, len(before.conversation.data.conversation_history))
+
+
+def _texts_bytes(conversation: Conversation, first: int) -> int:
+    return sum(len(entry.once(entry_text)) for entry in conversation.data.conversation_history.held[first:])

@@ -59,7 +59,7 @@ class HeldRun:
     token: str
     began_at: Head
     events: list[tuple[int, Event]]
-    client: EntityClient
+    client: EntityClient | None
     is_new: bool = False
     key: str | None = None
     fingerprint: str = ""
@@ -88,6 +88,7 @@ class Holders:
         *,
         most: int = MOST_HELD,
         look_seconds: float = LOOK_SECONDS,
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         """`agents` are by name in lower case."""
         self._log = log
@@ -96,6 +97,7 @@ class Holders:
         self._agents = agents
         self._most = most
         self._look_seconds = look_seconds
+        self._lease_seconds = lease_seconds
         self._held: dict[str, HeldRun] = {}
         self._queued: dict[Address, dict[str, EntityClient]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -109,7 +111,7 @@ class Holders:
     def terms(self, agent: str, holder: Holder = "caller") -> Terms:
         """Return terms on which a run of the agent would be held here, under a token of their own."""
         deadline = time.time() + self._agents[agent].run_timeout_seconds
-        return Terms(new_id(), holder, LEASE_SECONDS, deadline)
+        return Terms(new_id(), holder, self._lease_seconds, deadline)
 
     def held(self, run_id: str) -> HeldRun | None:
         """Return the run if this process holds it."""
@@ -130,7 +132,18 @@ class Holders:
         """Claim the run if its turn has come and nobody holds it; return it if it is held here now."""
         if not self.has_room:
             return None
-        asked = await self._log.ask(address, Claim(time.time(), self.terms(address.agent), run_id=run_id))
+        return await self._claim(address, Claim(time.time(), self.terms(address.agent), run_id=run_id), client)
+
+    async def claim_as_entity(self, address: Address, began: int, silent: str | None) -> HeldRun | None:
+        """Claim the run whose turn it is if nobody holds it, or its holder is gone; return it if it is held here now.
+
+        `began` and `silent` as in `Claim`. The conversation must have been put where documents are remembered.
+        """
+        terms = self.terms(address.agent, "entity")
+        return await self._claim(address, Claim(time.time(), terms, silent=silent, began=began), None)
+
+    async def _claim(self, address: Address, command: Claim, client: EntityClient | None) -> HeldRun | None:
+        asked = await self._log.ask(address, command)
         self._tell(address, asked)
         return self.begin(address, asked, client)
 
@@ -138,7 +151,7 @@ class Holders:
         self,
         address: Address,
         asked: Asked,
-        client: EntityClient,
+        client: EntityClient | None,
         signal: Awaitable[None] | None = None,
         *,
         is_new: bool = False,
@@ -154,6 +167,7 @@ class Holders:
         if claim is None or not any(isinstance(event, Claimed) and event.token == claim.token for event in events):
             return None
         held = HeldRun(address, claim.token, asked.head, appended(asked), client, is_new, key, fingerprint)
+        held.lease = Lease(self._lease_seconds)
         held.looked_at = asyncio.get_running_loop().time()
         self._held[held.run_id] = held
         task = asyncio.ensure_future(self._hold(held, signal))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from hosting.errors import UnreadableStateError
 from hosting.thread.endings import has_place, kept_entry
 from hosting.thread.events import TERMINALS, Accepted, Completed, Deleted, Deleting, Event, Reset, Terminal
 from hosting.thread.head import Head
@@ -91,6 +92,13 @@ class Ahead:
     """The document names a position that the log does not have: one of the two was restored without the other."""
 
     mark: LogMark
+
+    def refusal(self) -> UnreadableStateError:
+        """Return why the thread is not gone on with."""
+        return UnreadableStateError(
+            f"The stored conversation names position {self.mark.position} of epoch {self.mark.epoch}, which its log "
+            "does not have: one of the two was restored without the other. Delete or reset the thread."
+        )
 
 
 def resume(stored: Conversation | None, head: Head) -> Snapshot | Outdated | Ahead:

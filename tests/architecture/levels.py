@@ -149,6 +149,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "service.documents",
         "service.holders",
         "service.runs",
+        "service.watchman",
         "run.claims",
         "run.retries",
         "run.turn",

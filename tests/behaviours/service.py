@@ -18,4 +18,10 @@ BEHAVIOURS = {
     "anew or changed at the end stands right (rule 13).",
     "runner.lease": "A holder knows by its own clock when its lease is lost, counted from before the append that "
     "renewed it (rule 3).",
+    "service.watchman": "The entity applies all ended runs in their order, executes what nobody holds, watches what "
+    "is held elsewhere and sends itself on; delivered twice or overlapping it changes nothing twice (rules 5, 6).",
+    "service.lost-processes": "A run whose process died is taken over by the watchman's own clock, a live one never "
+    "(rule 3).",
+    "service.carried": "A request that an operation carries is accepted once (rule 5).",
+    "service.reset": "A reset empties the document, and what began before it leaves nothing behind it (rule 10).",
 }

@@ -24,13 +24,16 @@ from hosting.service.changes import Changes
 from hosting.service.documents import Documents
 from hosting.service.holders import AgentRuns, Holders
 from hosting.service.runs import Runs
+from hosting.service.watchman import Watched, Watchman
 from hosting.settings import read_settings
 from hosting.stores.memory import MemoryThreadStore, SharedMemory
 from hosting.stores.thread_log import ThreadLog
+from state.codec import write
 from tests.support.thread_stores import ArmedStore
 
 AGENT = "Echo"
 ADDRESS = Address.of(AGENT, "t1")
+LEASE_SECONDS = 0.3
 
 
 class Engine:
@@ -113,8 +116,30 @@ class Process:
         attempts = Attempts(AgentRunner(self.agent, AGENT, self.loop), read, batch_seconds=0.02)
         agents = {AGENT.lower(): AgentRuns(attempts, read.run_timeout_seconds)}
         documents = Documents(self.log)
-        self.holders = Holders(self.log, documents, self.changes, agents, look_seconds=0.05)
+        self.holders = Holders(
+            self.log, documents, self.changes, agents, look_seconds=0.05, lease_seconds=LEASE_SECONDS
+        )
+        self.watchman = Watchman(
+            self.log,
+            documents,
+            self.holders,
+            queue_limit=32,
+            watched_seconds=2.0,
+            first_pause_seconds=0.01,
+            margin_seconds=0.05,
+        )
         self.runs = Runs(self.log, self.holders, self.changes, read)
+
+    async def deliver(self, run_id: str) -> Watched:
+        """Have the thread's entity do its operation here, and commit what comes of it."""
+        watched = await self.watchman.run(ADDRESS, self.engine.documents.get("t1"), run_id)
+        self.engine.documents["t1"] = write(watched.snapshot.document(watched.epoch))
+        return watched
+
+    def die(self) -> None:
+        """End as a killed process does: nothing more is appended, and what it waited for is gone."""
+        self.store.is_away = True
+        self.agent.gate.set()
 
     async def kinds(self, address: Address = ADDRESS) -> list[str]:
         """Return the kinds of a thread's events, in order."""
