@@ -83,6 +83,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "storage.writer",
         "storage.sqlite_file",
         "storage.sqlite_store",
+        "storage.storage_account",
         "storage.blob_account",
         "storage.blob_container",
         "storage.cosmos_account",

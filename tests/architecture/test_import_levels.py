@@ -100,10 +100,10 @@ def test_the_two_surfaces_do_not_know_each_other_and_the_app_knows_one() -> None
 
 @pytest.mark.behaviour("hosting.azure-at-the-edge")
 def test_azure_is_imported_by_the_surface_and_the_app_alone() -> None:
-    """The behaviour runs without Functions, and another SDK is one more file in functions/. Run logs reach storage."""
+    """The behaviour runs without Functions, and another SDK is one more file in functions/. Logs reach storage."""
     users = importers({"azure", "azurefunctions"})
 
-    storage = {"hosting.storage.blob_account", "hosting.storage.blob_container"}
+    storage = {"hosting.storage.storage_account", "hosting.storage.blob_account", "hosting.storage.blob_container"}
     storage |= {"hosting.storage.cosmos_account", "hosting.archive.cosmos"}
     assert {name for name in users if name.startswith(("hosting.", "state."))} <= {*SURFACE, *storage, "hosting.app"}
 
