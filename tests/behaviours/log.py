@@ -29,4 +29,10 @@ BEHAVIOURS = {
     "log.unknown": "An append whose outcome the store did not tell is given again until it does, and counts once.",
     "log.large": "An event that is too large for the log stands in it by reference, under the thread's epoch, and is "
     "read as if it stood there.",
+    "log.tables-conflict": "In Azure Tables a refused part of a batch is a conflict by its code, of the head as it "
+    "stands.",
+    "log.tables-cause": "What an account refuses for good is unknown to who appends, and its cause is logged once.",
+    "log.tables-pages": "A page that the service cuts short, or leaves empty, hides nothing.",
+    "log.tables-made": "A table that is missing is made by the call that finds it so, once.",
+    "log.tables-calls": "An append is one storage call, and so is a read of a head or a row.",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,8 @@ from hosting.ports import RunLogStore
 from tests.contracts.run_log_stores import BACKENDS, FACTORIES, OpenStore
 from tests.contracts.thread_stores import ALL, Threads
 from tests.contracts.thread_stores import BACKENDS as THREAD_BACKENDS
+from tests.support.azurite import Azurite
+from tests.support.fault_proxy import FaultProxy
 
 
 @pytest.fixture
@@ -41,3 +43,10 @@ async def threads(request: pytest.FixtureRequest) -> AsyncIterator[Threads]:
     yield threads
     for store in threads.opened:
         await store.close()
+
+
+@pytest.fixture
+def fault_proxy(azurite: Azurite) -> Iterator[FaultProxy]:
+    """A way to the storage emulator on which calls fail as a test says, and Azure's limits hold."""
+    with FaultProxy(azurite.origins) as proxy:
+        yield proxy

@@ -1,0 +1,336 @@
+"""Threads' logs in Azure Tables: the default on Azure, in the storage account that the app already has.
+
+Theory. A thread is a partition, and an append is one batch on it, which the service carries out whole or not at all:
+the head is inserted, or replaced if it has still the etag that the caller knows, and events and rows are written behind
+it. Inserting at the next position alone would not compare: after an erasure it would succeed into a hole.
+
+Each call is made once and waits 3 s at most: whoever appends tries again within its own time. What was refused because
+the head is another one may still have been done, by a call whose answer was lost. So the head is read, and the events
+at the first position beside it: both name the append that wrote them.
+
+The table is made when a call finds it missing. Trimming and erasing change each entity at the version that they read,
+and look again when it was changed meanwhile: nothing that was removed comes back, and nothing newer goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
+
+from azure.core import MatchConditions
+from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
+from azure.data.tables import TableErrorCode, TableTransactionError, UpdateMode
+from azure.data.tables.aio import TableClient
+
+from hosting.address import Address
+from hosting.errors import ConfigurationError, LogUnavailableError
+from hosting.storage.outage import Outage
+from hosting.storage.table_account import CALL_SECONDS, ConnectTables
+from hosting.stores import table_entities as entities
+from hosting.stores.contract import (
+    Append,
+    Appended,
+    AppendOutcome,
+    Conflict,
+    Row,
+    StoredEvent,
+    StoredHead,
+    Unknown,
+)
+from hosting.stores.table_entities import HEAD, KEYS, Entity, event_key
+
+T = TypeVar("T")
+Change: TypeAlias = tuple[str, Entity, Mapping[str, Any]]
+MOST_CHANGES = 100
+"""In one batch; an append has fewer."""
+
+_HUB = re.compile(r"[A-Za-z][A-Za-z0-9]{2,44}")
+_EVENTS = "RowKey ge 'e' and RowKey lt 'f'"
+_ROWS = "RowKey ge 'r-' and RowKey lt 'r.'"
+_MOST_LOOKS = 10
+_FAILURES = (AzureError, OSError, asyncio.TimeoutError)
+_REFUSED = (
+    TableErrorCode.ENTITY_ALREADY_EXISTS,
+    TableErrorCode.UPDATE_CONDITION_NOT_SATISFIED,
+    TableErrorCode.CONDITION_NOT_MET,
+    TableErrorCode.RESOURCE_NOT_FOUND,
+    TableErrorCode.ENTITY_NOT_FOUND,
+)
+"""Codes, not statuses, of a batch that found another head or row than it was to: 404 and 409 have other reasons too."""
+
+
+def table_name(hub: str) -> str:
+    """Return the name of a task hub's table. Raises `ConfigurationError` for a name that no task hub has."""
+    if not _HUB.fullmatch(hub):
+        raise ConfigurationError(
+            f"The task hub {hub[:80]!r} must be 3 to 45 of the characters A-Z, a-z and 0-9, and begin with a letter."
+        )
+    return f"{hub}AgentLog"
+
+
+class TablesThreadStore:
+    """A `ThreadStore` in the table of a task hub, connected to at the first use. One for a process is enough."""
+
+    batch_seconds = 0.5
+
+    def __init__(self, connect: ConnectTables, hub: str, call_seconds: float = CALL_SECONDS) -> None:
+        self._connect = connect
+        self._name = table_name(hub)
+        self._call_seconds = call_seconds
+        self._outage = Outage(f"The table {self._name}")
+        self._lock = asyncio.Lock()
+        self._client: TableClient | None = None
+        self._times_made = 0
+        self._open = AsyncExitStack()
+        self._under_way = 0
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
+        """See `ThreadStore.append`: one call; where the head is another one, two more, beside each other."""
+        first = append.first_position(known)
+        try:
+            async with self._reaching():
+                return await self._append(address.key, known, append, first)
+        except LogUnavailableError as error:
+            return Unknown(_retry_after_seconds(error.__cause__))
+
+    async def head(self, address: Address) -> StoredHead | None:
+        """See `ThreadStore.head`: one call."""
+        async with self._reaching():
+            return await self._head(address.key)
+
+    async def events(self, address: Address, after: int) -> list[StoredEvent]:
+        """See `ThreadStore.events`: one call for each 1,000 appends or 4 MiB."""
+        async with self._reaching():
+            found = await self._find(address.key, f"RowKey gt '{event_key(after)}' and RowKey lt 'f'")
+        return [event for entity in found for event in entities.read_events(entity, after)]
+
+    async def row(self, address: Address, name: str) -> Row | None:
+        """See `ThreadStore.row`: one call."""
+        async with self._reaching():
+            found = await self._get(address.key, entities.row_key(name))
+        return None if found is None else entities.read_row(found)
+
+    async def trim(self, address: Address, before: int, rows_before: int) -> None:
+        """See `ThreadStore.trim`: a call for each 1,000 entities to be found, and for each 100 to be removed."""
+        async with self._reaching():
+            await self._rewrite(address.key, _events_through(before), KEYS, _removal)
+            await self._rewrite(address.key, f"{_ROWS} and position le {rows_before}L", KEYS, _removal)
+
+    async def erase(self, address: Address, through: int) -> None:
+        """See `ThreadStore.erase`: calls as for `trim`. Of events appended together, those behind `through` stay."""
+        shared = f"RowKey gt '{event_key(through)}' and RowKey lt 'f' and first le {through}L"
+        rows = f"{_ROWS} and position le {through}L and size gt 0"
+        async with self._reaching():
+            await self._rewrite(address.key, _events_through(through), KEYS, _removal)
+            await self._rewrite(
+                address.key, shared, None, lambda found: _replacement(found, entities.without_events(found, through))
+            )
+            await self._rewrite(address.key, rows, [*KEYS, "position"], _emptied_row)
+
+    async def forget(self, address: Address, known: StoredHead) -> bool:
+        """See `ThreadStore.forget`: a call for each 1,000 rows to be found, and for each 99 to be removed.
+
+        The head is in each batch: of more than one, all but the last write it as it is, and so only compare it.
+        """
+        async with self._reaching():
+            head: StoredHead | None = known
+            for _ in range(_MOST_LOOKS):
+                if head is None or head.append_id != known.append_id:
+                    return False
+                rows = [_removal(row) for row in await self._find(address.key, _ROWS, KEYS)]
+                if await self._forget(address.key, head, rows):
+                    return True
+                head = await self._head(address.key)
+            raise LogUnavailableError.unreached()
+
+    async def watch(self, address: Address, after: int, seconds: float) -> bool:
+        """See `ThreadStore.watch`: tables cannot push."""
+        return False
+
+    async def close(self) -> None:
+        """See `ThreadStore.close`: every call that is under way is done first."""
+        await self._is_idle.wait()
+        opened, self._open, self._client = self._open, AsyncExitStack(), None
+        await opened.aclose()
+
+    async def _append(self, partition: str, known: StoredHead | None, append: Append, first: int) -> AppendOutcome:
+        head = entities.head_entity(partition, append.head)
+        changes = [_insertion(head) if known is None else _update(head, known.tag)]
+        changes += [_insertion(entity) for entity in entities.event_entities(partition, append, first)]
+        for row in append.rows:
+            entity = entities.row_entity(partition, row)
+            changes.append(_insertion(entity) if row.is_new else ("upsert", entity, {"mode": UpdateMode.REPLACE}))
+        tags = await self._submit(changes)
+        if tags is None:
+            return await self._own_or_conflict(partition, append, first)
+        return Appended(replace(append.head, tag=tags[0]))
+
+    async def _own_or_conflict(self, partition: str, append: Append, first: int) -> AppendOutcome:
+        """Return whether an append that was refused had been done before, whatever was appended behind it."""
+        if not append.events:
+            head = await self._head(partition)
+            return Appended(head) if head and head.append_id == append.head.append_id else Conflict(head)
+        at_first = f"RowKey ge '{event_key(first)}' and RowKey lt 'f'"
+        head, there = await asyncio.gather(
+            self._head(partition), self._find(partition, at_first, [*KEYS, "append_id"], most=1)
+        )
+        if head and head.append_id == append.head.append_id:
+            return Appended(head)
+        if there and there[0]["append_id"] == append.head.append_id:
+            return Appended(replace(append.head, tag=entities.etag_of(there[0])))
+        return Conflict(head)
+
+    async def _forget(self, partition: str, head: StoredHead, removals: list[Change]) -> bool:
+        entity = entities.head_entity(partition, head)
+        while len(removals) >= MOST_CHANGES:
+            part, removals = removals[: MOST_CHANGES - 1], removals[MOST_CHANGES - 1 :]
+            tags = await self._submit([_update(entity, head.tag), *part])
+            if tags is None:
+                return False
+            head = replace(head, tag=tags[0])
+        return await self._submit([_removal(entity, head.tag), *removals]) is not None
+
+    async def _rewrite(
+        self, partition: str, condition: str, select: list[str] | None, change: Callable[[Any], Change]
+    ) -> None:
+        """Change every entity that meets the condition at the version that was read, again where that was changed."""
+        for _ in range(_MOST_LOOKS):
+            changes = [change(entity) for entity in await self._find(partition, condition, select)]
+            parts = [changes[at : at + MOST_CHANGES] for at in range(0, len(changes), MOST_CHANGES)]
+            if None not in [await self._submit(part) for part in parts]:
+                return
+        raise LogUnavailableError.unreached()
+
+    async def _head(self, partition: str) -> StoredHead | None:
+        found = await self._get(partition, HEAD)
+        return None if found is None else entities.read_head(found)
+
+    async def _get(self, partition: str, key: str) -> Entity | None:
+        try:
+            return await self._call(lambda table: table.get_entity(partition, key))
+        except ResourceNotFoundError as error:
+            if _code_of(error) not in _REFUSED:
+                raise
+            return None
+
+    async def _find(
+        self, partition: str, condition: str, select: list[str] | None = None, most: int | None = None
+    ) -> list[Any]:
+        """Return the entities that meet the condition, in the order of their keys; about `most` where that is given.
+
+        Any page may be cut short, or be empty, and have a continuation.
+        """
+        query = f"PartitionKey eq '{partition}' and {condition}"
+        found: list[Any] = []
+        pages: Any = None
+
+        async def next_page(table: TableClient) -> list[Any]:
+            nonlocal pages
+            pages = pages or table.query_entities(query, select=select, results_per_page=most).by_page()
+            return [entity async for entity in await pages.__anext__()]
+
+        while pages is None or (pages.continuation_token and (most is None or len(found) < most)):
+            found += await self._call(next_page)
+        return found
+
+    async def _submit(self, changes: list[Change]) -> list[str] | None:
+        """Make all changes and return their entities' etags; None, and none is made, where one is refused."""
+        try:
+            done = await self._call(lambda table: table.submit_transaction(changes))
+        except TableTransactionError as error:
+            if _code_of(error) not in _REFUSED:
+                raise
+            return None
+        return [part.get("etag", "") for part in done]
+
+    async def _call(self, ask: Callable[[TableClient], Awaitable[T]]) -> T:
+        """Ask the service once; once more when the table was missing and is made."""
+        times_made, table = self._times_made, self._client or await self._connected()
+        try:
+            return await asyncio.wait_for(ask(table), self._call_seconds)
+        except HttpResponseError as error:
+            if _code_of(error) != TableErrorCode.TABLE_NOT_FOUND:
+                raise
+        async with self._lock:
+            if self._times_made == times_made:
+                await asyncio.wait_for(_make(table), self._call_seconds)
+                self._times_made += 1
+        return await asyncio.wait_for(ask(table), self._call_seconds)
+
+    async def _connected(self) -> TableClient:
+        async with self._lock:
+            if self._client is None:
+                service = await self._open.enter_async_context(self._connect())
+                self._client = service.get_table_client(self._name)
+            return self._client
+
+    @asynccontextmanager
+    async def _reaching(self) -> AsyncIterator[None]:
+        """Have a failure of the service logged once and raised as `LogUnavailableError`; a close waits meanwhile."""
+        self._under_way += 1
+        self._is_idle.clear()
+        try:
+            yield
+            self._outage.ended()
+        except _FAILURES as error:
+            self._outage.began(error)
+            raise LogUnavailableError.unreached() from error
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._is_idle.set()
+
+
+async def _make(table: TableClient) -> None:
+    try:
+        await table.create_table()
+    except HttpResponseError as error:
+        if _code_of(error) != TableErrorCode.TABLE_ALREADY_EXISTS:  # another process was first
+            raise
+
+
+def _events_through(position: int) -> str:
+    return f"{_EVENTS} and RowKey le '{event_key(position)}'"
+
+
+def _insertion(entity: Entity) -> Change:
+    return "create", entity, {"response_preference": "return-no-content"}
+
+
+def _update(entity: Entity, etag: str) -> Change:
+    return "update", entity, {"mode": UpdateMode.REPLACE, **_at(etag)}
+
+
+def _replacement(found: Any, entity: Entity) -> Change:
+    return _update(entity, entities.etag_of(found))
+
+
+def _emptied_row(found: Any) -> Change:
+    row = replace(entities.read_row(found), payload=b"")
+    return _replacement(found, entities.row_entity(found["PartitionKey"], row))
+
+
+def _removal(found: Any, etag: str | None = None) -> Change:
+    keys = {name: found[name] for name in KEYS}
+    return "delete", keys, _at(etag or entities.etag_of(found))
+
+
+def _at(etag: str) -> dict[str, Any]:
+    return {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+
+
+def _code_of(error: HttpResponseError) -> object:
+    """Return the service's code, which the client sets on the errors that it read an answer for."""
+    return getattr(error, "error_code", None)
+
+
+def _retry_after_seconds(error: BaseException | None) -> float:
+    response = getattr(error, "response", None)
+    said = "" if response is None else response.headers.get("Retry-After", "")
+    return float(said) if said.isdecimal() else 0.0
