@@ -29,6 +29,8 @@ BEHAVIOURS = {
     "log.unknown": "An append whose outcome the store did not tell is given again until it does, and counts once.",
     "log.large": "An event that is too large for the log stands in it by reference, under the thread's epoch, and is "
     "read as if it stood there.",
+    "log.tables-account": "The tables are in the account that the Functions host uses; settings that lead to none are "
+    "refused at start-up.",
     "log.tables-conflict": "In Azure Tables a refused part of a batch is a conflict by its code, of the head as it "
     "stands.",
     "log.tables-cause": "What an account refuses for good is unknown to who appends, and its cause is logged once.",

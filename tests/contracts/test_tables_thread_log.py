@@ -31,7 +31,7 @@ from hosting.stores.contract import (
 )
 from hosting.stores.tables import TablesThreadStore, table_name
 from tests.contracts.thread_appends import ADDRESS, behind, texts, whole, write
-from tests.support.azurite import Azurite
+from tests.support.azurite import KEY, Azurite
 from tests.support.fault_proxy import FaultProxy
 
 pytestmark = pytest.mark.slow
@@ -215,6 +215,21 @@ async def test_what_cannot_succeed_is_unknown_and_its_cause_is_logged_once(
     assert [level for level, _ in said] == ["ERROR", "WARNING"]
     assert "AgentLog cannot be used: " in said[0][1]
     assert said[1][1].endswith("AgentLog can be used again.")
+
+
+@pytest.mark.behaviour("log.tables-cause")
+@pytest.mark.parametrize("key", ["c2VjcmV0", "no key at all!"])
+async def test_a_wrong_key_is_unknown_and_its_cause_is_logged(
+    azurite: Azurite, open_tables: OpenStore, caplog: pytest.LogCaptureFixture, key: str
+) -> None:
+    """Whether the account says so or the client; the key is not in the log."""
+    store = open_tables(azurite.connection_string.replace(KEY, key))
+
+    assert await store.append(ADDRESS, None, behind(None, b"one")) == Unknown()
+
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert "AgentLog cannot be used: " in caplog.text
+    assert key not in caplog.text
 
 
 VERBS: dict[str, tuple[str, Callable[[TablesThreadStore, StoredHead], Awaitable[object]]]] = {
