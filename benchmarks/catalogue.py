@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from benchmarks.figures import Measure
 from benchmarks.measures import (
+    appends,
     clients,
     clone,
     crowd,
@@ -38,6 +39,7 @@ MEASURES: Mapping[str, Measure] = {
     "threads": threads.measure,
     "engine": engine.measure,
     "logs": logs.measure,
+    "appends": appends.measure,
     "clone": clone.measure,
 }
-ON_REQUEST = frozenset({"logs", "clone"})  # these may install packages: minutes, and the network
+ON_REQUEST = frozenset({"logs", "appends", "clone"})  # these may install packages: minutes, and the network

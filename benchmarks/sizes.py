@@ -27,6 +27,7 @@ class Sizes:
     streamed_words: int = 500
     step_turns: int = 300
     log_turns: int = 300
+    appends: int = 500
     starts: int = 5
     state_rounds: int = 50
     memory_turns: int = 2000
@@ -59,6 +60,7 @@ QUICK = Sizes(
     streamed_words=50,
     step_turns=5,
     log_turns=10,
+    appends=10,
     starts=1,
     state_rounds=5,
     memory_turns=100,
