@@ -129,22 +129,31 @@ async def thread_log(store: ThreadStore) -> AsyncIterator[tuple[Call, Call]]:
 
 
 async def run_log(store: RunLogStore) -> AsyncIterator[tuple[Call, Call]]:
-    """Yield how to append two events to a run, behind what was appended before, and how to read it."""
-    request = RunRequest(message="measured")
-    first = Accepted(at=0.0, run_id="run", agent="joker", thread_id="thread", fingerprint="print", request=request)
-    await store.open(first)
+    """Yield how to append two events to a run, behind what was appended before, and how to read one that has three."""
+    for run_id in ("long", "short"):
+        await store.open(opening(run_id))
     position = 1
+
+    async def append_to(run_id: str, after: int) -> None:
+        events = (Signalled(at=float(after)), Signalled(at=float(after)))
+        if not await store.append(run_id, *events, after=after):
+            raise WrongAnswerError(f"An append behind {after} was refused.")
 
     async def append() -> None:
         nonlocal position
-        events = (Signalled(at=float(position)), Signalled(at=float(position)))
-        if not await store.append("run", *events, after=position):
-            raise WrongAnswerError(f"An append behind {position} was refused.")
-        position += len(events)
+        await append_to("long", position)
+        position += 2
 
     async def read() -> None:
-        if await store.read("run") is None:
+        if await store.read("short") is None:
             raise WrongAnswerError("The run is not there.")
 
+    await append_to("short", 1)
     yield append, read
     await store.close()
+
+
+def opening(run_id: str) -> Accepted:
+    """Return a run's first event."""
+    request = RunRequest(message="measured")
+    return Accepted(at=0.0, run_id=run_id, agent="joker", thread_id="thread", fingerprint="print", request=request)

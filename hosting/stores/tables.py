@@ -52,6 +52,7 @@ _HUB = re.compile(r"[A-Za-z][A-Za-z0-9]{2,44}")
 _EVENTS = "RowKey ge 'e' and RowKey lt 'f'"
 _ROWS = "RowKey ge 'r-' and RowKey lt 'r.'"
 _MOST_LOOKS = 10
+_CONTENDED = f"What was to be removed was another one at each of {_MOST_LOOKS} looks."
 _FAILURES = (AzureError, OSError, asyncio.TimeoutError)
 _REFUSED = (
     TableErrorCode.ENTITY_ALREADY_EXISTS,
@@ -147,7 +148,7 @@ class TablesThreadStore:
                 if await self._forget(address.key, head, rows):
                     return True
                 head = await self._head(address.key)
-            raise LogUnavailableError.unreached()
+            raise AzureError(_CONTENDED)
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """See `ThreadStore.watch`: tables cannot push."""
@@ -205,7 +206,7 @@ class TablesThreadStore:
             parts = [changes[at : at + MOST_CHANGES] for at in range(0, len(changes), MOST_CHANGES)]
             if None not in [await self._submit(part) for part in parts]:
                 return
-        raise LogUnavailableError.unreached()
+        raise AzureError(_CONTENDED)
 
     async def _head(self, partition: str) -> StoredHead | None:
         found = await self._get(partition, HEAD)

@@ -324,13 +324,14 @@ async def test_what_was_erased_is_in_no_entity(here: TablesThreadStore, table: T
 
 @pytest.mark.behaviour("log.erase")
 async def test_an_erasure_that_meets_a_change_looks_again(
-    here: TablesThreadStore, there: TablesThreadStore, fault_proxy: FaultProxy
+    here: TablesThreadStore, there: TablesThreadStore, fault_proxy: FaultProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It takes each entity at the version that it saw, so that nothing newer goes; not without end."""
+    """It takes each entity at the version that it saw, so that nothing newer goes; not without end, nor in silence."""
     head = await write(there, None, b"one", rows=(Row("key-1", 1, b"row"),))
     refusing = fault_proxy.set("part refused", path=BATCH, status=412, times=math.inf)
     with pytest.raises(LogUnavailableError):
         await here.erase(ADDRESS, 1)
+    assert "AgentLog cannot be used: What was to be removed was another one at each of 10 looks." in caplog.text
     refusing.clear()
     fault_proxy.set("part refused", path=BATCH, status=404)
 
