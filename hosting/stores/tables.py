@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
-from azure.data.tables import TableErrorCode, TableTransactionError, UpdateMode
+from azure.data.tables import TableErrorCode
 from azure.data.tables.aio import TableClient
 
 from hosting.address import Address
@@ -41,13 +40,10 @@ from hosting.stores.contract import (
     StoredHead,
     Unknown,
 )
+from hosting.stores.table_batch import MOST_CHANGES, BatchError, Change, submit
 from hosting.stores.table_entities import HEAD, KEYS, Entity, event_key
 
 T = TypeVar("T")
-Change: TypeAlias = tuple[str, Entity, Mapping[str, Any]]
-MOST_CHANGES = 100
-"""In one batch; an append has fewer."""
-
 _HUB = re.compile(r"[A-Za-z][A-Za-z0-9]{2,44}")
 _EVENTS = "RowKey ge 'e' and RowKey lt 'f'"
 _ROWS = "RowKey ge 'r-' and RowKey lt 'r.'"
@@ -162,11 +158,10 @@ class TablesThreadStore:
 
     async def _append(self, partition: str, known: StoredHead | None, append: Append, first: int) -> AppendOutcome:
         head = entities.head_entity(partition, append.head)
-        changes = [_insertion(head) if known is None else _update(head, known.tag)]
-        changes += [_insertion(entity) for entity in entities.event_entities(partition, append, first)]
-        for row in append.rows:
-            entity = entities.row_entity(partition, row)
-            changes.append(_insertion(entity) if row.is_new else ("upsert", entity, {"mode": UpdateMode.REPLACE}))
+        changes = [Change("POST", head) if known is None else Change("PUT", head, known.tag)]
+        changes += [Change("POST", entity) for entity in entities.event_entities(partition, append, first)]
+        rows = [(row.is_new, entities.row_entity(partition, row)) for row in append.rows]
+        changes += [Change("POST" if is_new else "PUT", entity) for is_new, entity in rows]
         tags = await self._submit(changes)
         if tags is None:
             return await self._own_or_conflict(partition, append, first)
@@ -191,11 +186,11 @@ class TablesThreadStore:
         entity = entities.head_entity(partition, head)
         while len(removals) >= MOST_CHANGES:
             part, removals = removals[: MOST_CHANGES - 1], removals[MOST_CHANGES - 1 :]
-            tags = await self._submit([_update(entity, head.tag), *part])
+            tags = await self._submit([Change("PUT", entity, head.tag), *part])
             if tags is None:
                 return False
             head = replace(head, tag=tags[0])
-        return await self._submit([_removal(entity, head.tag), *removals]) is not None
+        return await self._submit([Change("DELETE", entity, head.tag), *removals]) is not None
 
     async def _rewrite(
         self, partition: str, condition: str, select: list[str] | None, change: Callable[[Any], Change]
@@ -243,12 +238,11 @@ class TablesThreadStore:
     async def _submit(self, changes: list[Change]) -> list[str] | None:
         """Make all changes and return their entities' etags; None, and none is made, where one is refused."""
         try:
-            done = await self._call(lambda table: table.submit_transaction(changes))
-        except TableTransactionError as error:
-            if _code_of(error) not in _REFUSED:
+            return await self._call(lambda table: submit(table, changes))
+        except BatchError as error:
+            if error.error_code not in _REFUSED:
                 raise
             return None
-        return [part.get("etag", "") for part in done]
 
     async def _call(self, ask: Callable[[TableClient], Awaitable[T]]) -> T:
         """Ask the service once; once more when the table was missing and is made."""
@@ -300,30 +294,17 @@ def _events_through(position: int) -> str:
     return f"{_EVENTS} and RowKey le '{event_key(position)}'"
 
 
-def _insertion(entity: Entity) -> Change:
-    return "create", entity, {"response_preference": "return-no-content"}
-
-
-def _update(entity: Entity, etag: str) -> Change:
-    return "update", entity, {"mode": UpdateMode.REPLACE, **_at(etag)}
+def _removal(found: Any) -> Change:
+    return Change("DELETE", found, entities.etag_of(found))
 
 
 def _replacement(found: Any, entity: Entity) -> Change:
-    return _update(entity, entities.etag_of(found))
+    return Change("PUT", entity, entities.etag_of(found))
 
 
 def _emptied_row(found: Any) -> Change:
     row = replace(entities.read_row(found), payload=b"")
     return _replacement(found, entities.row_entity(found["PartitionKey"], row))
-
-
-def _removal(found: Any, etag: str | None = None) -> Change:
-    keys = {name: found[name] for name in KEYS}
-    return "delete", keys, _at(etag or entities.etag_of(found))
-
-
-def _at(etag: str) -> dict[str, Any]:
-    return {"etag": etag, "match_condition": MatchConditions.IfNotModified}
 
 
 def _code_of(error: HttpResponseError) -> object:

@@ -96,6 +96,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "stores.sqlite_looker",
         "stores.sqlite",
         "stores.table_entities",
+        "stores.table_batch",
         "stores.tables",
         "runlog.receipts",
         "runlog.memory",

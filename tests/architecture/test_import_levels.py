@@ -104,7 +104,8 @@ def test_azure_is_imported_by_the_surface_and_the_app_alone() -> None:
     users = importers({"azure", "azurefunctions"})
 
     storage = {"hosting.storage.storage_account", "hosting.storage.blob_account", "hosting.storage.blob_container"}
-    storage |= {"hosting.storage.table_account", "hosting.stores.table_entities", "hosting.stores.tables"}
+    storage |= {"hosting.storage.table_account", "hosting.stores.tables"}
+    storage |= {"hosting.stores.table_entities", "hosting.stores.table_batch"}
     storage |= {"hosting.storage.cosmos_account", "hosting.archive.cosmos"}
     assert {name for name in users if name.startswith(("hosting.", "state."))} <= {*SURFACE, *storage, "hosting.app"}
 

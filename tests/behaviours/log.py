@@ -33,6 +33,8 @@ BEHAVIOURS = {
     "refused at start-up.",
     "log.tables-conflict": "In Azure Tables a refused part of a batch is a conflict by its code, of the head as it "
     "stands.",
+    "log.tables-batch": "A batch is sent as the official client of Azure Tables sends it, and counts only where its "
+    "answer says so of each part.",
     "log.tables-cause": "What an account refuses for good is unknown to who appends, and its cause is logged once.",
     "log.tables-pages": "A page that the service cuts short, or leaves empty, hides nothing.",
     "log.tables-made": "A table that is missing is made by the call that finds it so, once.",
