@@ -68,7 +68,8 @@ def _redis(url: str, environ: Mapping[str, str]) -> RunLogStore:
     an instance that starts meanwhile must then be there.
     """
     try:
-        from hosting.runlog.redis import RedisStore, refuse_unreached
+        from hosting.runlog.redis import RedisStore
+        from hosting.storage.redis_server import refuse_unreached
     except ModuleNotFoundError:
         raise ConfigurationError(
             "AGENT_RUN_LOG names a Redis server, and the package for it is not installed. Add the line of "
@@ -79,5 +80,5 @@ def _redis(url: str, environ: Mapping[str, str]) -> RunLogStore:
     except ValueError as error:
         raise ConfigurationError(f"AGENT_RUN_LOG is no address of a Redis server: {error}") from None
     if is_hosted(environ) and not needs_shared_stores(environ):
-        refuse_unreached(url)
+        refuse_unreached(url, "AGENT_RUN_LOG")
     return store

@@ -11,30 +11,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Collection, Iterable
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
-from redis import Redis as SyncRedis
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from hosting.errors import ConfigurationError, LogUnavailableError
+from hosting.errors import LogUnavailableError
 from hosting.events import TERMINAL_KINDS, Accepted, CancelRequested, Event, Place, decode, encode
 from hosting.ports import Deleting, Deletion, Erased, Found, Opened, Opening, QueueFull
 from hosting.run_record import RunRecord, fold
 from hosting.runlog import redis_scripts as scripts
 from hosting.runlog.marks import decode_mark, encode_mark
 from hosting.runlog.receipts import receipt_digest
-from hosting.storage.outage import Outage, cause_of
+from hosting.storage.outage import Outage
+from hosting.storage.redis_server import PATIENCE_SECONDS, connection_pool, shown
 
 T = TypeVar("T")
 PREFIX = "{agents}:"
 """Begins every key; the braces keep them in one slot of a cluster, which scripts ask for."""
-
-PATIENCE_SECONDS = 5.0
-MOST_CONNECTIONS = 16
-_PROBE_SECONDS = 2.0
 
 
 class RedisStore:
@@ -48,8 +41,8 @@ class RedisStore:
 
     def __init__(self, url: str, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._patience_seconds = patience_seconds
-        self._outage = Outage(f"The run log in {_shown(url)}")
-        self._redis: Any = Redis.from_pool(_pool(url, patience_seconds))
+        self._outage = Outage(f"The run log in {shown(url)}")
+        self._redis: Any = Redis.from_pool(connection_pool(url, patience_seconds))
 
     async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
         """See `RunLogStore.open`: one script."""
@@ -142,37 +135,6 @@ class RedisStore:
             raise LogUnavailableError.unreached() from error
         self._outage.ended()
         return done
-
-
-def _pool(url: str, patience_seconds: float) -> BlockingConnectionPool:
-    """Return a pool in which a burst waits for a connection; the client's own refuses the 101st."""
-    return BlockingConnectionPool.from_url(
-        url,
-        max_connections=MOST_CONNECTIONS,
-        timeout=patience_seconds,
-        socket_connect_timeout=patience_seconds,
-        retry=Retry(NoBackoff(), 1),
-    )
-
-
-def refuse_unreached(url: str) -> None:
-    """Raise `ConfigurationError` when no server answers at `url`, or it refuses us."""
-    server = SyncRedis.from_url(url, socket_connect_timeout=_PROBE_SECONDS, socket_timeout=_PROBE_SECONDS)
-    try:
-        server.ping()
-    except (RedisError, OSError) as error:
-        raise ConfigurationError(
-            f"AGENT_RUN_LOG is {_shown(url)}, which cannot be used: {cause_of(error)} Start a server there, or leave "
-            "AGENT_RUN_LOG out."
-        ) from None
-    finally:
-        server.close()
-
-
-def _shown(url: str) -> str:
-    """Return the address without the user and the password in it."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _key(place: Place) -> str:

@@ -88,6 +88,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "storage.table_account",
         "storage.blob_container",
         "storage.cosmos_account",
+        "storage.redis_server",
         "stores.contract",
         "stores.watchers",
         "stores.memory",
