@@ -1,0 +1,105 @@
+"""Who in this process waits for events of a thread in Redis: `XREAD BLOCK`, which the server answers with the append.
+
+Theory. A wait that blocks takes a connection for as long as it lasts. So those who wait for the same thread behind the
+same position share one, and there is a bound on how many there are: above it nobody waits, and callers look in their
+own time. Nobody cancels a wait that others may join: it lasts as long as the latest of them wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from hosting.errors import LogUnavailableError
+from hosting.storage.outage import Outage
+from hosting.storage.redis_server import connection_pool
+
+MOST_WATCHED = 100
+_MOST_BLOCKED_SECONDS = 10.0
+"""After this a blocked call asks anew, so that a server that vanished without a word is noticed."""
+
+
+@dataclass
+class _Wait:
+    """One blocked connection. `until` is the loop's time at which the last of those who share it leaves.
+
+    The task returns whether there is more, and None when the server is away.
+    """
+
+    until: float
+    task: asyncio.Task[bool | None]
+
+
+class RedisWatches:
+    """Waits for entries of streams in the server at `url`, on connections of their own, at most `most` at once."""
+
+    def __init__(self, url: str, patience_seconds: float, outage: Outage, most: int = MOST_WATCHED) -> None:
+        self._most = most
+        self._patience_seconds = patience_seconds
+        self._outage = outage
+        self._redis: Any = Redis.from_pool(connection_pool(url, patience_seconds, most))
+        self._waits: dict[tuple[str, int], _Wait] = {}
+
+    async def more(self, stream: str, after: int, seconds: float) -> bool:
+        """Return True as soon as the stream has an entry behind `after`.
+
+        False after so many seconds, and at once where too many streams are watched or all waits are closed. Raises
+        `LogUnavailableError` when the server is away.
+        """
+        until = _now() + seconds
+        while (wait := self._joined(stream, after, until)) is not None:
+            await asyncio.wait([wait.task], timeout=until - _now() + self._patience_seconds)
+            if not wait.task.done() or wait.task.cancelled():
+                return False
+            is_more = wait.task.result()
+            if is_more is None:
+                raise LogUnavailableError.unreached()
+            if is_more or _now() >= until:
+                return is_more
+        return False
+
+    async def close(self) -> None:
+        """End all waits and their connections; a later wait opens what it needs."""
+        tasks = [wait.task for wait in self._waits.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._redis.aclose()
+
+    def _joined(self, stream: str, after: int, until: float) -> _Wait | None:
+        wait = self._waits.get((stream, after))
+        if wait is None or wait.task.done():
+            if len(self._waits) >= self._most:
+                return None
+            wait = _Wait(until, asyncio.ensure_future(self._wait(stream, after)))
+            self._waits[stream, after] = wait
+        wait.until = max(wait.until, until)
+        return wait
+
+    async def _wait(self, stream: str, after: int) -> bool | None:
+        wait = self._waits[stream, after]
+        try:
+            while not (is_more := await self._is_behind(stream, after, wait.until - _now())):
+                if _now() >= wait.until:
+                    break
+        except (RedisError, OSError, asyncio.TimeoutError) as error:
+            self._outage.began(error)
+            return None
+        finally:
+            del self._waits[stream, after]
+        self._outage.ended()
+        return is_more
+
+    async def _is_behind(self, stream: str, after: int, seconds: float) -> bool:
+        blocked = min(max(seconds, 0.001), _MOST_BLOCKED_SECONDS)
+        asking = self._redis.xread({stream: f"{after}-0"}, count=1, block=math.ceil(blocked * 1000))
+        return bool(await asyncio.wait_for(asking, blocked + self._patience_seconds))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
