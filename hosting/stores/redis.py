@@ -63,10 +63,12 @@ class RedisThreadStore:
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
         """See `ThreadStore.append`: one script."""
         first, head = append.first_position(known), append.head
-        arguments = [known.tag if known else "", head.append_id, first, len(append.events), head.payload]
-        rows = [part for row in append.rows for part in (row.name, row.position, int(row.is_new), row.payload)]
+        arguments: list[str | bytes | float] = [known.tag if known else "", head.append_id, first, len(append.events)]
+        arguments += [head.payload, *append.events]
+        for row in append.rows:
+            arguments += [row.name, row.position, int(row.is_new), row.payload]
         try:
-            answer = await self._run(self._append, address, *arguments, *append.events, *rows)
+            answer = await self._run(self._append, address, *arguments)
         except LogUnavailableError:
             return Unknown()
         return Appended(replace(head, tag=head.append_id)) if answer == _DONE else Conflict(_head(answer))

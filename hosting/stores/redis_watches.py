@@ -2,7 +2,8 @@
 
 Theory. A wait that blocks takes a connection for as long as it lasts. So those who wait for the same thread behind the
 same position share one, and there is a bound on how many there are: above it nobody waits, and callers look in their
-own time. Nobody cancels a wait that others may join: it lasts as long as the latest of them wanted.
+own time. Nobody cancels a wait that others may have joined: the server lets it go, and who wants to wait longer blocks
+anew.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from hosting.storage.redis_server import connection_pool
 
 MOST_WATCHED = 100
 _MOST_BLOCKED_SECONDS = 10.0
-"""After this a blocked call asks anew, so that a server that vanished without a word is noticed."""
+"""After this a wait is begun anew, so that a server that vanished without a word is noticed."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Wait:
-    """One blocked connection. `until` is the loop's time at which the last of those who share it leaves.
+    """One blocked connection, which the server lets go at `ends` by the loop's clock if not before.
 
     The task returns whether there is more, and None when the server is away.
     """
 
-    until: float
+    ends: float
     task: asyncio.Task[bool | None]
 
 
@@ -53,7 +54,7 @@ class RedisWatches:
         """
         until = _now() + seconds
         while (wait := self._joined(stream, after, until)) is not None:
-            await asyncio.wait([wait.task], timeout=until - _now() + self._patience_seconds)
+            await asyncio.wait([wait.task], timeout=until - _now() if wait.ends > until else None)
             if not wait.task.done() or wait.task.cancelled():
                 return False
             is_more = wait.task.result()
@@ -76,29 +77,22 @@ class RedisWatches:
         if wait is None or wait.task.done():
             if len(self._waits) >= self._most:
                 return None
-            wait = _Wait(until, asyncio.ensure_future(self._wait(stream, after)))
+            ends = min(until, _now() + _MOST_BLOCKED_SECONDS)
+            wait = _Wait(ends, asyncio.ensure_future(self._is_behind(stream, after, ends - _now())))
             self._waits[stream, after] = wait
-        wait.until = max(wait.until, until)
         return wait
 
-    async def _wait(self, stream: str, after: int) -> bool | None:
-        wait = self._waits[stream, after]
+    async def _is_behind(self, stream: str, after: int, seconds: float) -> bool | None:
+        asking = self._redis.xread({stream: f"{after}-0"}, count=1, block=max(math.ceil(seconds * 1000), 1))
         try:
-            while not (is_more := await self._is_behind(stream, after, wait.until - _now())):
-                if _now() >= wait.until:
-                    break
+            entries = await asyncio.wait_for(asking, seconds + self._patience_seconds)
         except (RedisError, OSError, asyncio.TimeoutError) as error:
             self._outage.began(error)
             return None
         finally:
             del self._waits[stream, after]
         self._outage.ended()
-        return is_more
-
-    async def _is_behind(self, stream: str, after: int, seconds: float) -> bool:
-        blocked = min(max(seconds, 0.001), _MOST_BLOCKED_SECONDS)
-        asking = self._redis.xread({stream: f"{after}-0"}, count=1, block=math.ceil(blocked * 1000))
-        return bool(await asyncio.wait_for(asking, blocked + self._patience_seconds))
+        return bool(entries)
 
 
 def _now() -> float:

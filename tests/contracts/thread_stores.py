@@ -15,9 +15,11 @@ import pytest
 from hosting.storage.table_account import table_account
 from hosting.stores.contract import ThreadStore
 from hosting.stores.memory import MemoryThreadStore, SharedMemory
+from hosting.stores.redis import RedisThreadStore
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.stores.tables import TablesThreadStore
 from tests.support.fault_proxy import FaultProxy
+from tests.support.redis_server import RedisServer
 
 Away = Callable[[str, Sequence[ThreadStore]], AbstractAsyncContextManager[None]]
 
@@ -85,6 +87,23 @@ async def _account_left(place: str, stores: Sequence[ThreadStore]) -> AsyncItera
         yield
 
 
+_REDIS_SERVERS: dict[str, RedisServer] = {}
+
+
+def _empty_server(request: pytest.FixtureRequest) -> str:
+    server: RedisServer = request.getfixturevalue("redis_server")
+    server.empty()
+    _REDIS_SERVERS[server.url] = server
+    return server.url
+
+
+@contextlib.asynccontextmanager
+async def _server_down(place: str, stores: Sequence[ThreadStore]) -> AsyncIterator[None]:
+    _REDIS_SERVERS[place].save_and_stop()
+    yield
+    _REDIS_SERVERS[place].start()
+
+
 BACKENDS: dict[str, Backend] = {
     "memory": Backend(
         open=lambda place, hub: MemoryThreadStore(hub, _MEMORIES[place]),
@@ -103,6 +122,12 @@ BACKENDS: dict[str, Backend] = {
         away=_account_left,
         examples=20,
         raced=3_000,  # of 10,000 it takes minutes
+        marks=(pytest.mark.slow,),
+    ),
+    "redis": Backend(
+        open=RedisThreadStore,
+        new_place=_empty_server,
+        away=_server_down,
         marks=(pytest.mark.slow,),
     ),
 }

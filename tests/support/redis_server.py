@@ -23,13 +23,21 @@ def find_server() -> str | None:
 
 
 class RedisServer:
-    """One server process on a free port of the loopback, which keeps its files in `folder`."""
+    """One server process on a free port of the loopback, which keeps its files in `folder`.
 
-    def __init__(self, command: str, folder: Path) -> None:
+    `options` are the server's own, such as `--appendonly yes`.
+    """
+
+    def __init__(self, command: str, folder: Path, *options: str) -> None:
         port = free_port()
         self.url = f"redis://127.0.0.1:{port}/0"
-        arguments = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
-        self._process = subprocess.Popen([command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        arguments = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", *options]
+        self._command = [command, *arguments]
+        self.start()
+
+    def start(self) -> None:
+        """Begin the process, anew after it ended, with what its files hold."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self._await_answer()
 
     def empty(self) -> None:
@@ -42,6 +50,17 @@ class RedisServer:
         self._process.terminate()
         self._process.wait(START_SECONDS)
 
+    def save_and_stop(self) -> None:
+        """End the process with a snapshot of what it holds, which it has again when it is started."""
+        with redis.Redis.from_url(self.url) as client:
+            client.shutdown(save=True)
+        self._process.wait(START_SECONDS)
+
+    def kill(self) -> None:
+        """End the process as a power cut ends it, without a last word."""
+        self._process.kill()
+        self._process.wait(START_SECONDS)
+
     def _await_answer(self) -> None:
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
@@ -52,10 +71,10 @@ class RedisServer:
 
     def _answers(self) -> bool:
         try:
-            self.empty()
+            with redis.Redis.from_url(self.url) as client:
+                return bool(client.ping())
         except redis.ConnectionError:
             return False
-        return True
 
 
 def free_port() -> int:

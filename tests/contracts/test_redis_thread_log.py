@@ -1,0 +1,357 @@
+"""What the threads' log in Redis promises beyond the contract, on real servers: scripts, failures, files, watches."""
+
+import asyncio
+import logging
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from redis.asyncio import Redis
+
+from hosting.errors import LogUnavailableError
+from hosting.stores.contract import Appended, Conflict, Row, Unknown
+from hosting.stores.redis import RedisThreadStore
+from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
+from tests.support.lost_answers import LostAnswers
+from tests.support.redis_server import RedisServer, find_server, free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+THREAD = "{hub/joker.app~thread}"
+GUARD_SECONDS = 5
+NOBODY_CAME = 30.0
+WAKES = 50
+SECRET = b"what was said"
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--rdbcompression", "no")
+ROWS = (Row("run-1", 1, SECRET), Row("key-1", 1, SECRET))
+REFUSALS = [
+    ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "used memory > 'maxmemory'"),
+    ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "read only replica"),
+]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def server(redis_server: RedisServer) -> AsyncIterator[Any]:
+    """A client, as other programs have one, of the session's server, which is empty."""
+    redis_server.empty()
+    async with Redis.from_url(redis_server.url) as client:
+        yield client
+
+
+@pytest.fixture
+async def store(server: Any, redis_server: RedisServer) -> AsyncIterator[RedisThreadStore]:
+    """A store there."""
+    store = RedisThreadStore(redis_server.url, "hub")
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def own_server(redis_server: RedisServer, tmp_path: Path) -> Iterator[Callable[..., RedisServer]]:
+    """Starts servers of this test alone, which keep their files in its folder."""
+    started: list[RedisServer] = []
+    command = find_server()
+    assert command is not None
+
+    def start(*options: str) -> RedisServer:
+        started.append(RedisServer(command, tmp_path, *options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+async def test_another_program_follows_a_thread_with_plain_commands(store: RedisThreadStore, server: Any) -> None:
+    """Events are a stream, an entry's id its position; it has the id of its append and the payload."""
+    head = await write(store, None, b"one", b"two")
+
+    [[_, entries]] = await server.xread({f"{THREAD}:events": "1-0"})
+
+    assert entries == [(b"2-0", {b"append": head.append_id.encode(), b"payload": b"two"})]
+
+
+@pytest.mark.behaviour("log.apart")
+async def test_every_key_begins_with_its_hub_and_its_thread(store: RedisThreadStore, server: Any) -> None:
+    """So hubs share nothing, and one pattern finds a thread, or an app, for whoever operates the server."""
+    await write(store, None, b"one", rows=ROWS)
+
+    keys = {f"{THREAD}:{name}".encode() for name in ("head", "events", "rows", "row-positions")}
+    assert set(await server.keys("*")) == keys
+
+
+async def test_a_server_that_forgot_the_scripts_is_given_them_again(store: RedisThreadStore, server: Any) -> None:
+    """As after a restart, or at a replica that took over."""
+    head = await write(store, None, b"one")
+    await server.script_flush()
+
+    head = await write(store, head, b"two")
+
+    assert await whole(store) == (head, [(1, b"one"), (2, b"two")], [])
+
+
+async def test_all_keys_of_a_step_are_in_one_slot_of_a_cluster(own_server: Callable[..., RedisServer]) -> None:
+    """A server of a cluster refuses a script whose keys are not, or that touches one that it did not name."""
+    node = own_server("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+    async with Redis.from_url(node.url) as client:
+        await client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        await until(lambda: client.execute_command("CLUSTER", "INFO"), lambda info: b"cluster_state:ok" in info)
+    store = RedisThreadStore(node.url, "hub")
+
+    head = await write(store, None, b"one", b"two", rows=ROWS)
+    await store.trim(ADDRESS, 1, 0)
+    await store.erase(ADDRESS, 1)
+
+    assert await store.watch(ADDRESS, 1, NOBODY_CAME)
+    assert await whole(store, ["run-1"]) == (head, [(2, b"two")], [Row("run-1", 1, b"")])
+    assert await store.forget(ADDRESS, head)
+    await store.close()
+
+
+@pytest.mark.behaviour("log.repeated-append")
+@pytest.mark.parametrize("lost", [1, 1000], ids=["one answer", "all answers"])
+async def test_an_append_whose_connection_broke_after_it_was_done_counts_once(
+    redis_server: RedisServer, lost: int
+) -> None:
+    """One answer that is lost the store asks for again by itself; after more of them its caller does."""
+    async with LostAnswers(urlsplit(redis_server.url).port or 0) as relay:
+        redis_server.empty()
+        store = RedisThreadStore(f"redis://127.0.0.1:{relay.port}", "hub")
+        head = await write(store, None, b"one")
+        append = behind(head, b"two", rows=ROWS)
+
+        relay.loses = lost
+        outcome = await store.append(ADDRESS, head, append)
+        relay.loses = 0
+
+        assert isinstance(outcome, Appended if lost == 1 else Unknown)
+        again = await store.append(ADDRESS, head, append)
+        assert await whole(store) == (getattr(again, "head", None), [(1, b"one"), (2, b"two")], [])
+        await store.close()
+
+
+@pytest.mark.behaviour("log.away")
+async def test_a_server_that_was_killed_has_what_it_said_was_done(own_server: Callable[..., RedisServer]) -> None:
+    """With an append-only file that is written before each answer; the append that met the end is done once."""
+    server = own_server(*DURABLE)
+    store = RedisThreadStore(server.url, "hub")
+    head = await write(store, None, b"one", rows=ROWS)
+    append = behind(head, b"two")
+
+    server.kill()
+    assert isinstance(await store.append(ADDRESS, head, append), Unknown)
+    server.start()
+
+    assert isinstance(done := await store.append(ADDRESS, head, append), Appended)
+    assert await whole(store, ["run-1"]) == (done.head, [(1, b"one"), (2, b"two")], [ROWS[0]])
+    await store.close()
+
+
+@pytest.mark.behaviour("log.erase")
+async def test_what_was_erased_is_in_no_file_once_they_are_rewritten(
+    own_server: Callable[..., RedisServer], tmp_path: Path
+) -> None:
+    """Nor beside events that stay, trimmed before or not: a stream keeps together what was written together."""
+    server = own_server(*DURABLE)
+    store = RedisThreadStore(server.url, "hub")
+    await write(store, None, *(SECRET + b" %d" % n for n in range(8)), b"what stays", rows=ROWS)
+
+    await store.trim(ADDRESS, 4, 0)
+    await store.erase(ADDRESS, 8)
+    async with Redis.from_url(server.url) as client:
+        await client.bgrewriteaof()
+        await until(lambda: client.info("persistence"), lambda info: not info["aof_rewrite_in_progress"])
+        await client.save()
+
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert (SECRET in kept, b"what stays" in kept) == (False, True)
+    assert await texts(store) == [(9, b"what stays")]
+    await store.close()
+
+
+async def test_events_that_are_read_while_they_are_trimmed_have_no_gap(store: RedisThreadStore) -> None:
+    """A trim between two pages took all before it too, so what was read of that is left out."""
+    await write(store, None, *(b"%d" % n for n in range(4000)))
+
+    async def read() -> None:
+        while positions := [position for position, _ in await texts(store)]:
+            assert positions == list(range(positions[0], positions[0] + len(positions)))
+
+    async def trim() -> None:
+        for before in range(0, 4001, 20):
+            await store.trim(ADDRESS, before, 0)
+
+    await asyncio.gather(read(), read(), trim())
+
+
+async def test_a_trim_takes_more_rows_than_one_script_does(store: RedisThreadStore, server: Any) -> None:
+    """The server is held up by a thousand of them at a time."""
+    head = await write(store, None, b"one")
+    for batch in range(50):
+        head = await write(store, head, rows=tuple(Row(f"run-{batch}-{n}", 1 + batch // 49, b"") for n in range(50)))
+
+    await store.trim(ADDRESS, 0, 1)
+
+    assert await server.hlen(f"{THREAD}:rows") == await server.zcard(f"{THREAD}:row-positions") == 50
+
+
+@pytest.mark.behaviour("log.away")
+@pytest.mark.parametrize("refusal", REFUSALS, ids=["full memory", "a replica"])
+async def test_a_server_that_takes_no_writes_leaves_an_append_unknown_and_says_why_once(
+    store: RedisThreadStore, server: Any, refusal: tuple[str, str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing of it is written; when the server takes writes again, the same append is."""
+    refuse, allow, cause = refusal
+    head = await write(store, None, b"one")
+    append = behind(head, b"two", rows=ROWS)
+
+    await server.execute_command(*refuse.split())
+    try:
+        outcomes = [await store.append(ADDRESS, head, append) for _ in range(3)]
+    finally:
+        await server.execute_command(*allow.split())
+
+    assert outcomes == [Unknown()] * 3
+    assert [cause in record.getMessage() for record in caplog.records] == [True]
+    assert await whole(store, ["run-1"]) == (head, [(1, b"one")], [None])
+    assert isinstance(await store.append(ADDRESS, head, append), Appended)
+
+
+async def test_a_thread_is_erased_also_where_memory_is_full(store: RedisThreadStore, server: Any) -> None:
+    """Deleting is what frees it."""
+    await write(store, None, SECRET, b"two", rows=ROWS)
+
+    await server.config_set("maxmemory", 1)
+    try:
+        await store.erase(ADDRESS, 1)
+    finally:
+        await server.config_set("maxmemory", 0)
+
+    assert await texts(store) == [(2, b"two")]
+    assert await store.row(ADDRESS, "run-1") == Row("run-1", 1, b"")
+
+
+@pytest.mark.behaviour("log.away")
+@pytest.mark.parametrize(
+    "answer", [b"-LOADING Redis is loading the dataset in memory\r\n", b""], ids=["it is loading", "no answer"]
+)
+async def test_a_server_that_does_not_answer_yet_is_away(answer: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """Within the store's patience; and the log says it once, whatever is asked."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while asked := await reader.read(1 << 16):
+            writer.write(answer * asked.count(b"*"))
+        writer.close()
+
+    speaking = await asyncio.start_server(speak, "127.0.0.1", 0)
+    url = f"redis://user:password@127.0.0.1:{speaking.sockets[0].getsockname()[1]}/0"
+    store = RedisThreadStore(url, "hub", patience_seconds=0.1)
+
+    assert await store.append(ADDRESS, None, behind(None, b"one")) == Unknown()
+    for ask in (store.head(ADDRESS), store.watch(ADDRESS, 0, 0.01)):
+        with pytest.raises(LogUnavailableError):
+            await ask
+
+    shown = url.replace("user:password@", "")
+    [said] = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert said.startswith(f"The threads' log in {shown} cannot be used: ")
+    await store.close()
+    speaking.close()
+
+
+@pytest.mark.behaviour("log.watch")
+async def test_a_watch_wakes_across_processes(
+    redis_server: RedisServer, server: Any, store: RedisThreadStore, record_property: Callable[[str, object], None]
+) -> None:
+    """Each append by this process wakes the other, which waits for it at the server and nowhere else."""
+    program = [sys.executable, "-m", "tests.contracts.thread_watching_process", "redis", redis_server.url, str(WAKES)]
+    process = await asyncio.create_subprocess_exec(*program, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    head, seconds, woken = None, [], []
+    assert process.stdout is not None
+    for position in range(WAKES):
+        await until(lambda: server.info("clients"), lambda info: info["blocked_clients"] == 1)
+        began = time.monotonic()
+        head = await write(store, head, b"%d" % position)
+        line = await asyncio.wait_for(process.stdout.readline(), GUARD_SECONDS)
+        woken.append(int(line.split()[0]))
+        seconds.append(float(line.split()[1]) - began)
+
+    await process.communicate()
+    assert woken == list(range(WAKES))
+    middle, longest = statistics.median(seconds) * 1000, max(seconds) * 1000
+    record_property(
+        "measured", f"redis watch: append to wake in another process {middle:.1f} ms, at most {longest:.1f}"
+    )
+
+
+@pytest.mark.behaviour("log.watch")
+async def test_those_who_watch_one_thread_share_a_connection_and_too_many_threads_are_not_watched(
+    redis_server: RedisServer, server: Any
+) -> None:
+    """Above the bound a watch says at once that it does not wait, and its caller looks in its own time."""
+    store = RedisThreadStore(redis_server.url, "hub", most_watched=1)
+    watching = [asyncio.ensure_future(store.watch(ADDRESS, 0, NOBODY_CAME)) for _ in range(20)]
+    await until(lambda: server.info("clients"), lambda info: info["blocked_clients"] >= 1)
+
+    assert not await asyncio.wait_for(store.watch(ELSEWHERE, 0, NOBODY_CAME), GUARD_SECONDS)
+    assert (await server.info("clients"))["blocked_clients"] == 1
+    await write(store, None, b"one")
+    assert await asyncio.wait_for(asyncio.gather(*watching), GUARD_SECONDS) == [True] * 20
+    assert not await store.watch(ELSEWHERE, 0, 0.01)
+    await store.close()
+
+
+@pytest.mark.behaviour("log.watch")
+async def test_one_who_leaves_does_not_end_the_watch_of_others(store: RedisThreadStore, server: Any) -> None:
+    """Neither by being cancelled nor by having waited long enough; who joins late waits their own time."""
+    leaving = asyncio.ensure_future(store.watch(ADDRESS, 0, NOBODY_CAME))
+    short, long = (asyncio.ensure_future(store.watch(ADDRESS, 0, seconds)) for seconds in (0.01, NOBODY_CAME))
+    await until(lambda: server.info("clients"), lambda info: info["blocked_clients"] >= 1)
+
+    leaving.cancel()
+    assert not await asyncio.wait_for(short, GUARD_SECONDS)
+    await write(store, None, b"one")
+
+    assert await asyncio.wait_for(long, GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("log.watch")
+async def test_a_watch_of_a_server_that_ends_is_told(own_server: Callable[..., RedisServer]) -> None:
+    """It is neither left waiting nor told that there is nothing."""
+    server = own_server()
+    store = RedisThreadStore(server.url, "hub")
+    watching = asyncio.ensure_future(store.watch(ADDRESS, 0, NOBODY_CAME))
+    async with Redis.from_url(server.url) as client:
+        await until(lambda: client.info("clients"), lambda info: info["blocked_clients"] == 1)
+
+    server.kill()
+
+    with pytest.raises(LogUnavailableError):
+        await asyncio.wait_for(watching, GUARD_SECONDS)
+    await store.close()
+
+
+@pytest.mark.behaviour("log.stale-never-writes")
+async def test_a_thread_whose_head_was_lost_takes_no_append_into_its_events(
+    store: RedisThreadStore, server: Any
+) -> None:
+    """A server that evicts keys may do so: the stream itself refuses a position that it had."""
+    head = await write(store, None, b"one", b"two")
+    await server.delete(f"{THREAD}:head")
+
+    assert await store.append(ADDRESS, head, behind(head, b"three")) == Conflict(None)
+    assert await store.append(ADDRESS, None, behind(None, b"anew")) == Unknown()
+    assert await texts(store) == [(1, b"one"), (2, b"two")]
+
+
+async def until(ask: Callable[[], Awaitable[Any]], is_so: Callable[[Any], bool]) -> None:
+    """Ask the server until it is so."""
+    end = time.monotonic() + GUARD_SECONDS
+    while not is_so(await ask()):
+        assert time.monotonic() < end
