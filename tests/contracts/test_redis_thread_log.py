@@ -14,7 +14,7 @@ import pytest
 from redis.asyncio import Redis
 
 from hosting.errors import LogUnavailableError
-from hosting.stores.contract import Appended, Conflict, Row, Unknown
+from hosting.stores.contract import MOST_EVENTS, MOST_PAYLOAD_BYTES, Appended, Conflict, Row, Unknown
 from hosting.stores.redis import RedisThreadStore
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 from tests.support.lost_answers import LostAnswers
@@ -115,24 +115,25 @@ async def test_all_keys_of_a_step_are_in_one_slot_of_a_cluster(own_server: Calla
 
 
 @pytest.mark.behaviour("log.repeated-append")
+@pytest.mark.parametrize("events", [(), (b"two",)], ids=["the head alone", "an event"])
 @pytest.mark.parametrize("lost", [1, 1000], ids=["one answer", "all answers"])
 async def test_an_append_whose_connection_broke_after_it_was_done_counts_once(
-    redis_server: RedisServer, lost: int
+    redis_server: RedisServer, lost: int, events: tuple[bytes, ...]
 ) -> None:
     """One answer that is lost the store asks for again by itself; after more of them its caller does."""
     async with LostAnswers(urlsplit(redis_server.url).port or 0) as relay:
         redis_server.empty()
         store = RedisThreadStore(f"redis://127.0.0.1:{relay.port}", "hub")
         head = await write(store, None, b"one")
-        append = behind(head, b"two", rows=ROWS)
+        append = behind(head, *events, rows=ROWS)
 
         relay.loses = lost
         outcome = await store.append(ADDRESS, head, append)
         relay.loses = 0
 
         assert isinstance(outcome, Appended if lost == 1 else Unknown)
-        again = await store.append(ADDRESS, head, append)
-        assert await whole(store) == (getattr(again, "head", None), [(1, b"one"), (2, b"two")], [])
+        assert isinstance(again := await store.append(ADDRESS, head, append), Appended)
+        assert await whole(store) == (again.head, [(1, b"one"), *enumerate(events, start=2)], [])
         await store.close()
 
 
@@ -177,14 +178,16 @@ async def test_what_was_erased_is_in_no_file_once_they_are_rewritten(
 
 async def test_events_that_are_read_while_they_are_trimmed_have_no_gap(store: RedisThreadStore) -> None:
     """A trim between two pages took all before it too, so what was read of that is left out."""
-    await write(store, None, *(b"%d" % n for n in range(4000)))
+    head = None
+    for _ in range(4):
+        head = await write(store, head, *[b"event"] * MOST_EVENTS)
 
     async def read() -> None:
         while positions := [position for position, _ in await texts(store)]:
             assert positions == list(range(positions[0], positions[0] + len(positions)))
 
     async def trim() -> None:
-        for before in range(0, 4001, 20):
+        for before in range(0, 4001, 500):
             await store.trim(ADDRESS, before, 0)
 
     await asyncio.gather(read(), read(), trim())
@@ -337,6 +340,23 @@ async def test_a_watch_of_a_server_that_ends_is_told(own_server: Callable[..., R
     await store.close()
 
 
+@pytest.mark.behaviour("log.close")
+async def test_a_closed_store_has_no_connection_left(store: RedisThreadStore, server: Any) -> None:
+    """Also where an append was under way and somebody watched."""
+    appending = asyncio.ensure_future(write(store, None, b"one"))
+    watching = asyncio.ensure_future(store.watch(ELSEWHERE, 0, NOBODY_CAME))
+    await until(lambda: server.info("clients"), lambda info: info["blocked_clients"] == 1)
+    large = [bytes(MOST_PAYLOAD_BYTES)] * 8
+    again = asyncio.ensure_future(write(store, await appending, *large))
+    await asyncio.sleep(0)
+
+    await store.close()
+
+    assert (await again).position == 9
+    assert not await watching
+    await until(lambda: server.info("clients"), lambda info: info["connected_clients"] == 1)
+
+
 @pytest.mark.behaviour("log.stale-never-writes")
 async def test_a_thread_whose_head_was_lost_takes_no_append_into_its_events(
     store: RedisThreadStore, server: Any
@@ -346,8 +366,8 @@ async def test_a_thread_whose_head_was_lost_takes_no_append_into_its_events(
     await server.delete(f"{THREAD}:head")
 
     assert await store.append(ADDRESS, head, behind(head, b"three")) == Conflict(None)
-    assert await store.append(ADDRESS, None, behind(None, b"anew")) == Unknown()
-    assert await texts(store) == [(1, b"one"), (2, b"two")]
+    assert await store.append(ADDRESS, None, behind(None, b"anew", rows=ROWS)) == Unknown()
+    assert await whole(store, ["run-1"]) == (None, [(1, b"one"), (2, b"two")], [None])
 
 
 async def until(ask: Callable[[], Awaitable[Any]], is_so: Callable[[Any], bool]) -> None:
