@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _NAME = "AZURE_FUNCTIONS_ENVIRONMENT"
-_SET_BY_AZURE = ("WEBSITE_SITE_NAME", "WEBSITE_INSTANCE_ID")
+_SITE = "WEBSITE_SITE_NAME"
+_SET_BY_AZURE = (_SITE, "WEBSITE_INSTANCE_ID")
 """Either is enough: Flex Consumption sets only the first, App Service both."""
 
 _SET_BY_HOSTS = ("AzureWebJobsScriptRoot", *_SET_BY_AZURE)
 """Core Tools, the host's container images and the local host of this project set the first."""
+
+
+def site_name(environ: Mapping[str, str]) -> str:
+    """Return the name of the function app on Azure; empty elsewhere."""
+    return environ.get(_SITE, "")
 
 
 def is_hosted(environ: Mapping[str, str]) -> bool:

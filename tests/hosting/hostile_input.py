@@ -291,6 +291,9 @@ PARSERS: Mapping[str, Parser] = {
 UNREACHED: Mapping[str, str] = {
     "hosting.names._AGENT_NAME": "agents are named in the app's code",
     "hosting.plan._TOOL_NAME": "MCP tools are named in the app's code",
+    "hosting.process.host_json._HUB": "hubName stands in host.json or in a setting",
+    "hosting.process.host_json._NOT_OF_A_HUB": "the app's name on Azure",
+    "hosting.process.host_json._VARIABLE": "hubName stands in host.json or in a setting",
     "hosting.process.time_limit._DURATION": "functionTimeout stands in host.json or in a setting",
     "hosting.request.model_inputs._INPUT": "what a model takes is told by the app's code",
     "hosting.stores.contract._ROW_NAME": "names of rows are digests of ours",
