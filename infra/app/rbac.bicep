@@ -7,7 +7,7 @@ param cosmosName string
 param cosmosDatabaseName string
 param modelAccountName string
 
-@description('Blobs, queues and tables, by what the host, Durable Functions and the deployed package need of each.')
+@description('Blobs, queues and tables, by what the host, Durable Functions, logs and the deployed package need of each.')
 var storageRoles = {
   'Storage Blob Data Owner': 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
   'Storage Queue Data Contributor': '974c5e8b-45b9-4653-ba55-5f855dd0fb88'

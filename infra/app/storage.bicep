@@ -1,4 +1,4 @@
-// The storage account: conversations, orchestrations, run logs and the deployed package. Shared keys are off.
+// The storage account: conversations, orchestrations, logs and the deployed package. Shared keys are off.
 param name string
 param location string
 param tags object
@@ -48,12 +48,13 @@ resource account 'Microsoft.Storage/storageAccounts@2023-05-01' = {
         blob: {
           keyType: 'Account'
         }
-        // Only an account that was made with these two can have its own key for them later.
+        // Only an account that was made with it can have its own key for queues later.
         queue: {
           keyType: 'Account'
         }
+        // Azure bills tables under the account's key at a rate of its own, so they have it where it is asked for.
         table: {
-          keyType: 'Account'
+          keyType: hasOwnKey ? 'Account' : 'Service'
         }
       }
     }

@@ -208,6 +208,25 @@ def test_each_role_is_given_on_one_resource_and_never_on_the_group() -> None:
 
 
 @pytest.mark.behaviour("template.infra-roles")
+def test_the_account_is_reached_at_each_service_that_the_identity_has_a_role_for() -> None:
+    """In a virtual network a service without an endpoint and a zone would be one that never answers."""
+    endpoints = parsed(INFRA / "app" / "storage-PrivateEndpoint.bicep")
+    granted = re.findall(r"'Storage (\w+) Data", ROLES)
+
+    assert endpoints["variables"]["services"]["value"] == sorted(role.lower() for role in granted)
+    assert config_of(endpoints["resources"]["zones"])["name"].startswith("privatelink.${service}.")
+
+
+@pytest.mark.behaviour("template.infra-roles")
+def test_tables_are_under_the_accounts_key_only_where_there_is_a_key_of_ones_own() -> None:
+    """Azure bills them at a rate of its own then, and cannot change it for an account that is there."""
+    account = config_of(parsed(INFRA / "app" / "storage.bicep")["resources"]["account"])
+    chosen = account["properties"]["encryption"]["services"]["table"]["keyType"]["operator"]["operands"]
+
+    assert chosen == {"condition": "hasOwnKey", "true_value": "Account", "false_value": "Service"}
+
+
+@pytest.mark.behaviour("template.infra-roles")
 def test_durable_on_azure_storage_has_all_three_of_its_services() -> None:
     """host.json's provider decides, unless the scheduler's settings stand over it."""
     provider = json.loads((ROOT / "host.json").read_text(encoding="utf-8"))["extensions"]["durableTask"]

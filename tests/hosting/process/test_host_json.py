@@ -55,7 +55,7 @@ def test_the_task_hub_of_this_app_is_the_one_of_its_host_json() -> None:
 
 @APART
 @pytest.mark.parametrize(
-    "named", ["", "a", "ab", "1hub", "a-b", "a/b", "a}b", "ä23", "x" * 46, 5, "%MISSING%", "hub\n"]
+    "named", ["", "a", "ab", "1hub", "a-b", "a/b", "a}b", "ä23", "x" * 46, 5, "%MISSING%", "%MISSING%hub", "hub\n"]
 )
 def test_a_task_hub_that_the_engine_would_not_take_is_refused(named: object, tmp_path: Path) -> None:
     """With the value and what it must be; a variable that nobody set stands as it is."""
