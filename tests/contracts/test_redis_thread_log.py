@@ -1,6 +1,7 @@
 """What the threads' log in Redis promises beyond the contract, on real servers: scripts, failures, files, watches."""
 
 import asyncio
+import contextlib
 import logging
 import statistics
 import sys
@@ -84,6 +85,21 @@ async def test_every_key_begins_with_its_hub_and_its_thread(store: RedisThreadSt
 
     keys = {f"{THREAD}:{name}".encode() for name in ("head", "events", "rows", "row-positions")}
     assert set(await server.keys("*")) == keys
+
+
+async def test_an_append_is_one_command_to_the_server(store: RedisThreadStore, server: Any) -> None:
+    """Its script is sent once, with the first append; what a script does inside is no way to the server and back."""
+    head = await write(store, None, b"one", rows=ROWS)
+    await server.config_resetstat()
+    for _ in range(10):
+        head = await write(store, head, b"more", b"than one", rows=(Row("run-2", head.position, b"", is_new=False),))
+
+    calls = {name: told["calls"] for name, told in (await server.info("commandstats")).items()}
+    inside = {"cmdstat_hmget", "cmdstat_hexists", "cmdstat_xadd", "cmdstat_hset", "cmdstat_zadd"}
+    assert {name: number for name, number in calls.items() if name not in inside} == {
+        "cmdstat_config|resetstat": 1,
+        "cmdstat_evalsha": 10,
+    }
 
 
 async def test_a_server_that_forgot_the_scripts_is_given_them_again(store: RedisThreadStore, server: Any) -> None:
@@ -273,19 +289,16 @@ async def test_a_watch_wakes_across_processes(
     redis_server: RedisServer, server: Any, store: RedisThreadStore, record_property: Callable[[str, object], None]
 ) -> None:
     """Each append by this process wakes the other, which waits for it at the server and nowhere else."""
-    program = [sys.executable, "-m", "tests.contracts.thread_watching_process", "redis", redis_server.url, str(WAKES)]
-    process = await asyncio.create_subprocess_exec(*program, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
     head, seconds, woken = None, [], []
-    assert process.stdout is not None
-    for position in range(WAKES):
-        await until(lambda: server.info("clients"), lambda info: info["blocked_clients"] == 1)
-        began = time.monotonic()
-        head = await write(store, head, b"%d" % position)
-        line = await asyncio.wait_for(process.stdout.readline(), GUARD_SECONDS)
-        woken.append(int(line.split()[0]))
-        seconds.append(float(line.split()[1]) - began)
+    async with watching_process(redis_server.url) as printed:
+        for position in range(WAKES):
+            await until(lambda: server.info("clients"), lambda info: info["blocked_clients"] == 1)
+            began = time.monotonic()
+            head = await write(store, head, b"%d" % position)
+            line = await asyncio.wait_for(printed.readline(), GUARD_SECONDS)
+            woken.append(int(line.split()[0]))
+            seconds.append(float(line.split()[1]) - began)
 
-    await process.communicate()
     assert woken == list(range(WAKES))
     middle, longest = statistics.median(seconds) * 1000, max(seconds) * 1000
     record_property(
@@ -368,6 +381,20 @@ async def test_a_thread_whose_head_was_lost_takes_no_append_into_its_events(
     assert await store.append(ADDRESS, head, behind(head, b"three")) == Conflict(None)
     assert await store.append(ADDRESS, None, behind(None, b"anew", rows=ROWS)) == Unknown()
     assert await whole(store, ["run-1"]) == (None, [(1, b"one"), (2, b"two")], [None])
+
+
+@contextlib.asynccontextmanager
+async def watching_process(url: str) -> AsyncIterator[asyncio.StreamReader]:
+    """Run a process that watches the thread and prints when it was woken; none is left behind."""
+    program = [sys.executable, "-m", "tests.contracts.thread_watching_process", "redis", url, str(WAKES)]
+    process = await asyncio.create_subprocess_exec(*program, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        yield process.stdout
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
 
 
 async def until(ask: Callable[[], Awaitable[Any]], is_so: Callable[[Any], bool]) -> None:
