@@ -36,6 +36,13 @@ class Settings(BaseModel):
         "'sqlite:PATH', 'blob' (the app's storage account, the default in production), 'cosmos' (AGENT_COSMOS), or "
         "'memory' (tests; the default where the run log is in memory).",
     )
+    log: str = Field(
+        "sqlite",
+        alias="AGENT_LOG",
+        pattern=r"^(memory|tables|sqlite|sqlite:.+|rediss?://.+)$",
+        description="Where the threads' log is kept: 'sqlite' (.agents/log.sqlite), 'sqlite:PATH', 'tables' (the app's "
+        "storage account, the default in production), 'redis://HOST', or 'memory' (tests).",
+    )
     run_log: str = Field(
         "sqlite",
         alias="AGENT_RUN_LOG",

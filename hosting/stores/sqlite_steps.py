@@ -16,8 +16,8 @@ from hosting.stores.contract import Append, Appended, Conflict, Row, StoredEvent
 from hosting.stores.watchers import ThreadKey
 
 THREADS = FileKind(
-    name="store of threads",
-    setting="AGENT_RUN_LOG",
+    name="threads' log",
+    setting="AGENT_LOG",
     schema="""
 CREATE TABLE payload (id INTEGER PRIMARY KEY, bytes BLOB);
 CREATE TABLE head (hub TEXT NOT NULL, address TEXT NOT NULL, position INTEGER NOT NULL, append_id TEXT NOT NULL,

@@ -102,6 +102,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "stores.redis_scripts",
         "stores.redis_watches",
         "stores.redis",
+        "stores.choice",
         "runlog.receipts",
         "runlog.memory",
         "runlog.sqlite_schema",

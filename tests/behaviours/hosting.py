@@ -7,6 +7,8 @@ BEHAVIOURS = {
     "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it (design.md 3).",
     "hosting.run-log-outlives-the-instance": "In production, and on Azure anyway, a run log that other "
     "instances cannot read is refused at start-up.",
+    "hosting.log-outlives-the-instance": "In production, and on Azure anyway, a threads' log that other instances "
+    "cannot read is refused at start-up.",
     "hosting.run-log-of-a-newer-version": "A run log that a newer version wrote is refused at start-up and left "
     "as it is.",
     "hosting.stores-checked-at-start": "A run log, archive or store of attachments that cannot be opened or written "

@@ -195,9 +195,7 @@ async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next
             await store.erase(ADDRESS, head.position)
         assert await texts(store) == []
         assert CANARY in bytes_of(path)
-        assert caplog.messages == [
-            "The store of threads is in use; what was deleted is overwritten with its next commits."
-        ]
+        assert caplog.messages == ["The threads' log is in use; what was deleted is overwritten with its next commits."]
 
     await store.erase(ADDRESS, head.position)
 

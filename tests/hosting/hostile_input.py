@@ -297,6 +297,7 @@ UNREACHED: Mapping[str, str] = {
     "hosting.process.time_limit._DURATION": "functionTimeout stands in host.json or in a setting",
     "hosting.request.model_inputs._INPUT": "what a model takes is told by the app's code",
     "hosting.stores.contract._ROW_NAME": "names of rows are digests of ours",
+    "hosting.stores.tables._HUB": "the hub's name stands in host.json or in a setting",
     "hosting.storage.cosmos_account._ADDRESS": "a setting",
     "hosting.storage.cosmos_account._CONNECTION_STRING": "a setting",
     "hosting.storage.sqlite_file._TABLE": "it reads our own schemas",

@@ -219,6 +219,7 @@ WRONG_SETTINGS = [
     ("AGENT_CONTEXT_TOKENS", "999"),
     ("AGENT_COSMOS", "account"),
     ("AGENT_COSMOS_DATABASE", "a/b"),
+    ("AGENT_LOG", "blob"),
     ("AGENT_RUN_LOG", "redis"),
     ("AGENT_RUN_LOG", "sqlite:"),
     ("AGENT_RUN_LOG_SYNCHRONOUS", "OFF"),

@@ -14,9 +14,12 @@ from hosting.archive.blob import BlobArchive
 from hosting.archive.choice import choose_archive
 from hosting.archive.cosmos import CONTAINER, PARTITION_KEY, CosmosArchive
 from hosting.errors import ConfigurationError
+from hosting.process.host_json import task_hub
 from hosting.runlog.blob import BlobStore
 from hosting.runlog.choice import choose_store
 from hosting.settings import Settings, read_settings
+from hosting.stores.choice import choose_thread_store
+from hosting.stores.tables import TablesThreadStore
 from tests.template.bicep import INFRA, MAIN, ROOT, config_of, keys_in, parsed, setting_names
 
 API_SETTINGS = ("hostSettings", "appSettings", "schedulerSettings")
@@ -142,6 +145,17 @@ def test_the_run_log_of_a_deployment_is_one_that_instances_share(tmp_path: Path)
     environ = {**as_deployed(), "AGENT_RUN_LOG": ""}
 
     assert isinstance(choose_store(read_settings(environ), tmp_path, environ), BlobStore)
+
+
+@pytest.mark.behaviour("template.infra-settings")
+def test_the_threads_log_of_a_deployment_is_in_tables_under_the_name_of_its_hub(tmp_path: Path) -> None:
+    """The settings name the account alone: where its tables are follows from that."""
+    environ = {**as_deployed(), "AGENT_LOG": ""}
+
+    log = choose_thread_store(read_settings(environ), tmp_path, environ, task_hub(ROOT, environ))
+
+    assert isinstance(log, TablesThreadStore)
+    assert not any(name.endswith("ServiceUri") for name in environ)
 
 
 @pytest.mark.behaviour("template.infra-settings")
