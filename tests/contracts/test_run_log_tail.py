@@ -147,7 +147,7 @@ async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
     [
         ({"AGENT_RUN_LOG": "memory"}, "which nobody but the app's own process can read"),
         ({"AGENT_RUN_LOG": "sqlite:nowhere.sqlite"}, "There is no run log at"),
-        ({"AGENT_RUN_LOG": "redis://127.0.0.1:1"}, "The run log cannot be reached"),
+        ({"AGENT_RUN_LOG": "redis://127.0.0.1:1"}, "The log cannot be reached"),
         ({"AGENT_RUN_LOG": "paper"}, "Setting AGENT_RUN_LOG is 'paper'"),
     ],
 )
