@@ -20,15 +20,18 @@ from hosting.events import Accepted, Signalled
 from hosting.ports import RunLogStore
 from hosting.requests import RunRequest
 from hosting.runlog.blob import BlobStore, run_log_container
+from hosting.runlog.redis import RedisStore
 from hosting.runlog.sqlite import SqliteStore
 from hosting.storage.blob_account import storage_account
 from hosting.storage.table_account import table_account
 from hosting.stores.contract import Append, Appended, Row, StoredHead, ThreadStore
 from hosting.stores.memory import MemoryThreadStore
+from hosting.stores.redis import RedisThreadStore
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.stores.tables import TablesThreadStore
 from tests.support.azurite import LOCK, Azurite
 from tests.support.node_packages import RegistryUnreachableError, install
+from tests.support.redis_server import RedisServer, find_server
 
 HUB = "Measured"
 ADDRESS = Address.of("joker", "thread")
@@ -49,7 +52,7 @@ class Taken:
 
 
 async def measure(sizes: Sizes) -> Result:
-    """Each store by itself, in this process; Azurite is another one, where it can be had.
+    """Each store by itself, in this process; Azurite and Redis are others, where they can be had.
 
     An append is of two events of 500 bytes, a row and a head of 1,000; in a run log, where there are neither, of the
     events. Raises WrongAnswerError for an append that is not done.
@@ -103,6 +106,11 @@ def stores() -> Iterator[tuple[dict[str, Open], Azurite | None]]:
             account = {"AzureWebJobsStorage": azurite.connection_string}
             found["tables"] = lambda: thread_log(TablesThreadStore(table_account(account, "benchmarks"), HUB))
             found["run log in blobs"] = lambda: run_log(BlobStore(run_log_container(storage_account(account))))
+        if (command := find_server()) is not None:
+            redis = RedisServer(command, folder)
+            servers.callback(redis.stop)
+            found["Redis"] = lambda: thread_log(RedisThreadStore(redis.url, HUB))
+            found["run log in Redis"] = lambda: run_log(RedisStore(redis.url))
         yield found, azurite
 
 

@@ -160,6 +160,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "service.holders",
         "service.runs",
         "service.watchman",
+        "service.following",
         "run.claims",
         "run.retries",
         "run.turn",

@@ -24,4 +24,6 @@ BEHAVIOURS = {
     "(rule 3).",
     "service.carried": "A request that an operation carries is accepted once (rule 5).",
     "service.reset": "A reset empties the document, and what began before it leaves nothing behind it (rule 10).",
+    "service.following": "A run is followed from any process: each event once and in order, words when they come and "
+    "not again when they are logged, the same text at its offsets behind a death (rule 13).",
 }

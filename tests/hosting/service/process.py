@@ -22,6 +22,7 @@ from hosting.requests import RunRequest
 from hosting.runner.attempt import Attempts
 from hosting.service.changes import Changes
 from hosting.service.documents import Documents
+from hosting.service.following import Following
 from hosting.service.holders import AgentRuns, Holders
 from hosting.service.runs import Runs
 from hosting.service.watchman import Watched, Watchman
@@ -128,6 +129,7 @@ class Process:
             first_pause_seconds=0.01,
             margin_seconds=0.05,
         )
+        self.following = Following(self.log, self.store, self.changes, self.holders, quiet_seconds=0.2)
         self.runs = Runs(self.log, self.holders, self.changes, read)
 
     async def deliver(self, run_id: str) -> Watched:

@@ -1,0 +1,125 @@
+"""A run followed: every event once and in order, words as they come, from whichever process."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hosting.errors import ThreadDeletedError
+from hosting.service.changes import Appended, News, Spoken
+from hosting.service.runs import Run
+from hosting.thread.commands import Delete
+from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+
+Processes = tuple[Process, Process]
+WHOLE = ["accepted", "claimed", "echo:", " hi", "completed"]
+
+
+def shown(news: list[News]) -> list[str]:
+    """Return events by their kinds and words as they are."""
+    return [one.event.kind if isinstance(one, Appended) else one.text for one in news]
+
+
+async def followed(process: Process, run: Run) -> list[str]:
+    """Follow a run to its end."""
+    return [name async for news in process.following.follow(run) for name in shown(news)]
+
+
+async def text_of(process: Process, run: Run) -> str:
+    """Return the text that a reader has in the end, who puts each piece at its offset."""
+    text = ""
+    async for news in process.following.follow(run):
+        for one in news:
+            text = text[: one.offset] + one.text if isinstance(one, Spoken) else text
+    return text
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_follower_in_the_process_that_holds_the_run_hears_each_word_once(process: Process) -> None:
+    """When it comes, and not again when it is logged."""
+    run = await process.runs.start(AGENT, call(streams=True), process.engine)
+
+    assert await followed(process, run) == WHOLE
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_follower_in_another_process_has_the_same_text_from_the_log(processes: Processes) -> None:
+    """In other pieces, perhaps."""
+    one, other = processes
+    run = await one.runs.start(AGENT, call(streams=True), one.engine)
+    found = await other.runs.find(AGENT, "t1", run.run_id, other.engine)
+
+    assert await text_of(other, found) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_run_that_has_ended_is_told_from_its_log(processes: Processes) -> None:
+    """With its words joined as they were logged."""
+    one, other = processes
+    run = await one.runs.start(AGENT, call(streams=True), one.engine)
+    await one.runs.wait(run, one.engine, 5.0)
+
+    told = await followed(other, run)
+
+    assert (told[:2], told[-1]) == (["accepted", "claimed"], "completed")
+    assert await text_of(other, run) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.following")
+async def test_what_another_process_appends_between_keeps_no_follower_waiting(processes: Processes) -> None:
+    """A run that is accepted elsewhere on the same thread has a position, too."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.runs.start(AGENT, call(streams=True), one.engine)
+    following = asyncio.ensure_future(followed(one, run))
+    await asyncio.sleep(0.05)
+    await other.runs.start(AGENT, call("second", waits=False), other.engine)
+    one.agent.gate.set()
+
+    assert await asyncio.wait_for(following, 5.0) == WHOLE
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_run_that_is_taken_over_is_followed_to_its_end(processes: Processes) -> None:
+    """What was not settled is said anew, from its offset on."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.runs.start(AGENT, call(streams=True), one.engine)
+    found = await other.runs.find(AGENT, "t1", run.run_id, other.engine)
+    following = asyncio.ensure_future(text_of(other, found))
+    await asyncio.sleep(0.1)
+    one.die()
+
+    await other.deliver(run.run_id)
+
+    assert await asyncio.wait_for(following, 5.0) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_quiet_run_is_told_as_quiet(process: Process) -> None:
+    """So that whoever stands between does not cut the stream."""
+    process.agent.gate.clear()
+    run = await process.runs.start(AGENT, call(), process.engine)
+    quiet = 0
+    async for news in process.following.follow(run):
+        quiet += not news
+        if quiet == 2:
+            process.agent.gate.set()
+
+    assert quiet >= 2
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_deleted_thread_ends_those_who_follow_it(processes: Processes) -> None:
+    """By a refusal of ours, and not by silence."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.runs.start(AGENT, call(), one.engine)
+    following = asyncio.ensure_future(followed(other, run))
+    await asyncio.sleep(0.02)
+    await other.log.ask(ADDRESS, Delete(1.0))
+
+    with pytest.raises(ThreadDeletedError):
+        await asyncio.wait_for(following, 5.0)
+    one.agent.gate.set()
