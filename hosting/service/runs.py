@@ -31,7 +31,7 @@ from hosting.service.changes import Appended, Changes, Spoken
 from hosting.service.holders import Holders
 from hosting.settings import Settings
 from hosting.stores.thread_log import Asked, ThreadLog
-from hosting.thread.commands import Accept, Attach, Cancel, Change, Command, Refused, SignalFailed, Stale, Terms
+from hosting.thread.commands import Accept, Attach, Cancel, Change, Command, Refused, SignalFailed, Terms, Unchanged
 from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import GoneRow, KeyRow, RunRow, key_name, run_name
@@ -106,24 +106,43 @@ class Runs:
             return self._accept(accepted, terms, row)
 
         asked = await self._log.ask(address, self._accept(accepted, terms, None), reread, is_new=is_new)
-        return await self._begun(address, asked, accepted, client, is_new=is_new)
+        run = await self.begun(address, asked, accepted.run_id, client, is_new=is_new)
+        assert run is not None
+        return run
 
     def _accept(self, accepted: Accepted, terms: Terms | None, key: KeyRow | GoneRow | None) -> Accept:
         return Accept(accepted, self._settings.queue_limit, terms, key)
 
-    async def _begun(
-        self, address: Address, asked: Asked, accepted: Accepted, client: EntityClient, *, is_new: bool
-    ) -> Run:
-        """Have what was accepted begin, or what was found be promised to this caller too."""
+    async def begun(
+        self, address: Address, asked: Asked, run_id: str, client: EntityClient, *, is_new: bool = False
+    ) -> Run | None:
+        """Return the run that a command accepted or found, once it is promised to this caller; None for no run.
+
+        `run_id` is what a run that it accepted is called. Raises as `start` does.
+        """
         outcome = asked.outcome
         if isinstance(outcome, Refused):
             if outcome.signal:
                 await self._signal(address, client, "delete", {"epoch": asked.head.epoch})
             raise outcome.error
-        assert not isinstance(outcome, Stale)
-        if outcome.run_id != accepted.run_id:
-            return await self._found(address, outcome.run_id, asked.head, client, signal=outcome.signal)
+        assert isinstance(outcome, Change | Unchanged)
         self._tell(address, asked)
+        if not outcome.run_id:
+            return None
+        if outcome.run_id != run_id or isinstance(outcome, Unchanged):
+            return await self._found(address, outcome.run_id, client, signal=outcome.signal)
+        record = run_record(run_id, appended(asked))
+        assert record is not None
+        await self._signal_beside(address, asked, record.accepted, client, is_new=is_new)
+        return Run(address, record)
+
+    async def _signal_beside(
+        self, address: Address, asked: Asked, accepted: Accepted, client: EntityClient, *, is_new: bool
+    ) -> None:
+        """Have the run begin if it was claimed, and return once a signal for it was taken.
+
+        Where none is, the run is taken back: by whoever holds it, or here.
+        """
         signal = asyncio.ensure_future(self._signal_run(address, accepted.run_id, client))
         held = self._holders.begin(
             address, asked, client, signal, is_new=is_new, key=accepted.key, fingerprint=accepted.fingerprint
@@ -132,14 +151,11 @@ class Runs:
             await asyncio.shield(signal)
         except EngineUnavailableError:
             if held is not None:
-                await held.is_over.wait()  # it takes the claim back by itself
+                await held.is_over.wait()
             else:
                 failed = SignalFailed(time.time(), accepted.run_id, None, accepted.key, accepted.fingerprint)
                 self._tell(address, await self._log.ask(address, failed))
             raise
-        record = run_record(accepted.run_id, appended(asked))
-        assert record is not None
-        return Run(address, record)
 
     async def wait_as(self, wanted: Wait, run: Run, client: EntityClient) -> Run:
         """Return the run once it has ended, or as it stands when its caller does not want to wait any longer."""
@@ -196,7 +212,7 @@ class Runs:
         asked = await self._log.ask(address, Cancel(time.time(), run_id))
         return await self._promised(run, asked, client)
 
-    async def _found(self, address: Address, run_id: str, head: Head, client: EntityClient, *, signal: bool) -> Run:
+    async def _found(self, address: Address, run_id: str, client: EntityClient, *, signal: bool) -> Run:
         if signal:
             await self._signal_run(address, run_id, client)
         found = await self._read(address, run_id)

@@ -159,6 +159,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "service.documents",
         "service.holders",
         "service.runs",
+        "service.approvals",
         "service.watchman",
         "service.following",
         "run.claims",

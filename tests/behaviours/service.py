@@ -26,4 +26,6 @@ BEHAVIOURS = {
     "service.reset": "A reset empties the document, and what began before it leaves nothing behind it (rule 10).",
     "service.following": "A run is followed from any process: each event once and in order, words when they come and "
     "not again when they are logged, the same text at its offsets behind a death (rule 13).",
+    "service.approvals": "Approvals are listed and answered in any process; the last answer begins the one run that "
+    "goes on, and repeated finds it (rule 11).",
 }

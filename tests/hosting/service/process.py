@@ -20,6 +20,7 @@ from hosting.ports import EntityPage
 from hosting.request.run_call import RunCall, Wait
 from hosting.requests import RunRequest
 from hosting.runner.attempt import Attempts
+from hosting.service.approvals import Approvals
 from hosting.service.changes import Changes
 from hosting.service.documents import Documents
 from hosting.service.following import Following
@@ -68,7 +69,9 @@ class Engine:
 
 
 class EchoAgent:
-    """Says what it was asked, word by word when streamed; it has answered the `turns` that it was given."""
+    """Says what it was asked, word by word when streamed; it has answered the `turns` that it was given.
+
+    It `asks` for approval of calls by these ids, once."""
 
     name = AGENT
     id = AGENT
@@ -78,6 +81,7 @@ class EchoAgent:
         self.turns: list[list[str]] = []
         self.gate = threading.Event()
         self.fails: list[Exception] = []
+        self.asks: list[str] = []
         self.gate.set()
 
     def run(self, messages: Any = None, *, stream: bool = False, session: Any = None, **options: Any) -> Any:
@@ -87,7 +91,11 @@ class EchoAgent:
 
     async def _answer(self, texts: list[str]) -> AgentResponse[Any]:
         await self._begin(texts)
-        return AgentResponse(messages=[Message("assistant", [f"echo: {texts[-1]}"])])
+        asked, self.asks = self.asks, []
+        calls = [Content.from_function_call(call_id=name, name="pay", arguments="{}") for name in asked]
+        requests = [Content.from_function_approval_request(str(call.call_id), call) for call in calls]
+        contents = [*calls, *requests] or [Content.from_text(f"echo: {texts[-1]}")]
+        return AgentResponse(messages=[Message("assistant", contents)])
 
     async def _words(self, texts: list[str]) -> Any:
         for word in ("echo:", f" {texts[-1]}"):
@@ -131,6 +139,7 @@ class Process:
         )
         self.following = Following(self.log, self.store, self.changes, self.holders, quiet_seconds=0.2)
         self.runs = Runs(self.log, self.holders, self.changes, read)
+        self.approvals = Approvals(self.log, self.runs, self.holders)
 
     async def deliver(self, run_id: str) -> Watched:
         """Have the thread's entity do its operation here, and commit what comes of it."""

@@ -1,0 +1,117 @@
+"""Tool calls that wait for a person, over the threads' log and in two processes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hosting.errors import (
+    ApprovalAnsweredError,
+    ApprovalsPendingError,
+    EngineUnavailableError,
+    UnknownApprovalError,
+)
+from hosting.requests import Decision
+from hosting.service.approvals import Answered
+from hosting.thread.events import Completed
+from tests.hosting.service.process import AGENT, Process, call
+
+Processes = tuple[Process, Process]
+
+
+async def paused(process: Process, *calls: str) -> list[str]:
+    """Have a run ask for approval of these calls; return the ids under which they are answered."""
+    process.agent.asks = list(calls)
+    run = await process.runs.start(AGENT, call(), process.engine)
+    ended = await process.runs.wait(run, process.engine, 5.0)
+    assert isinstance(ended.record.terminal, Completed)
+    return [approval.id for approval in ended.record.terminal.approvals]
+
+
+async def answer(process: Process, approval_id: str, *, approved: bool = True, waits: bool = True) -> Answered:
+    """Decide on one of them."""
+    decision = Decision(id=approval_id, approved=approved)
+    return await process.approvals.answer(AGENT, "t1", decision, process.engine, waits=waits)
+
+
+@pytest.mark.behaviour("service.approvals")
+async def test_the_last_answer_begins_the_run_that_goes_on(processes: Processes) -> None:
+    """In the process that was asked, whichever that is."""
+    one, other = processes
+    first, second = await paused(one, "c1", "c2")
+
+    earlier = await answer(other, first)
+    last = await answer(other, second)
+    assert last.resumed is not None
+    ended = await other.runs.wait(last.resumed, other.engine, 5.0)
+
+    assert earlier.resumed is None
+    assert isinstance(ended.record.terminal, Completed)
+    assert [decision.id for decision in ended.record.accepted.request.decisions] == [first, second]
+    assert len(other.agent.turns) == 1
+
+
+@pytest.mark.behaviour("service.approvals")
+async def test_the_thread_lists_what_it_waits_for_and_takes_no_message(processes: Processes) -> None:
+    """In any process, until all is answered."""
+    one, other = processes
+    first, _ = await paused(one, "c1", "c2")
+    await answer(one, first)
+
+    waiting = await other.approvals.waiting(AGENT, "t1")
+
+    assert waiting is not None
+    assert [answered.decision.id for answered in waiting.record.answers] == [first]
+    with pytest.raises(ApprovalsPendingError):
+        await other.runs.start(AGENT, call(), other.engine)
+
+
+@pytest.mark.behaviour("service.approvals")
+async def test_two_last_answers_at_one_moment_begin_one_run(processes: Processes) -> None:
+    """Each decides on another call; the later one brings both decisions."""
+    one, other = processes
+    first, second = await paused(one, "c1", "c2")
+
+    both = await asyncio.gather(answer(one, first), answer(other, second))
+
+    resumed = [found.resumed for found in both if found.resumed is not None]
+    assert len(resumed) == 1
+    assert {decision.id for decision in resumed[0].record.accepted.request.decisions} == {first, second}
+
+
+@pytest.mark.behaviour("service.approvals")
+async def test_a_repeated_last_answer_finds_the_run_that_goes_on(processes: Processes) -> None:
+    """The first one's answer may have been lost; another decision is refused."""
+    one, other = processes
+    (approval,) = await paused(one, "c1")
+    last = await answer(one, approval, waits=False)
+
+    again = await answer(other, approval)
+
+    assert last.resumed is not None
+    assert again.resumed is not None
+    assert (again.resumed.run_id, again.resumed.replayed) == (last.resumed.run_id, True)
+    with pytest.raises(ApprovalAnsweredError):
+        await answer(other, approval, approved=False)
+
+
+@pytest.mark.behaviour("service.approvals")
+async def test_an_answer_whose_signal_is_not_taken_leaves_no_run(process: Process) -> None:
+    """The caller is told so; its decision stands."""
+    (approval,) = await paused(process, "c1")
+    process.engine.is_away = True
+
+    with pytest.raises(EngineUnavailableError):
+        await answer(process, approval, waits=False)
+
+    assert (await process.kinds())[-2:] == ["cancel_requested", "cancelled"]
+
+
+@pytest.mark.behaviour("service.approvals")
+async def test_an_approval_that_nobody_asked_for_is_unknown(process: Process) -> None:
+    """On this thread."""
+    await paused(process, "c1")
+
+    with pytest.raises(UnknownApprovalError):
+        await answer(process, "another")
