@@ -153,8 +153,10 @@ def _bring_decisions(draft: Draft, accepted: Accepted) -> None:
 def _attach(head: Head, command: Attach) -> Outcome:
     """Promise the outcome of a run, with a signal of one's own where the log does not prove that one was taken."""
     run = head.run(command.run_id)
-    if run is None or run.signalled:
-        return Unchanged(command.run_id)
+    if run is None:
+        return _not_open(head, command.run_id)
+    if run.signalled:
+        return Unchanged(run.id)
     if run.attached:
         return Unchanged(command.run_id, signal=True)
     return Draft(head).add(Attached(at=command.at, run_id=run.id)).change(run.id, signal=True)
@@ -237,9 +239,10 @@ def _end(head: Head, command: End) -> Outcome:
 
 
 def _cancel(head: Head, command: Cancel) -> Outcome:
+    """Have the run end; its end is to reach the document too, so a run that ends at once needs a signal as any does."""
     run = head.run(command.run_id)
     if run is None:
-        return Unchanged(command.run_id)
+        return _not_open(head, command.run_id)
     draft = Draft(head)
     is_waiting = head.claim is None or head.claim.run_id != run.id
     if command.reason == "queue_time" and not is_waiting:
@@ -247,7 +250,7 @@ def _cancel(head: Head, command: Cancel) -> Outcome:
     if run.cancelled is None:
         draft.add(CancelRequested(at=command.at, run_id=run.id, reason=command.reason))
     draft.end_in_turn(command.at)
-    signal = draft.head.run(run.id) is not None and not run.signalled
+    signal = not run.signalled
     return Unchanged(run.id, signal) if draft.head is head else draft.change(run.id, signal=signal)
 
 
@@ -371,6 +374,11 @@ _RULES: dict[type[Any], Callable[[Head, Any], Outcome]] = {
 def _being_deleted() -> Refused:
     error = ThreadDeletingError("The thread is being deleted and takes no runs until that is done. Try again then.")
     return Refused(error, signal=True)
+
+
+def _not_open(head: Head, run_id: str) -> Unchanged:
+    """Say that a run has ended; whoever is told so by a thread that is being deleted signals for that."""
+    return Unchanged(run_id, signal=head.state == "deleting")
 
 
 def _void_decisions() -> ApprovalsVoidError:

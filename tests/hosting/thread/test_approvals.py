@@ -11,7 +11,7 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.requests import Decision
-from hosting.thread.commands import Answer, Attach, Change, Delete, Forget, Outcome, Stale
+from hosting.thread.commands import Answer, Change, Delete, Forget, Outcome, Stale
 from hosting.thread.decide import MOST_APPROVALS
 from hosting.thread.rows import ApprovalRow, GoneRow, RowChange, RunRow, approval_name, run_name
 from tests.support.threads import NOW, Thread, accept, accepted, end, refusal, terms
@@ -222,4 +222,3 @@ def test_an_answer_to_a_thread_that_is_being_deleted_signals_for_it() -> None:
     outcome = answer(thread, YES_1)
 
     assert outcome.signal  # type: ignore[union-attr]
-    assert thread.do(Attach(NOW, "r1")).signal is False  # type: ignore[union-attr]

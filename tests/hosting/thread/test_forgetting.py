@@ -3,7 +3,7 @@
 import pytest
 
 from hosting.errors import ThreadDeletingError
-from hosting.thread.commands import Bury, Change, Delete, Forget, Trim, Unchanged
+from hosting.thread.commands import Attach, Bury, Cancel, Change, Delete, Forget, Trim, Unchanged
 from hosting.thread.head import Head
 from tests.support.threads import NOW, Thread, accept, end, refusal
 
@@ -78,6 +78,17 @@ def test_whoever_deletes_a_thread_that_is_being_deleted_signals_too() -> None:
     thread.do(Delete(NOW))
 
     assert thread.do(Delete(NOW)) == Unchanged(signal=True)
+
+
+@pytest.mark.behaviour("thread.delete")
+@pytest.mark.parametrize("command", [Attach(NOW, "r1"), Cancel(NOW, "r1")])
+def test_whoever_is_told_that_a_deletion_ended_a_run_signals_too(command: Attach | Cancel) -> None:
+    """Whoever deleted the thread may be gone without a signal."""
+    thread = Thread()
+    thread.do(accept("r1"))
+    thread.do(Delete(NOW))
+
+    assert thread.do(command) == Unchanged("r1", signal=True)
 
 
 @pytest.mark.behaviour("thread.delete")
