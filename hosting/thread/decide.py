@@ -18,6 +18,7 @@ from hosting.errors import (
     ApprovalAnsweredError,
     ApprovalExpiredError,
     ApprovalsVoidError,
+    HostingError,
     IdempotencyKeyReusedError,
     RunCrashedError,
     RunLostError,
@@ -172,10 +173,15 @@ def _claim(head: Head, command: Claim) -> Outcome:
     ending = never_claimed(head, run, command.at)
     if ending is None and is_taken_over and run.lost + 1 >= MOST_LOST:
         ending = RunCrashedError(f"The run ended its process {run.lost + 1} times and is not tried again.")
-    draft = Draft(head)
     if ending is None:
-        return draft.claim(command.at, command.terms).change(run.id)
-    return draft.end(unanswered(run.id, command.at, ending)).end_in_turn(command.at).change(run.id)
+        return Draft(head).claim(command.at, command.terms).change(run.id)
+    return _end_unanswered(head, command.at, ending)
+
+
+def _end_unanswered(head: Head, at: float, error: HostingError) -> Outcome:
+    """End the run whose turn it is for the reason of `error`, and those behind it that may not be claimed."""
+    run = head.runs[0]
+    return Draft(head).end(unanswered(run.id, at, error)).end_in_turn(at).change(run.id)
 
 
 def _is_gone(head: Head, command: Claim) -> bool:
@@ -190,6 +196,9 @@ def _retry(head: Head, command: Retry) -> Outcome:
     claim = head.claim
     if claim is None or not head.is_held_by(command.token):
         return Stale()
+    ending = never_claimed(head, head.runs[0], command.at)
+    if ending is not None:
+        return _end_unanswered(head, command.at, ending)
     claimed = Claimed(
         at=command.at,
         run_id=claim.run_id,
@@ -261,8 +270,7 @@ def _give_up(head: Head, command: GiveUp) -> Outcome:
     if command.silent != head.append_id or command.at <= claim.deadline:
         return Unchanged(command.run_id)
     error = RunLostError("The run was not ended within its time; its process or its signal was lost.")
-    draft = Draft(head).end(unanswered(claim.run_id, command.at, error))
-    return draft.end_in_turn(command.at).change(claim.run_id)
+    return _end_unanswered(head, command.at, error)
 
 
 def _signal_failed(head: Head, command: SignalFailed) -> Outcome:

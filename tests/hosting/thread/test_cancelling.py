@@ -2,7 +2,7 @@
 
 import pytest
 
-from hosting.thread.commands import Attach, Cancel, Change, Claim, Record, Release, SignalFailed, Unchanged
+from hosting.thread.commands import Attach, Cancel, Change, Claim, Record, Release, Retry, SignalFailed, Unchanged
 from hosting.thread.rows import KeyRow, RowChange, key_name
 from tests.support.threads import NOW, Thread, accept, end, model_result, terms
 
@@ -41,6 +41,18 @@ def test_a_run_that_is_cancelled_is_claimed_no_more() -> None:
     thread.do(Cancel(NOW, "r1"))
 
     thread.do(Claim(NOW, terms("e1", "entity"), silent=thread.head.append_id))
+
+    assert thread.last(1) == [("cancelled", "r1")]
+
+
+@pytest.mark.behaviour("thread.cancel")
+def test_a_run_that_is_cancelled_is_not_tried_again() -> None:
+    """An attempt that failed is its last one."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Cancel(NOW, "r1"))
+
+    thread.do(Retry(NOW, "token-r1", "t2", "run_failed"))
 
     assert thread.last(1) == [("cancelled", "r1")]
 
