@@ -34,4 +34,6 @@ BEHAVIOURS = {
     "reset, one behind what was trimmed is read again, one ahead of its log is named (rule 6).",
     "thread.run": "A run is what its events tell: its words by their offsets, its steps for a later attempt, its end "
     "(rules 4, 8, 13).",
+    "thread.explored": "No interleaving of two processes, the entity, their deaths, sleeps and lost signals breaks a "
+    "promise, and from each state every promise can still be kept; a rule that is left out is missed.",
 }
