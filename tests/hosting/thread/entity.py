@@ -48,7 +48,7 @@ class Entity:
 
     def _begun(self, state: State, signal: Signal) -> State:
         name = "E2" if any(execution.name == "E1" for execution in state.executions) else "E1"
-        execution = Execution(name, signal, signal.epoch, bool(state.history.token))
+        execution = Execution(name, signal, signal.epoch, bool(state.history.token), state.document)
         return state._replace(executions=tuple(sorted((*state.executions, execution))))
 
     def _overlap(self, state: State, execution: Execution) -> Step:
@@ -147,20 +147,19 @@ class Entity:
 
     def _commit(self, state: State, execution: Execution) -> Step:
         """Commit the document; the engine refuses one that another was committed beside."""
-        if not execution.fresh:
+        given, broken = execution.given, None
+        if self._world.refuses and given != state.document:
             again = self._over(state, execution, again=not execution.orphan)
             return f"{execution.name}: its document is refused", again, True, None
-        before, broken = state.document, None
-        if before.epoch > execution.epoch or before.through >= execution.through:
-            document = before
-        else:
-            runs = state.history.conversation(before.runs, before.through, execution.through)
+        document = given
+        if (given.epoch, given.through) < (execution.epoch, execution.through):
+            runs = state.history.conversation(given.runs, given.through, execution.through)
             document = Document(execution.epoch, execution.through, runs)
-            if len(set(runs)) < len(runs):
-                broken = "a run is in the document twice"
-        over = self._over(state._replace(document=document), execution)
-        stale = tuple(other._replace(fresh=False) for other in over.executions)
-        return f"{execution.name} commits {document}", kept(over._replace(executions=stale)), True, broken
+            broken = "a run is in the document twice" if len(set(runs)) < len(runs) else None
+        if document[:2] < state.document[:2]:
+            broken = "an older document takes the place of a newer one"
+        committed = kept(self._over(state._replace(document=document), execution))
+        return f"{execution.name} commits {' '.join(document.runs) or 'an empty document'}", committed, True, broken
 
 
 def _is_alive(state: State, token: str) -> bool:

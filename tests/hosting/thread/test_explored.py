@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hosting.thread.commands import Cancel, Delete, Forget
 from tests.hosting.thread import weakened
 from tests.hosting.thread.decisions import Decide, Decisions
 from tests.hosting.thread.explorer import explored
@@ -39,7 +38,7 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         "a stale token appends",
     ),
     "a lost holder counts twice": (
-        weakened.without_patience,
+        weakened.a_lost_holder_counts_twice,
         World((a("open", "r1"),), Faults(entity_deaths=2)),
         "run_crashed, though 2 of its holders were lost",
     ),
@@ -64,7 +63,7 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         "a run ends before one that was accepted earlier",
     ),
     "a cancel needs no signal": (
-        weakened.without_signals_for(Cancel),
+        weakened.without_signals,
         World((waits("A", "r1"), b("cancel", "r1")), Faults(deaths=1)),
         STUCK,
     ),
@@ -79,17 +78,17 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         "a run is accepted while its thread is being deleted",
     ),
     "whoever deletes for the second time needs no signal": (
-        weakened.without_signals_for(Delete),
+        weakened.without_signals,
         World((waits("A", "r1"), b("delete"), a("delete")), Faults(deaths=1)),
         STUCK,
     ),
     "a tombstone leaves the epoch": (
-        weakened.without_epochs,
+        weakened.tombstones_keep_the_epoch,
         World((waits("A", "r1"), b("delete")), Faults(entity_deaths=1)),
         STUCK,
     ),
     "a reset needs no signal": (
-        weakened.without_signals_for(Forget),
+        weakened.without_signals,
         World((a("open", "r1"), b("reset")), Faults()),
         STUCK,
     ),
@@ -103,8 +102,8 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         World((waits("A", "r1"), b("open", "r2")), Faults(), approvals=ONE),
         "a message is accepted while approvals wait",
     ),
-    "an approval's answer is not kept": (
-        weakened.answers_are_not_kept,
+    "an approval that was decided waits on": (
+        weakened.approvals_wait_on,
         World(
             (waits("A", "r1"), b("answer", "r2", approval="a1"), a("answer", "r3", approval="a1")),
             Faults(),
@@ -163,4 +162,13 @@ def test_a_rule_that_is_left_out_is_missed(left_out: str) -> None:
     searched = explored(replace(world, decide=Decisions(decide)))
 
     assert searched.broken == broken, str(searched)
+    assert explored(world).broken is None
+
+
+@pytest.mark.behaviour("thread.explored")
+def test_a_document_that_another_was_committed_beside_has_to_be_refused() -> None:
+    """Else an execution that the engine gave away puts an older one in its place."""
+    world = World((a("open", "r1"), b("open", "r2")), Faults(overlaps=1, sleeps=1))
+
+    assert explored(replace(world, refuses=False)).broken == "an older document takes the place of a newer one"
     assert explored(world).broken is None

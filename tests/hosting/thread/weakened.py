@@ -9,11 +9,13 @@ from hosting.errors import RunCancelledError
 from hosting.thread.commands import (
     Accept,
     Answer,
+    Attach,
     Bury,
     Cancel,
     Change,
     Claim,
     Command,
+    Delete,
     End,
     Forget,
     Outcome,
@@ -21,37 +23,44 @@ from hosting.thread.commands import (
     Release,
     Retry,
     SignalFailed,
+    Stale,
     Unchanged,
 )
 from hosting.thread.decide import decide
 from hosting.thread.endings import unanswered
-from hosting.thread.head import Head, OpenRun, fold
+from hosting.thread.head import Head, fold
 
 
 def without_leases(head: Head, command: Command) -> Outcome:
     """Take over any claim at once."""
-    return decide(head, replace(command, silent=head.append_id) if isinstance(command, Claim) else command)
+    if isinstance(command, Claim):
+        command = replace(command, silent=head.append_id)
+    return decide(head, command)
 
 
 def without_looking_again(head: Head, command: Command) -> Outcome:
     """Take over a claim whose lease was waited out, though something was appended since."""
-    is_past = isinstance(command, Claim) and command.silent is not None
-    return decide(head, replace(command, silent=head.append_id) if is_past else command)  # type: ignore[call-arg]
+    if isinstance(command, Claim) and command.silent is not None:
+        command = replace(command, silent=head.append_id)
+    return decide(head, command)
 
 
 def without_beginnings(head: Head, command: Command) -> Outcome:
     """Take over any claim of the entity's, though it was made after one's own operation began."""
-    return decide(head, replace(command, began=head.position) if isinstance(command, Claim) else command)
+    if isinstance(command, Claim):
+        command = replace(command, began=head.position)
+    return decide(head, command)
 
 
 def without_tokens(head: Head, command: Command) -> Outcome:
     """Let whoever held a run once append to it."""
-    is_fenced = isinstance(command, Record | End | Release) and head.claim is not None
-    return decide(head, replace(command, token=head.claim.token) if is_fenced else command)  # type: ignore
+    if isinstance(command, Record | End | Release) and head.claim is not None:
+        command = replace(command, token=head.claim.token)
+    return decide(head, command)
 
 
-def without_patience(head: Head, command: Command) -> Outcome:
-    """Count each lost holder twice."""
+def a_lost_holder_counts_twice(head: Head, command: Command) -> Outcome:
+    """Give up a run when its second holder is lost."""
     was_lost = isinstance(command, Claim) and head.turn is not None and head.turn.lost
     return decide(_with_runs(head, lost=2) if was_lost else head, command)
 
@@ -59,11 +68,9 @@ def without_patience(head: Head, command: Command) -> Outcome:
 def released_is_lost(head: Head, command: Command) -> Outcome:
     """Count a holder that let go as one that was lost."""
     outcome = decide(head, command)
-    if not isinstance(command, Release) or not isinstance(outcome, Change) or not outcome.head.runs:
+    if not isinstance(command, Release) or not isinstance(outcome, Change) or outcome.head.turn is None:
         return outcome
-    first, *others = outcome.head.runs
-    counted = first.model_copy(update={"lost": first.lost + 1})
-    return replace(outcome, head=outcome.head.model_copy(update={"runs": (counted, *others)}))
+    return replace(outcome, head=_with_runs(outcome.head, lost=outcome.head.turn.lost + 1))
 
 
 def without_attached(head: Head, command: Command) -> Outcome:
@@ -74,18 +81,16 @@ def without_attached(head: Head, command: Command) -> Outcome:
 def a_live_claim_is_proof(head: Head, command: Command) -> Outcome:
     """Attach to a run that is held without a signal of one's own."""
     outcome = decide(head, command)
-    is_attaching = isinstance(outcome, Change) and [event.kind for event in outcome.events] == ["attached"]
-    return Unchanged(outcome.run_id) if is_attaching and head.claim is not None else outcome  # type: ignore
+    if not isinstance(outcome, Change) or head.claim is None or outcome.events[0].kind != "attached":
+        return outcome
+    return Unchanged(outcome.run_id)
 
 
-def without_signals_for(*kinds: type[Any]) -> Any:
-    """Promise what these commands promise without a signal."""
-
-    def weakened(head: Head, command: Command) -> Outcome:
-        outcome = decide(head, command)
-        return replace(outcome, signal=False) if isinstance(command, kinds) and hasattr(outcome, "signal") else outcome
-
-    return weakened
+def without_signals(head: Head, command: Command) -> Outcome:
+    """Promise a cancel, a reset or a deletion without a signal."""
+    outcome = decide(head, command)
+    is_promise = isinstance(command, Attach | Cancel | Forget | Delete)
+    return outcome if isinstance(outcome, Stale) or not is_promise else replace(outcome, signal=False)
 
 
 def cancelled_at_once(head: Head, command: Command) -> Outcome:
@@ -104,16 +109,8 @@ def cancelled_is_claimed(head: Head, command: Command) -> Outcome:
 
 def accepted_while_deleting(head: Head, command: Command) -> Outcome:
     """Accept a run in a thread that is being deleted."""
-    is_open = isinstance(command, Accept) and head.state == "deleting"
-    return decide(head.model_copy(update={"state": "open"}) if is_open else head, command)
-
-
-def without_epochs(head: Head, command: Command) -> Outcome:
-    """Leave the epoch as it was when a tombstone is put."""
-    outcome = decide(head, command)
-    if not isinstance(command, Bury) or not isinstance(outcome, Change):
-        return outcome
-    return replace(outcome, head=outcome.head.model_copy(update={"epoch": head.epoch}))
+    is_closed = isinstance(command, Accept) and head.state == "deleting"
+    return decide(head.model_copy(update={"state": "open"}) if is_closed else head, command)
 
 
 def accepted_while_waiting(head: Head, command: Command) -> Outcome:
@@ -122,29 +119,37 @@ def accepted_while_waiting(head: Head, command: Command) -> Outcome:
     return decide(head.model_copy(update={"waiting": None}) if is_message else head, command)
 
 
-def approvals_outlive_a_reset(head: Head, command: Command) -> Outcome:
-    """Leave approvals waiting behind a reset."""
-    outcome = decide(head, command)
-    if not isinstance(command, Forget) or not isinstance(outcome, Change):
-        return outcome
-    return replace(outcome, head=outcome.head.model_copy(update={"waiting": head.waiting}))
-
-
-def answers_are_not_kept(head: Head, command: Command) -> Outcome:
-    """Forget that an approval was decided."""
-    outcome = decide(head, command)
-    if not isinstance(command, Answer) or not isinstance(outcome, Change):
-        return outcome
-    rows = tuple(row for row in outcome.rows if row.is_new)
-    return replace(outcome, rows=rows, head=outcome.head.model_copy(update={"waiting": head.waiting}))
-
-
 def keys_are_not_looked_at(head: Head, command: Command) -> Outcome:
     """Begin a run whatever its key began before."""
     return decide(head, replace(command, key=None) if isinstance(command, Accept) else command)
 
 
+def tombstones_keep_the_epoch(head: Head, command: Command) -> Outcome:
+    """Leave the epoch as it was when a tombstone is put."""
+    return _behind(Bury, head, command, epoch=head.epoch)
+
+
+def approvals_outlive_a_reset(head: Head, command: Command) -> Outcome:
+    """Leave approvals waiting behind a reset."""
+    return _behind(Forget, head, command, waiting=head.waiting)
+
+
+def approvals_wait_on(head: Head, command: Command) -> Outcome:
+    """Leave an approval waiting that was decided."""
+    outcome = _behind(Answer, head, command, waiting=head.waiting)
+    if not isinstance(command, Answer) or not isinstance(outcome, Change):
+        return outcome
+    return replace(outcome, rows=tuple(row for row in outcome.rows if row.is_new))
+
+
+def _behind(kind: type[Any], head: Head, command: Command, **changes: Any) -> Outcome:
+    """Decide, and change the head behind a command of that kind."""
+    outcome = decide(head, command)
+    if not isinstance(command, kind) or not isinstance(outcome, Change):
+        return outcome
+    return replace(outcome, head=outcome.head.model_copy(update=changes))
+
+
 def _with_runs(head: Head, **changes: Any) -> Head:
     """Return the head with its open runs changed so."""
-    runs: tuple[OpenRun, ...] = tuple(run.model_copy(update=changes) for run in head.runs)
-    return head.model_copy(update={"runs": runs})
+    return head.model_copy(update={"runs": tuple(run.model_copy(update=changes) for run in head.runs)})

@@ -97,11 +97,19 @@ class Signal(NamedTuple):
     epoch: int
 
 
+class Document(NamedTuple):
+    """The stored conversation: the epoch and the position that it names, and the runs that it holds."""
+
+    epoch: int = 0
+    through: int = 0
+    runs: tuple[str, ...] = ()
+
+
 class Execution(NamedTuple):
     """An execution of an operation. `stood`: the claim of now stood in the log when the operation began.
 
-    `silence`: 1 once the lease of the claim was waited out, 2 when an append came after that. `fresh`: nobody has
-    committed the document since it was handed out. `orphan`: the engine has given the operation to another execution.
+    `silence`: 1 once the lease of the claim was waited out, 2 when an append came after that. `given`: the
+    document that it was handed. `orphan`: the engine has given the operation to another execution.
     `through`: the mark up to which it will commit the document, -1 before it knows.
     """
 
@@ -109,18 +117,10 @@ class Execution(NamedTuple):
     signal: Signal
     epoch: int
     stood: bool
+    given: Document
     silence: int = 0
-    fresh: bool = True
     orphan: bool = False
     through: int = -1
-
-
-class Document(NamedTuple):
-    """The stored conversation: the epoch and the position that it names, and the runs that it holds."""
-
-    epoch: int = 0
-    through: int = 0
-    runs: tuple[str, ...] = ()
 
 
 class State(NamedTuple):
@@ -178,7 +178,8 @@ class World:
     """What a search begins with, and how an append changes it.
 
     `tools`: the runs that call a tool which may be called once. `approvals`: those that a run ends with. `calls`:
-    the runs that operations of other packages bring to the entity.
+    the runs that operations of other packages bring to the entity. `refuses`: the engine refuses a document if another
+    one was committed since it was handed out.
     """
 
     requests: tuple[Request, ...]
@@ -186,6 +187,7 @@ class World:
     tools: frozenset[str] = frozenset()
     approvals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
+    refuses: bool = True
     decide: Decisions = field(default_factory=Decisions)
     _told: dict[tuple[History, tuple[tuple[str, str, str], ...]], Told] = field(default_factory=dict)
 
