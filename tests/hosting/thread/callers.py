@@ -26,7 +26,10 @@ class Callers:
         """Iterate over what may happen next to a request or a process."""
         for number, stage in enumerate(state.requests):
             request = self._world.requests[number]
-            if stage == NEW:
+            if stage == NEW and request.key and self._world.rows_first:
+                read = state.at(number, Stage("read", key_row=state.row(request.key)))
+                yield f"{request} reads the row of its key", read, False, None
+            elif stage.name in ("new", "read"):
                 yield from self._begin(state, number, request)
             elif stage.name == "signal":
                 yield from self._signal(state, number, request, stage)
@@ -38,12 +41,16 @@ class Callers:
             yield from self._deaths(state)
 
     def _begin(self, state: State, number: int, request: Request) -> Iterator[Step]:
-        decided = self._decided(state, request)
+        began = state.requests[number]
+        is_fair, decided = began != NEW, self._decided(state, request, began)
         if decided is None:
             return
         if decided.kind is not Change:
             behind = self._behind(state, number, request, decided)
-            yield f"{request}: {decided.refusal or 'nothing to append'}", behind, False, None
+            yield f"{request}: {decided.refusal or 'nothing to append'}", behind, is_fair, None
+            return
+        if is_fair and any(is_new and state.row(name) is not None for name, is_new, _ in decided.rows):
+            yield f"{request} meets a conflict and begins again", state.at(number, NEW), True, None
             return
         appended, broken = self._world.append(state, decided)
         behind = self._behind(appended, number, request, decided)
@@ -51,18 +58,19 @@ class Callers:
         owned = appended.history.token
         holder = Holder(request.process, decided.run, owned, signalled=False)
         is_claimed = owned != state.history.token and owned.startswith(f"{request.process}.")
-        yield f"{request} appends {kinds}", behind.holding(holder) if is_claimed else behind, False, broken
+        yield f"{request} appends {kinds}", behind.holding(holder) if is_claimed else behind, is_fair, broken
         if state.faults.lost_answers and decided.signal:
             stage = behind.requests[number]._replace(name="unsure")
             unsure = holder._replace(at="unsure:go", lapsed=True)
             lost = (behind.holding(unsure) if is_claimed else behind).at(number, stage).suffering("lost_answers")
             yield f"{request} appends {kinds}, and the answer is lost", lost, False, broken
 
-    def _decided(self, state: State, request: Request) -> Decided | None:
+    def _decided(self, state: State, request: Request, began: Stage) -> Decided | None:
         """Return what is decided on a request, or None while there is nothing yet that it could be about."""
         decide, owner = self._world.decide, request.process if request.waits else ""
         if request.asks == "open":
-            key = (request.key, state.row(request.key)) if request.key else None
+            row = state.row(request.key or "") if began == NEW else began.key_row
+            key = (request.key, row) if request.key else None
             return decide(state.head, "accept", request.run, owner, state.row(request.run), key)
         if request.asks == "answer":
             row = state.row(request.approval)

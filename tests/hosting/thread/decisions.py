@@ -25,7 +25,7 @@ Said = tuple[str, str, str]
 """An event: its kind, its run, and what else matters of it."""
 
 NEWEST, PAST = "newest", "past"
-ROWS = ("k", "a1", "a2", "r1", "r2", "r3")
+ROWS = ("k", "a1", "a2", "r1", "r2", "r3", "r4")
 """The names of rows in the model: an idempotency key, approvals, runs."""
 
 

@@ -172,3 +172,14 @@ def test_a_document_that_another_was_committed_beside_has_to_be_refused() -> Non
 
     assert explored(replace(world, refuses=False)).broken == "an older document takes the place of a newer one"
     assert explored(world).broken is None
+
+
+@pytest.mark.behaviour("thread.explored")
+def test_the_row_of_a_key_has_to_be_read_behind_the_head() -> None:
+    """Else two requests begin a run each under a key that a failed signal freed: its row is there, so none is new."""
+    world = World(
+        (a("open", "r1", key="k"), b("open", "r2", key="k"), a("open", "r3", key="k")), Faults(failed_signals=1)
+    )
+
+    assert explored(replace(world, rows_first=True)).broken == "a key begins two runs"
+    assert explored(world).broken is None

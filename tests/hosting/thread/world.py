@@ -59,7 +59,8 @@ class Faults(NamedTuple):
 class Stage(NamedTuple):
     """How far a request is: `new`, `unsure` whether its append counted, to `signal`, `failed` to, `waiting`, `done`.
 
-    The signal is for the operation `op` of that epoch; `own`: the run was accepted by this very request.
+    The signal is for the operation `op` of that epoch; `own`: the run was accepted by this very request. One that has
+    `read` the row of its key, and no head yet, knows it as `key_row`.
     """
 
     name: str = "new"
@@ -67,6 +68,7 @@ class Stage(NamedTuple):
     run: str = ""
     epoch: int = 0
     own: bool = False
+    key_row: Kept | None = None
 
 
 NEW, DONE = Stage(), Stage("done")
@@ -179,7 +181,7 @@ class World:
 
     `tools`: the runs that call a tool which may be called once. `approvals`: those that a run ends with. `calls`:
     the runs that operations of other packages bring to the entity. `refuses`: the engine refuses a document if another
-    one was committed since it was handed out.
+    one was committed since it was handed out. `rows_first`: the row of a key is read before the head.
     """
 
     requests: tuple[Request, ...]
@@ -188,6 +190,7 @@ class World:
     approvals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
     refuses: bool = True
+    rows_first: bool = False
     decide: Decisions = field(default_factory=Decisions)
     _told: dict[tuple[History, tuple[tuple[str, str, str], ...]], Told] = field(default_factory=dict)
 
