@@ -37,6 +37,8 @@ class Callers:
                 yield from self._made_sure(state, number, request, stage)
             elif stage.name == "failed":
                 yield self._take_back(state, number, request, stage)
+            elif stage.op == "run" and state.history.open[:1] == (stage.run,) and not state.history.token:
+                yield from self._claim_turn(state, request, stage)
         if state.faults.deaths:
             yield from self._deaths(state)
 
@@ -46,8 +48,10 @@ class Callers:
         if decided is None:
             return
         if decided.kind is not Change:
-            behind = self._behind(state, number, request, decided)
-            yield f"{request}: {decided.refusal or 'nothing to append'}", behind, is_fair, None
+            behind, row = self._behind(state, number, request, decided), state.row(request.key or "")
+            is_known = row is not None and row.run and row.epoch == self._world.decide.heads[state.head].epoch
+            broken = "a repeat of a key is refused" if decided.kind is Refused and is_known else None
+            yield f"{request}: {decided.refusal or 'nothing to append'}", behind, is_fair, broken
             return
         if is_fair and any(is_new and state.row(name) is not None for name, is_new, _ in decided.rows):
             yield f"{request} meets a conflict and begins again", state.at(number, NEW), True, None
@@ -126,6 +130,16 @@ class Callers:
             return state.promising(resets[-1]).at(number, DONE) if resets else state.at(number, DONE)
         waits = request.waits and request.asks in UNBEGUN and stage.run in history.open
         return state.promising(stage.run).at(number, Stage("waiting", "run", stage.run) if waits else DONE)
+
+    def _claim_turn(self, state: State, request: Request, stage: Stage) -> Iterator[Step]:
+        """Claim the run of a caller who waits, where its turn has come and nobody else has."""
+        decided = self._world.decide(state.head, "claim", request.process, None, False)
+        if decided.kind is Change:
+            behind, broken = self._world.append(state, decided)
+            holder = Holder(request.process, stage.run, behind.history.token)
+            kinds = " + ".join(kind for kind, _, _ in decided.events)
+            claimed = behind.holding(holder) if holder.token else behind
+            yield f"{request} appends {kinds}, for its turn has come", claimed, True, broken
 
     def _made_sure(self, state: State, number: int, request: Request, stage: Stage) -> Iterator[Step]:
         """Append the same again, which tells that it counted, or behind an erasure nothing of it."""

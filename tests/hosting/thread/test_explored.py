@@ -174,12 +174,15 @@ def test_a_document_that_another_was_committed_beside_has_to_be_refused() -> Non
     assert explored(world).broken is None
 
 
-@pytest.mark.behaviour("thread.explored")
-def test_the_row_of_a_key_has_to_be_read_behind_the_head() -> None:
-    """Else two requests begin a run each under a key that a failed signal freed: its row is there, so none is new."""
-    world = World(
-        (a("open", "r1", key="k"), b("open", "r2", key="k"), a("open", "r3", key="k")), Faults(failed_signals=1)
-    )
+FREED = World((a("open", "r1", key="k"), b("open", "r2", key="k"), a("open", "r3", key="k")), Faults(failed_signals=1))
+REPEATED = World((waits("A", "r1", "k"), b("open", "r2", key="k")), Faults(), approvals=ONE)
 
-    assert explored(replace(world, rows_first=True)).broken == "a key begins two runs"
+
+@pytest.mark.behaviour("thread.explored")
+@pytest.mark.parametrize(
+    ("world", "broken"), [(FREED, "a key begins two runs"), (REPEATED, "a repeat of a key is refused")]
+)
+def test_the_row_of_a_key_has_to_be_read_behind_the_head(world: World, broken: str) -> None:
+    """Else two requests use a key that a failed signal freed, or one is refused whose run is there."""
+    assert explored(replace(world, rows_first=True)).broken == broken
     assert explored(world).broken is None
