@@ -11,9 +11,6 @@ from hosting.thread.commands import Change, Refused, Unchanged
 from tests.hosting.thread.decisions import NEWEST, Decided
 from tests.hosting.thread.world import DONE, NEW, Holder, Request, Signal, Stage, State, Step, World
 
-UNBEGUN = {"open", "answer"}
-"""What may be asked of a thread that nobody has written to; the rest is left out as long as there is nothing there."""
-
 
 class Callers:
     """The steps of all requests, and the ends of the processes that serve them."""
@@ -128,7 +125,7 @@ class Callers:
         if request.asks == "reset":
             resets = [at for at, mark in enumerate(history.marks) if mark == "reset"]
             return state.promising(resets[-1]).at(number, DONE) if resets else state.at(number, DONE)
-        waits = request.waits and request.asks in UNBEGUN and stage.run in history.open
+        waits = request.waits and stage.run in history.open
         return state.promising(stage.run).at(number, Stage("waiting", "run", stage.run) if waits else DONE)
 
     def _claim_turn(self, state: State, request: Request, stage: Stage) -> Iterator[Step]:
