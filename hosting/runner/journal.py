@@ -104,7 +104,7 @@ class Journal:
         await self._ask(Record(self.token))
 
     async def retry(self, new_token: str, failed: str) -> None:
-        """Go on in another attempt, under a new token; raises as `append` does."""
+        """Go on in another attempt, under a new token; raises as `append` does, also where the run ends by it."""
         await self.append_here()
         retry = Retry(time.time(), self.token, new_token, failed)
         self.token = new_token  # whoever is told of the append knows it by this
@@ -113,6 +113,8 @@ class Journal:
         except Exception:
             self.token = retry.token
             raise
+        if self.run.is_over:
+            raise StaleAttemptError(f"Run {self.run.accepted.run_id} was cancelled and is not tried again.")
         self._remember()
 
     async def release(self, *, signalled: bool) -> None:

@@ -10,10 +10,10 @@ import pytest
 from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, UnknownRunError
 from hosting.retry import Retry
 from hosting.service.runs import Run
-from hosting.thread.commands import Bury, Claim, Delete
+from hosting.thread.commands import Bury, Cancel, Claim, Delete
 from hosting.thread.events import Completed
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
-from tests.support.threads import terms
+from tests.support.threads import NOW, terms
 
 Processes = tuple[Process, Process]
 
@@ -177,6 +177,23 @@ async def test_a_key_without_a_thread_finds_its_thread_again(processes: Processe
 
     assert (again.run_id, again.address) == (first.run_id, first.address)
     assert other.agent.turns == []
+
+
+@pytest.mark.behaviour("service.cancel")
+async def test_a_cancelled_run_whose_attempt_fails_asks_the_model_no_more(processes: Processes) -> None:
+    """Its next attempt would have been a claim, which a cancelled run has no more."""
+    one, other = processes
+    one.agent.gate.clear()
+    one.agent.fails = [RuntimeError("once")]
+    request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
+    run = await one.runs.start(AGENT, replace(call(), request=request), one.engine)
+
+    await other.log.ask(ADDRESS, Cancel(NOW, run.run_id))
+    one.agent.gate.set()
+    await one.holders.leave(5.0)
+
+    assert (await one.kinds())[-1] == "cancelled"
+    assert len(one.agent.turns) <= 1
 
 
 @pytest.mark.behaviour("service.cancel")
