@@ -42,9 +42,10 @@ def is_loopback_name(name: str | None) -> bool:
 class OriginGuard:
     """The host's app behind its checks, on every route.
 
-    `is_loopback` says that the host listens on this machine only: a request is then refused with 403 and a sentence
-    when its Host is another machine's, its Origin another site's, or when it writes from a page of another origin. A
-    host that listens on other addresses was opened on purpose; names other than localhost are then right.
+    A request is refused with 403 and a sentence when its Origin is another site's, or when it writes from a page of
+    another origin; and when its Host is another machine's, if `is_loopback` says that the host listens on this machine
+    only. A host that listens on other addresses was opened on purpose: names other than localhost are then right, and
+    the pages that it serves by them are its own.
     """
 
     def __init__(self, app: ASGIApp, policy: CorsPolicy | None, *, is_loopback: bool) -> None:
@@ -61,7 +62,7 @@ class OriginGuard:
         if b"host" not in headers:
             await Response(status_code=400)(scope, receive, send)
             return
-        refusal = _refusal(scope["method"], headers, self._policy or CorsPolicy()) if self._is_loopback else None
+        refusal = self._refusal(scope["method"], headers)
         if refusal is not None:
             await PlainTextResponse(refusal, 403)(scope, receive, send)
             return
@@ -74,20 +75,29 @@ class OriginGuard:
             added = _cors_headers(self._policy, origin) if self._policy.allows(origin) else {}
             await self._app(scope, receive, _with_headers(send, added))
 
-
-def _refusal(method: str, headers: Mapping[bytes, bytes], policy: CorsPolicy) -> str | None:
-    host = _text(headers, b"host")
-    if not _is_of_loopback(f"//{host}"):
-        return f"The host '{host}' is not this machine's loopback. Use http://localhost or http://127.0.0.1."
-    origin = _text(headers, b"origin")
-    if origin and policy.allows(origin):
+    def _refusal(self, method: str, headers: Mapping[bytes, bytes]) -> str | None:
+        policy, host = self._policy or CorsPolicy(), _text(headers, b"host")
+        if self._is_loopback and not _is_of_loopback(f"//{host}"):
+            return f"The host '{host}' is not this machine's loopback. Use http://localhost or http://127.0.0.1."
+        origin = _text(headers, b"origin")
+        if origin and policy.allows(origin):
+            return None
+        is_own = _is_of_loopback(origin) or (not self._is_loopback and _is_own_page(origin, headers))
+        if origin and not is_own:
+            return f"Requests from pages of '{origin}' are not allowed. {_HOW_TO_OPEN}"
+        site = _text(headers, b"sec-fetch-site").lower()
+        if method not in _READING and site in _OTHER_SITES and "*" not in policy.origins:
+            return f"Requests of '{site}' pages that write are not allowed. {_HOW_TO_OPEN}"
         return None
-    if origin and not _is_of_loopback(origin):
-        return f"Requests from pages of '{origin}' are not allowed. {_HOW_TO_OPEN}"
-    site = _text(headers, b"sec-fetch-site").lower()
-    if method not in _READING and site in _OTHER_SITES and "*" not in policy.origins:
-        return f"Requests of '{site}' pages that write are not allowed. {_HOW_TO_OPEN}"
-    return None
+
+
+def _is_own_page(origin: str, headers: Mapping[bytes, bytes]) -> bool:
+    """Tell whether a page was served by the very name by which it calls, a proxy's name where one stands before us.
+
+    No page of another site can set either header.
+    """
+    names = {_text(headers, name).lower() for name in (b"host", b"x-forwarded-host")}
+    return origin.lower().partition("://")[2] in names - {""}
 
 
 def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:
