@@ -149,6 +149,13 @@ class ThreadLog:
         found = await self._store.row(address, name)
         return None if found is None else rows.decode(kind, found.payload, head)
 
+    async def erase(self, address: Address, through: int) -> None:
+        """Remove the thread's events through that position, and what its rows of them say; see `ThreadStore.erase`.
+
+        What stands elsewhere is erased with the thread's attachments (`epoch_place`). Raises `LogUnavailableError`.
+        """
+        await self._store.erase(address, through)
+
     async def close(self) -> None:
         """Let go of the store."""
         await self._store.close()
@@ -191,7 +198,7 @@ class ThreadLog:
         most = MOST_INLINE_BYTES if sum(map(len, payloads)) <= MOST_APPEND_BYTES // 2 else MOST_INLINE_BYTES // 64
         large = {at: Attachment(_digest(text), text) for at, text in enumerate(payloads) if len(text) > most}
         if large:
-            await self._attachments.put(self._place(address, epoch), list(large.values()))
+            await self._attachments.put(epoch_place(self._hub, address, epoch), list(large.values()))
         for at, attachment in large.items():
             reference = _Reference(elsewhere=attachment.sha256, epoch=epoch, bytes=len(attachment.body))
             payloads[at] = reference.model_dump_json().encode()
@@ -201,15 +208,17 @@ class ThreadLog:
         bodies: dict[str, bytes] = {}
         for epoch in {reference.epoch for reference in references}:
             names = {reference.elsewhere for reference in references if reference.epoch == epoch}
-            found = await self._attachments.read(self._place(address, epoch), names)
+            found = await self._attachments.read(epoch_place(self._hub, address, epoch), names)
             if missing := names - found.keys():
                 logger.error("%d events of thread %s refer to what is not there.", len(missing), address.key)
                 raise LogUnavailableError("A part of the thread's log cannot be read. Try again.")
             bodies |= found
         return bodies
 
-    def _place(self, address: Address, epoch: int) -> Place:
-        return Place(self._hub, f"{address.key}/{epoch}")
+
+def epoch_place(hub: str, address: Address, epoch: int) -> Place:
+    """Return where the archive and the attachments of one life of a thread lie: under the hub's name and the epoch."""
+    return Place(hub, f"{address.key}/{epoch}")
 
 
 class _Heads:

@@ -28,4 +28,7 @@ BEHAVIOURS = {
     "not again when they are logged, the same text at its offsets behind a death (rule 13).",
     "service.approvals": "Approvals are listed and answered in any process; the last answer begins the one run that "
     "goes on, and repeated finds it (rule 11).",
+    "service.threads": "A thread is read with what the log has and the document lacks, by any process.",
+    "service.delete": "A deletion ends open runs, leaves a tombstone and its receipt and nothing else, is finished by "
+    "its next delivery, and takes nothing of a later life (rule 10).",
 }

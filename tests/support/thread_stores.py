@@ -27,6 +27,7 @@ class ArmedStore:
         self.fails: list[Failure] = []
         self.before_append: Callable[[], Awaitable[object]] | None = None
         self.is_away = False
+        self.fails_erasing = False
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
         """Append, or fail as it is armed: an answer that is lost was carried out."""
@@ -63,6 +64,8 @@ class ArmedStore:
     async def erase(self, address: Address, through: int) -> None:
         """Erase."""
         self._count("erase")
+        if self.fails_erasing:
+            raise LogUnavailableError.unreached()
         await self._store.erase(address, through)
 
     async def forget(self, address: Address, known: StoredHead) -> bool:

@@ -14,6 +14,7 @@ from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 from hosting.address import Address
 from hosting.agent.loop import AgentLoop
 from hosting.agent.runner import AgentRunner
+from hosting.archive.memory import MemoryArchive
 from hosting.attachments.memory import MemoryAttachments
 from hosting.errors import EngineUnavailableError
 from hosting.ports import EntityPage
@@ -23,9 +24,11 @@ from hosting.runner.attempt import Attempts
 from hosting.service.approvals import Approvals
 from hosting.service.changes import Changes
 from hosting.service.documents import Documents
+from hosting.service.erasing import Erasing
 from hosting.service.following import Following
 from hosting.service.holders import AgentRuns, Holders
 from hosting.service.runs import Runs
+from hosting.service.threads import Threads
 from hosting.service.watchman import Watched, Watchman
 from hosting.settings import read_settings
 from hosting.stores.memory import MemoryThreadStore, SharedMemory
@@ -44,6 +47,7 @@ class Engine:
     def __init__(self) -> None:
         self.signals: list[tuple[str, Any]] = []
         self.documents: dict[str, str] = {}
+        self.archive = MemoryArchive()
         self.is_away = False
         self.reads = 0
 
@@ -140,12 +144,20 @@ class Process:
         self.following = Following(self.log, self.store, self.changes, self.holders, quiet_seconds=0.2)
         self.runs = Runs(self.log, self.holders, self.changes, read)
         self.approvals = Approvals(self.log, self.runs, self.holders)
+        self.threads = Threads(self.log, documents)
+        self.attachments, self.archive = attachments, engine.archive
+        self.erasing = Erasing(self.log, engine.archive, attachments, "hub")
 
     async def deliver(self, run_id: str) -> Watched:
         """Have the thread's entity do its operation here, and commit what comes of it."""
         watched = await self.watchman.run(ADDRESS, self.engine.documents.get("t1"), run_id)
         self.engine.documents["t1"] = write(watched.snapshot.document(watched.epoch))
         return watched
+
+    async def deliver_delete(self) -> None:
+        """Have the thread's entity delete it here, and commit what comes of it."""
+        if await self.erasing.delete(ADDRESS, self.engine.documents.get("t1")):
+            self.engine.documents.pop("t1", None)
 
     def die(self) -> None:
         """End as a killed process does: nothing more is appended, and what it waited for is gone."""
