@@ -108,6 +108,7 @@ def _resumed(
         at=time.time(),
         run_id=run_id,
         agent=agent,
+        thread_id=thread_id,
         request=request,
         fingerprint=fingerprint(agent, thread_id, request),
         streamed=streamed,

@@ -55,7 +55,7 @@ class Run:
     @property
     def run_id(self) -> str:
         """The run's id."""
-        return self.record.accepted.run_id
+        return self.record.run_id
 
 
 class Runs:
@@ -93,6 +93,7 @@ class Runs:
             at=time.time(),
             run_id=new_id(),
             agent=agent,
+            thread_id=thread_id,
             request=call.request,
             fingerprint=call.fingerprint(agent),
             key=key,

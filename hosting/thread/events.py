@@ -63,12 +63,13 @@ class RunEvent(_Event):
 class Accepted(RunEvent):
     """The run exists. `fingerprint` is of the request and the thread that it named; `key` is its idempotency key's row.
 
-    `agent` is the agent's name as it was given, `principal` whoever asked, `traceparent` the W3C trace context. The
-    words of a `streamed` run are logged while they come.
+    `agent` and `thread_id` are as they were given, `principal` is whoever asked, `traceparent` the W3C trace context.
+    The words of a `streamed` run are logged while they come.
     """
 
     kind: Literal["accepted"] = "accepted"
     agent: str
+    thread_id: str
     request: RunRequest
     fingerprint: str
     key: str | None = None

@@ -46,6 +46,11 @@ class RunRecord:
     is_deleted: bool = False
 
     @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.accepted.run_id
+
+    @property
     def is_over(self) -> bool:
         """Tell whether nothing more will come of it but answers to its approvals."""
         return self.terminal is not None or self.is_deleted

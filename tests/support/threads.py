@@ -52,8 +52,9 @@ def refusal(outcome: Outcome) -> type[HostingError] | None:
 def accepted(run_id: str = "r1", *, at: float = NOW, decisions: tuple[Decision, ...] = (), **members: Any) -> Accepted:
     """Return the event that begins a run."""
     request = RunRequest(message="" if decisions else f"Hello from {run_id}", decisions=decisions)
+    fingerprint = members.pop("fingerprint", "f")
     return Accepted(
-        at=at, run_id=run_id, agent="Helper", request=request, fingerprint=members.pop("fingerprint", "f"), **members
+        at=at, run_id=run_id, agent="Helper", thread_id="t1", request=request, fingerprint=fingerprint, **members
     )
 
 

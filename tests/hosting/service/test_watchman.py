@@ -150,7 +150,8 @@ async def test_an_operation_that_watched_for_long_enough_sends_itself_on(process
 @pytest.mark.behaviour("service.carried")
 async def test_a_request_that_an_operation_carries_is_accepted_once(process: Process) -> None:
     """Delivered again it finds its run."""
-    accepted = Accepted(at=1.0, run_id="r1", agent=AGENT, request=RunRequest(message="hi"), fingerprint="f")
+    request = RunRequest(message="hi")
+    accepted = Accepted(at=1.0, run_id="r1", agent=AGENT, thread_id="t1", request=request, fingerprint="f")
     first = await process.watchman.accept(ADDRESS, accepted)
     again = await process.watchman.accept(ADDRESS, accepted)
 
