@@ -13,10 +13,11 @@ crash leaves behind belongs to nobody.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -24,7 +25,7 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, ValidationError
 
 from hosting.address import Address
-from hosting.errors import LogUnavailableError
+from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.events import Place
 from hosting.identity import new_id
 from hosting.ports import AttachmentStore
@@ -44,8 +45,10 @@ MOST_INLINE_BYTES = 64 * 1024
 PATIENCE_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.05
 CACHED_BYTES = 16 * 1024 * 1024
-_HEAD_COSTS_BYTES = 1024
-"""What a remembered head takes beside its text."""
+_PARSED_BYTES = 7
+"""What a remembered head takes in memory for each byte of its text, beside the text itself."""
+_EMPTY_BYTES = 400
+"""The text of a head without runs, which stands for a thread that has none."""
 
 RowT = TypeVar("RowT", rows.KeyRow, rows.RunRow, rows.ApprovalRow)
 Reread = Callable[[Head], Awaitable[Command]]
@@ -104,26 +107,32 @@ class ThreadLog:
     ) -> Asked:
         """Have a command decided, and append what it comes to; return both once they stand.
 
-        `reread` gives the command with its rows read anew, for each head behind the first. A thread that `is_new` had
-        its id made for this command, so there is nothing to read of it. Raises `LogUnavailableError` when the store
-        stays away: whether the command was carried out is then unknown. Raises `NewerVersionError` for a thread that a
-        newer version works on, which is left as it is.
+        `reread` gives the command with its rows read anew, for each head behind the first. With it nothing but an
+        append is believed before the rows were read between two looks at the same head. A thread that `is_new` had its
+        id made for this command, so there is nothing to read of it. Raises `LogUnavailableError` when the store, or
+        that of large events, stays away: whether the command was carried out is then unknown. Raises
+        `NewerVersionError` for a thread that a newer version works on, which is left as it is, and `ValueError` for a
+        command that writes a row as new without having read that it is there.
         """
         lock = self._asking.setdefault(address, asyncio.Lock())
         async with lock:
             known = _Known(None, NEW) if is_new else self._heads.get(address) or await self._read(address)
+            has_all_rows = reread is None
             while True:
                 outcome = decide(known.head, command)
-                if not isinstance(outcome, Change):
-                    newest = known if known.is_read else await self._read(address)
-                    if newest.stored == known.stored:
-                        return Asked(outcome, newest.head)
-                else:
+                if isinstance(outcome, Change):
                     appended, newest = await self._append(address, known, outcome)
                     if appended:
                         return Asked(outcome, newest.head)
+                    if has_all_rows and newest.stored == known.stored:
+                        raise ValueError(f"A {type(command).__name__} was decided without a row that is there.")
+                else:
+                    is_newest = known.is_read and (reread is None or not has_all_rows)
+                    newest = known if is_newest else await self._read(address)
+                    if has_all_rows and newest.stored == known.stored:
+                        return Asked(outcome, newest.head)
                 if reread is not None:
-                    command = await reread(newest.head)
+                    command, has_all_rows = await reread(newest.head), True
                 known = newest
 
     async def head(self, address: Address) -> Head:
@@ -162,7 +171,10 @@ class ThreadLog:
 
     async def _read(self, address: Address) -> _Known:
         self._heads.forget(address)
-        return self._heads.keep(address, _known(await self._store.head(address)))
+        read = _known(await self._store.head(address))
+        if self._heads.get(address) is None:  # an append that came meanwhile left a newer one
+            self._heads.keep(address, read)
+        return read
 
     async def _append(self, address: Address, known: _Known, change: Change) -> tuple[bool, _Known]:
         """Tell whether the change was appended, and return the head as it stands then."""
@@ -198,7 +210,8 @@ class ThreadLog:
         most = MOST_INLINE_BYTES if sum(map(len, payloads)) <= MOST_APPEND_BYTES // 2 else MOST_INLINE_BYTES // 64
         large = {at: Attachment(_digest(text), text) for at, text in enumerate(payloads) if len(text) > most}
         if large:
-            await self._attachments.put(epoch_place(self._hub, address, epoch), list(large.values()))
+            with _as_log():
+                await self._attachments.put(epoch_place(self._hub, address, epoch), list(large.values()))
         for at, attachment in large.items():
             reference = _Reference(elsewhere=attachment.sha256, epoch=epoch, bytes=len(attachment.body))
             payloads[at] = reference.model_dump_json().encode()
@@ -208,7 +221,8 @@ class ThreadLog:
         bodies: dict[str, bytes] = {}
         for epoch in {reference.epoch for reference in references}:
             names = {reference.elsewhere for reference in references if reference.epoch == epoch}
-            found = await self._attachments.read(epoch_place(self._hub, address, epoch), names)
+            with _as_log():
+                found = await self._attachments.read(epoch_place(self._hub, address, epoch), names)
             if missing := names - found.keys():
                 logger.error("%d events of thread %s refer to what is not there.", len(missing), address.key)
                 raise LogUnavailableError("A part of the thread's log cannot be read. Try again.")
@@ -237,6 +251,7 @@ class _Heads:
         return _Known(known.stored, known.head)
 
     def keep(self, address: Address, known: _Known) -> _Known:
+        self.forget(address)
         self._known[address] = known
         self._held_bytes += _size(known)
         while self._held_bytes > self._most_bytes:
@@ -251,11 +266,20 @@ class _Heads:
 
 
 def _size(known: _Known) -> int:
-    return _HEAD_COSTS_BYTES + (len(known.stored.payload) if known.stored else 0)
+    return (1 + _PARSED_BYTES) * (len(known.stored.payload) if known.stored else _EMPTY_BYTES)
 
 
 def _known(stored: StoredHead | None) -> _Known:
     return _Known(stored, NEW if stored is None else head.decode(stored.payload), is_read=True)
+
+
+@contextlib.contextmanager
+def _as_log() -> Iterator[None]:
+    """Have the store of attachments be a part of the log, which cannot be reached without it."""
+    try:
+        yield
+    except AttachmentsUnavailableError as error:
+        raise LogUnavailableError.unreached() from error
 
 
 def _reference(payload: bytes) -> _Reference | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Literal
 
 from hosting.address import Address
@@ -16,7 +18,8 @@ Failure = Literal["lost", "answer lost", "throttled"]
 class ArmedStore:
     """A `ThreadStore` over another one. `fails` has what becomes of the next appends, in their order.
 
-    `before_append` is awaited once before the next append, so that somebody else comes first.
+    `before_append` is awaited once before the next append, so that somebody else comes first. One answer at a time can
+    be held back (`holding`).
     """
 
     batch_seconds = 0.1
@@ -28,10 +31,21 @@ class ArmedStore:
         self.before_append: Callable[[], Awaitable[object]] | None = None
         self.is_away = False
         self.fails_erasing = False
+        self._held: tuple[str, asyncio.Event, asyncio.Event] | None = None
+
+    @contextlib.asynccontextmanager
+    async def holding(self, call: str) -> AsyncIterator[None]:
+        """Hold the answer of the next such call back: the block begins when it was carried out, and lets it go."""
+        self._held = (call, asyncio.Event(), asyncio.Event())
+        _, is_held, let_go = self._held
+        await is_held.wait()
+        yield
+        let_go.set()
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
         """Append, or fail as it is armed: an answer that is lost was carried out."""
         self.calls["append"] += 1
+        await asyncio.sleep(0)  # others have their turn, as with every store that is not in memory
         before, self.before_append = self.before_append, None
         if before is not None:
             await before()
@@ -39,12 +53,15 @@ class ArmedStore:
         if failure in ("lost", "throttled"):
             return Unknown(retry_after_seconds=0.01 if failure == "throttled" else 0.0)
         answer = await self._store.append(address, known, append)
+        await self._hold("append")
         return Unknown() if failure == "answer lost" else answer
 
     async def head(self, address: Address) -> StoredHead | None:
         """Read the head."""
         self._count("head")
-        return await self._store.head(address)
+        found = await self._store.head(address)
+        await self._hold("head")
+        return found
 
     async def events(self, address: Address, after: int) -> list[StoredEvent]:
         """Read events."""
@@ -81,6 +98,12 @@ class ArmedStore:
     async def close(self) -> None:
         """Close."""
         await self._store.close()
+
+    async def _hold(self, call: str) -> None:
+        if self._held is not None and self._held[0] == call:
+            (_, is_held, let_go), self._held = self._held, None
+            is_held.set()
+            await let_go.wait()
 
     def _count(self, call: str) -> None:
         self.calls[call] += 1
