@@ -185,7 +185,8 @@ def log_mark(conversation: Conversation) -> LogMark | None:
     numbers = [value.get(name) for name in ("epoch", "position", "since")] if isinstance(value, dict) else []
     if len(numbers) != 3 or any(type(number) is not int or number < 0 for number in numbers):
         return None  # another writer's value: as good as none
-    return LogMark(*cast(list[int], numbers))
+    mark = LogMark(*cast(list[int], numbers))
+    return mark if mark.since <= mark.position else None
 
 
 def with_log_mark(conversation: Conversation, mark: LogMark) -> Conversation:

@@ -170,7 +170,7 @@ def _claim(head: Head, command: Claim) -> Outcome:
     is_taken_over = _is_gone(head, command)
     if head.claim is not None and not is_taken_over:
         return Unchanged(run.id)
-    ending = never_claimed(head, run, command.at)
+    ending = never_claimed(run)
     if ending is None and is_taken_over and run.lost + 1 >= MOST_LOST:
         ending = RunCrashedError(f"The run ended its process {run.lost + 1} times and is not tried again.")
     if ending is None:
@@ -242,8 +242,8 @@ def _end(head: Head, command: End) -> Outcome:
         draft.row(RowChange(approval_name(approval.id), first, row))
     draft.end_in_turn(terminal.at)
     following = draft.head.turn
-    if following is not None and (terms := command.callers.get(following.id)) is not None:
-        draft.claim(terminal.at, terms)
+    if following is not None and never_claimed(following) is None and following.id in command.callers:
+        draft.claim(terminal.at, command.callers[following.id])
     return draft.change(terminal.run_id)
 
 
@@ -324,7 +324,7 @@ def _answer(head: Head, command: Answer) -> Outcome:
     draft.row(RowChange(approval_name(decision.id), waiting.first, answered, is_new=False))
     if is_last:
         draft.accept(command.resumed)
-        if command.terms is not None:
+        if command.terms is not None and len(draft.head.runs) == 1:
             draft.claim(command.at, command.terms)
     return draft.change(resumed_by or "", signal=is_last)
 

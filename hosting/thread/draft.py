@@ -7,7 +7,7 @@ from hosting.thread.commands import Change, Terms
 from hosting.thread.endings import unanswered
 from hosting.thread.events import Accepted, Claimed, Event, Terminal
 from hosting.thread.head import Head, OpenRun, fold
-from hosting.thread.rows import RowChange, RunRow, run_name
+from hosting.thread.rows import MOST_ROWS, RowChange, RunRow, run_name
 
 
 class Draft:
@@ -59,8 +59,10 @@ class Draft:
         return self.row(RowChange(run_name(run.id), run.first, row, is_new=False))
 
     def end_in_turn(self, at: float) -> Draft:
-        """End the runs that come first now and may not be claimed."""
-        while self.head.claim is None and (run := self.head.turn) and (reason := never_claimed(self.head, run, at)):
+        """End the runs that come first now and may not be claimed, as many of them as one append takes."""
+        while self.head.claim is None and (run := self.head.turn) and (reason := never_claimed(run)):
+            if len(self._rows) == MOST_ROWS:
+                break
             self.end(unanswered(run.id, at, reason))
         return self
 
@@ -69,13 +71,13 @@ class Draft:
         return Change(self.head, tuple(self._events), tuple(self._rows), run_id, signal)
 
 
-def never_claimed(head: Head, run: OpenRun, at: float) -> HostingError | None:
+def never_claimed(run: OpenRun) -> HostingError | None:
     """Return why a run whose turn it is ends without its agent, or None when it may be claimed."""
     if run.cancelled == "asked":
         return RunCancelledError("The run was cancelled.")
     if run.cancelled == "queue_time":
         return RunLostError("The run waited for its turn for longer than it may.")
-    if head.waits_for_approval(at) and not run.decides:
+    if run.barred:
         return pending_approvals()
     return None
 

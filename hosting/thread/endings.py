@@ -16,6 +16,7 @@ from hosting.thread.events import Cancelled, Completed, Failed, NoAnswer, Termin
 from hosting.times import iso
 from state.codec import entry_value
 from state.convert import failure_entry
+from state.errors import MalformedError
 from state.models import Entry
 
 _KINDS: dict[str, tuple[type[NoAnswer], str]] = {
@@ -44,10 +45,15 @@ def has_place(terminal: Terminal) -> bool:
 
 def kept_entry(terminal: Terminal) -> Entry:
     """Return what the conversation keeps of a run: its response, or an error in the place of one that is too large."""
-    if not isinstance(terminal, Completed) or terminal.kept:
-        return terminal.response
+    try:
+        if not isinstance(terminal, Completed) or terminal.kept:
+            return terminal.response
+    except MalformedError:
+        return _failed(terminal, UnreadableStateError.code, "The run's stored response cannot be read.")
     message = f"The answer is larger than a conversation may be. It is in the log of run {terminal.run_id} only."
-    code = AnswerTooLargeError.code
-    return failure_entry(
-        run_id=terminal.run_id, created_at=iso(terminal.at), status="failed", code=code, message=message
-    )
+    return _failed(terminal, AnswerTooLargeError.code, message)
+
+
+def _failed(terminal: Terminal, code: str, message: str) -> Entry:
+    created_at = iso(terminal.at)
+    return failure_entry(run_id=terminal.run_id, created_at=created_at, status="failed", code=code, message=message)

@@ -42,6 +42,8 @@ from hosting.thread.events import (
 )
 
 TITLE_CHARACTERS = 80
+_MOST_TOKENS = 2**53
+"""More than one run can use; sums of it stay small in a head."""
 
 
 class _Part(BaseModel):
@@ -51,18 +53,19 @@ class _Part(BaseModel):
 class OpenRun(_Part):
     """A run that has not ended. `first` is the position of its `accepted`, `settled` of its newest model result.
 
-    `signalled`: the log proves that a signal for it was taken. `lost` counts the claims that were taken over because
-    their holder was gone, `failures` those that were made to try again after a failure.
+    `signalled`: the log proves that a signal was taken. `barred`: it waited behind a run that asked for approvals,
+    and is claimed no more. `lost` counts the claims that were taken over because their holder was gone, `failures`
+    those that were made to try again after a failure.
     """
 
     id: str
     first: int
     at: float
     streamed: bool = False
-    decides: bool = False
     attached: bool = False
     signalled: bool = False
     cancelled: CancelReason | None = None
+    barred: bool = False
     attempts: int = 0
     lost: int = 0
     failures: int = 0
@@ -174,9 +177,8 @@ def _accepted(head: Head, event: Accepted) -> Head:
         first=head.position,
         at=event.at,
         streamed=event.streamed,
-        decides=bool(event.request.decisions),
     )
-    waiting = None if run.decides or not head.waits_for_approval(event.at) else head.waiting
+    waiting = None if event.request.decisions or not head.waits_for_approval(event.at) else head.waiting
     begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
     return _with(
         begun,
@@ -252,7 +254,10 @@ def _completed(head: Head, event: Completed) -> Head:
             undecided=undecided,
             expires_at=event.expires_at,
         )
-    return _with(_ended(head, event), waiting=waiting)  # type: ignore[arg-type]
+    changed = _with(_ended(head, event), waiting=waiting)  # type: ignore[arg-type]
+    if not changed.waits_for_approval(event.at):
+        return changed
+    return _with(changed, runs=tuple(_with(run, barred=True) for run in changed.runs))
 
 
 def _cancel_requested(head: Head, event: CancelRequested) -> Head:
@@ -322,6 +327,8 @@ def _with_run(head: Head, run_id: str, **changes: Any) -> Head:
 
 
 def _added(usage: Usage, more: dict[str, Any]) -> Usage:
+    """Return the usage with what a model counted; a number that nobody can have used is as good as none."""
     counts = {"input_tokens": "inputTokenCount", "output_tokens": "outputTokenCount", "total_tokens": "totalTokenCount"}
     added = {name: more[key] for name, key in counts.items() if type(more.get(key)) is int}
+    added = {name: count for name, count in added.items() if 0 <= count <= _MOST_TOKENS}
     return _with(usage, **{name: getattr(usage, name) + count for name, count in added.items()})

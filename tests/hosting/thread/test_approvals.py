@@ -11,9 +11,9 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.requests import Decision
-from hosting.thread.commands import Answer, Change, Delete, Forget, Outcome, Stale
+from hosting.thread.commands import Answer, Change, Claim, Delete, Forget, Outcome, Stale
 from hosting.thread.decide import MOST_APPROVALS
-from hosting.thread.rows import ApprovalRow, GoneRow, RowChange, RunRow, approval_name, run_name
+from hosting.thread.rows import MOST_ROWS, ApprovalRow, GoneRow, RowChange, RunRow, approval_name, run_name
 from tests.support.threads import NOW, Thread, accept, accepted, end, refusal, terms
 
 ASKED = ApprovalRow(epoch=0, asked_by="r1")
@@ -199,6 +199,25 @@ def test_a_run_that_waited_behind_one_that_asks_ends_in_its_turn() -> None:
 
     assert thread.last(2) == [("completed", "r1"), ("failed", "r2")]
     assert thread.events[-1].code == "approvals_pending"  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("thread.approvals")
+def test_runs_that_waited_behind_one_that_asks_end_before_the_run_that_goes_on() -> None:
+    """Also those for which its append had no room; the answer is taken meanwhile."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    for number in range(MOST_ROWS):
+        thread.do(accept(f"w{number}", queue_limit=200))
+    thread.do(end("r1", "a1"))
+    left = [run.id for run in thread.head.runs]
+
+    answer(thread, YES_1, claimed=True)
+    assert thread.last(1) == [("accepted", "r2")]
+    thread.do(Claim(NOW, terms("e1", "entity")))
+    thread.do(Claim(NOW, terms("e1", "entity")))
+
+    assert left == ["w48", "w49"]
+    assert thread.last(3) == [("failed", "w48"), ("failed", "w49"), ("claimed", "r2")]
 
 
 @pytest.mark.behaviour("thread.approvals")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hosting.stores import contract
 from hosting.thread.commands import (
     Cancel,
     Claim,
@@ -16,6 +17,7 @@ from hosting.thread.commands import (
     Unchanged,
 )
 from hosting.thread.events import Claimed
+from hosting.thread.rows import MOST_ROWS
 from tests.support.threads import (
     DEADLINE,
     LEASE_SECONDS,
@@ -265,3 +267,27 @@ def test_a_run_that_was_cancelled_while_it_waited_gets_its_end_in_its_turn() -> 
 
     assert thread.last(4) == [("completed", "r1"), ("cancelled", "r2"), ("failed", "r3"), ("claimed", "r4")]
     assert thread.events[-2].code == "run_lost"  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("thread.order")
+def test_more_ends_than_one_append_takes_are_in_the_next_ones() -> None:
+    """No run in between is claimed, whoever holds its caller."""
+    thread, last = Thread(), MOST_ROWS + 5
+    thread.do(accept("r0", claimed=True))
+    for number in range(1, last + 1):
+        thread.do(accept(f"r{number}", queue_limit=200))
+        thread.do(Cancel(NOW, f"r{number}"))
+
+    ended = thread.do(end("r0", callers={f"r{number}": terms("t") for number in range(last + 1)}))
+    first_left = thread.head.turn
+    next_ended = take(thread, "e1")
+
+    assert [len(change.rows) for change in (ended, next_ended)] == [MOST_ROWS, 6]  # type: ignore[union-attr]
+    assert first_left is not None
+    assert (first_left.id, thread.head.runs, thread.kinds().count("cancelled")) == (f"r{MOST_ROWS}", (), last)
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_an_append_writes_no_more_rows_than_a_store_takes() -> None:
+    """The two are told apart, because what is decided knows no store."""
+    assert MOST_ROWS == contract.MOST_ROWS

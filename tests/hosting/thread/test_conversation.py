@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosting.requests import Decision
-from hosting.thread.commands import Answer, Bury, Cancel, Claim, Delete, Forget, Record, Trim
+from hosting.thread.commands import Answer, Bury, Cancel, Claim, Delete, End, Forget, Record, Trim
 from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
 from hosting.thread.events import Event
 from hosting.thread.rows import ApprovalRow
 from state.codec import read, write
-from state.conversation import LogMark, exchanges, log_mark, pause_of
+from state.conversation import LogMark, exchanges, log_mark, pause_of, with_log_mark
 from state.convert import history_messages
 from state.models import Conversation
-from tests.support.threads import NOW, Thread, accept, accepted, answered, end, model_result, terms
+from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, model_result, terms
 
 
 def numbered(thread: Thread, after: int = 0) -> list[tuple[int, Event]]:
@@ -173,6 +174,33 @@ def test_a_document_ahead_of_its_log_is_named() -> None:
     document = stored(thread)
 
     assert resume(document, after_one_run().head) == Ahead(LogMark(epoch=0, position=5, since=3))
+
+
+@pytest.mark.behaviour("thread.document")
+def test_a_mark_that_makes_no_sense_is_none() -> None:
+    """Runs that began behind its position cannot have been open there; nothing between the two is passed over."""
+    thread = after_one_run()
+    document = with_log_mark(stored(thread), LogMark(epoch=0, position=2, since=100))
+    thread.do(accept("r2", claimed=True))
+    thread.do(answered("r2", "Two"))
+
+    assert turns(conversation_of(thread, document)) == ["r1", "r1", "r2", "r2"]
+
+
+@pytest.mark.behaviour("thread.conversation")
+@pytest.mark.parametrize("entry", [{"$type": "response", "messages": 5}, {"$type": "response", "createdAt": []}])
+def test_a_run_whose_response_cannot_be_read_is_shown_as_failed(entry: dict[str, Any]) -> None:
+    """And the thread goes on: nobody could ever read its conversation otherwise."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(End("token-r1", completed("r1").model_copy(update={"entry": entry})))
+    thread.do(accept("r2", claimed=True))
+    thread.do(answered("r2", "Two"))
+
+    conversation = conversation_of(thread)
+
+    assert turns(conversation) == ["r1", "r1", "r2", "r2"]
+    assert said(conversation) == ["Hello from r2", "Two"]
 
 
 @pytest.mark.behaviour("thread.approvals")

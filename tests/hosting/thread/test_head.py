@@ -21,6 +21,7 @@ from hosting.thread.commands import (
     Claim,
     Command,
     Delete,
+    End,
     Forget,
     GiveUp,
     Record,
@@ -165,10 +166,22 @@ def test_the_head_counts_tokens_and_names_the_thread_by_its_first_message() -> N
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     entry = {**completed("r1").entry, "usage": {"inputTokenCount": 3, "outputTokenCount": 4, "totalTokenCount": 7}}
-    thread.do(end("r1").__class__("token-r1", completed("r1").model_copy(update={"entry": entry})))
+    thread.do(End("token-r1", completed("r1").model_copy(update={"entry": entry})))
 
     assert thread.head.usage == head.Usage(input_tokens=3, output_tokens=4, total_tokens=7)
     assert thread.head.title == "Hello from r1"
+
+
+@pytest.mark.behaviour("thread.fold")
+@pytest.mark.parametrize("count", [-5, 2**53 + 1, 10**4000, 1.5, True, "7", None])
+def test_a_number_of_tokens_that_nobody_can_have_used_is_not_counted(count: object) -> None:
+    """Models say what they like; a head is small, and can be read again."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    entry = {**completed("r1").entry, "usage": {"inputTokenCount": count, "outputTokenCount": 4}}
+    thread.do(End("token-r1", completed("r1").model_copy(update={"entry": entry})))
+
+    assert thread.head.usage == head.Usage(input_tokens=0, output_tokens=4)
 
 
 @pytest.mark.behaviour("thread.versions")
