@@ -172,18 +172,18 @@ def _after(head: Head, event: Event) -> Head:
 
 
 def _accepted(head: Head, event: Accepted) -> Head:
+    """A run is accepted with the decisions on what waits, or when nothing waits any more."""
     run = OpenRun(
         id=event.run_id,
         first=head.position,
         at=event.at,
         streamed=event.streamed,
     )
-    waiting = None if event.request.decisions or not head.waits_for_approval(event.at) else head.waiting
     begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
     return _with(
         begun,
         runs=(*head.runs, run),
-        waiting=waiting,
+        waiting=None,
         title=head.title or event.request.message.strip()[:TITLE_CHARACTERS],
     )
 
@@ -231,13 +231,13 @@ def _model_result(head: Head, event: ModelResult) -> Head:
 
 
 def _ended(head: Head, event: Failed | TimedOut | Cancelled) -> Head:
-    held = head.claim is not None and head.claim.run_id == event.run_id
+    """It is the first of the open runs that ends, so nobody holds another one."""
     runs = tuple(run for run in head.runs if run.id != event.run_id)
     usage = event.entry.get("usage")
     return _with(
         head,
         runs=runs,
-        claim=None if held else head.claim,
+        claim=None,
         usage=_added(head.usage, usage) if isinstance(usage, dict) else head.usage,
     )
 

@@ -24,6 +24,11 @@ YES_1, YES_2, NO_1 = (
 )
 
 
+def decided_by(resumed: str, decision: Decision) -> ApprovalRow:
+    """Return the row of an approval of `r1` that was decided, and from where a run goes on."""
+    return ApprovalRow(epoch=0, asked_by="r1", decision=decision, resumed_by=resumed)
+
+
 def waiting(*approvals: str) -> Thread:
     """Return a thread whose run `r1` asked for these approvals."""
     thread = Thread()
@@ -69,6 +74,7 @@ def test_an_answer_that_is_not_the_last_is_recorded_and_starts_nothing() -> None
 
     assert isinstance(outcome, Change)
     assert (thread.last(1), outcome.signal) == ([("approval_answered", "r1")], False)
+    assert outcome.rows[0].row == ApprovalRow(epoch=0, asked_by="r1", decision=YES_1)
     assert thread.head.waiting is not None
     assert thread.head.waiting.undecided == ("a2",)
 
@@ -83,7 +89,7 @@ def test_the_last_answer_and_the_run_that_goes_on_are_one_append() -> None:
 
     assert isinstance(outcome, Change)
     assert thread.last(3) == [("approval_answered", "r1"), ("accepted", "r2"), ("claimed", "r2")]
-    assert outcome.rows[0].row == ApprovalRow(epoch=0, asked_by="r1", decision=YES_2, resumed_by="r2")
+    assert outcome.rows[0] == RowChange(approval_name("a2"), 1, decided_by("r2", YES_2), is_new=False)
     assert (outcome.run_id, outcome.signal, thread.head.waiting) == ("r2", True, None)
 
 
@@ -115,6 +121,35 @@ def test_another_answer_to_a_decided_approval_is_refused() -> None:
 def test_an_approval_that_nobody_asked_for_is_unknown() -> None:
     """There is no row of it."""
     assert refusal(answer(waiting("a1"), Decision(id="a9", approved=True), row=None)) is UnknownApprovalError
+
+
+@pytest.mark.behaviour("thread.approvals")
+def test_an_answer_to_one_of_several_that_is_decided_says_that_it_is() -> None:
+    """Nobody goes on from there yet, so nobody is named."""
+    thread = waiting("a1", "a2")
+    answer(thread, YES_1)
+
+    outcome = answer(thread, YES_1, row=ApprovalRow(epoch=0, asked_by="r1", decision=YES_1))
+
+    assert refusal(outcome) is ApprovalAnsweredError
+    assert outcome.error.detail == "Approval 'a1' is answered already; the first answer stands."  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("thread.approvals")
+def test_an_answer_to_what_waits_no_more_is_refused() -> None:
+    """The thread went on, and waits for another approval now."""
+    thread = waiting("a1")
+    thread.do(accept("r2", at=NOW + 60, claimed=True))
+    thread.do(end("r2", "a2", at=NOW + 60))
+
+    assert refusal(answer(thread, YES_1, at=NOW + 60)) is ApprovalExpiredError
+
+
+@pytest.mark.behaviour("thread.approvals")
+def test_decisions_that_come_when_nothing_waits_are_refused() -> None:
+    """Nor those that come too late."""
+    assert refusal(Thread().do(accept("r2", decisions=(YES_1,)))) is ApprovalsVoidError
+    assert refusal(waiting("a1").do(accept("r2", at=NOW + 60, decisions=(YES_1,)))) is ApprovalsVoidError
 
 
 @pytest.mark.behaviour("thread.approvals")
@@ -168,7 +203,10 @@ def test_decisions_that_a_run_brings_are_recorded_with_it() -> None:
 
     assert isinstance(outcome, Change)
     assert thread.last(3) == [("approval_answered", "r1"), ("approval_answered", "r1"), ("accepted", "r2")]
-    assert [row.name for row in outcome.rows[:2]] == [approval_name("a2"), approval_name("a1")]
+    assert outcome.rows[:2] == tuple(
+        RowChange(approval_name(decision.id), 1, decided_by("r2", decision), is_new=False)
+        for decision in (YES_2, YES_1)
+    )
     assert thread.head.waiting is None
 
 
@@ -230,6 +268,7 @@ def test_more_approvals_than_one_append_holds_are_refused() -> None:
 
     assert refusal(outcome) is UnstorableAnswerError
     assert thread.head.is_held_by("token-r1")
+    assert isinstance(thread.do(end("r1", *(f"a{number}" for number in range(MOST_APPROVALS)))), Change)
 
 
 @pytest.mark.behaviour("thread.approvals")

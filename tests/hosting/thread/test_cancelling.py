@@ -175,6 +175,61 @@ def test_a_run_that_somebody_else_attached_to_is_only_let_go_of() -> None:
 
 
 @pytest.mark.behaviour("thread.failed-signals")
+@pytest.mark.parametrize("proof", ["a step", "a second attempt"])
+def test_a_run_of_which_the_log_shows_more_is_only_let_go_of(proof: str) -> None:
+    """Whoever says late that a signal failed cancels nothing that is at work."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    token = "token-r1"
+    if proof == "a step":
+        thread.do(Record(token, (model_result(),)))
+    else:
+        thread.do(Release(NOW, token, signalled=False))
+        thread.do(Claim(NOW, terms(token := "t2")))
+
+    thread.do(SignalFailed(NOW, "r1", token))
+
+    assert thread.last(1) == [("released", "r1")]
+
+
+@pytest.mark.behaviour("thread.failed-signals")
+def test_a_signal_that_failed_proves_nothing() -> None:
+    """Whoever attaches then signals."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Attach(NOW, "r1"))
+    thread.do(SignalFailed(NOW, "r1", "token-r1"))
+
+    assert thread.do(Attach(NOW, "r1")) == Unchanged("r1", signal=True)
+
+
+@pytest.mark.behaviour("thread.failed-signals")
+def test_a_cancelled_run_that_is_let_go_of_ends_there() -> None:
+    """Also where somebody else attached to it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Attach(NOW, "r1"))
+    thread.do(Cancel(NOW, "r1"))
+
+    thread.do(SignalFailed(NOW, "r1", "token-r1"))
+
+    assert thread.last(2) == [("released", "r1"), ("cancelled", "r1")]
+
+
+@pytest.mark.behaviour("thread.failed-signals")
+def test_a_run_that_is_cancelled_or_over_is_not_cancelled_again() -> None:
+    """When its signal turns out to have failed."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Cancel(NOW, "r1"))
+
+    thread.do(SignalFailed(NOW, "r1", "token-r1"))
+
+    assert thread.kinds()[2:] == ["cancel_requested", "released", "cancelled"]
+    assert thread.do(SignalFailed(NOW, "r1", "token-r1")) == Unchanged("r1")
+
+
+@pytest.mark.behaviour("thread.failed-signals")
 def test_a_run_that_another_holds_is_left_to_it() -> None:
     """An entity holds it: a signal was taken after all."""
     thread = Thread()

@@ -8,6 +8,7 @@ from hosting.thread.commands import (
     Claim,
     Command,
     Delete,
+    End,
     GiveUp,
     Outcome,
     Record,
@@ -16,7 +17,7 @@ from hosting.thread.commands import (
     Stale,
     Unchanged,
 )
-from hosting.thread.events import Claimed
+from hosting.thread.events import Claimed, Delta
 from hosting.thread.rows import MOST_ROWS
 from tests.support.threads import (
     DEADLINE,
@@ -24,6 +25,7 @@ from tests.support.threads import (
     NOW,
     Thread,
     accept,
+    completed,
     end,
     model_result,
     terms,
@@ -141,7 +143,38 @@ def test_a_run_that_lost_three_processes_has_crashed() -> None:
         take(thread, token, silent=thread.head.append_id)
 
     assert thread.kinds() == ["accepted", "claimed", "claimed", "claimed", "failed"]
+    assert "ended its process 3 times" in thread.events[-1].detail  # type: ignore[union-attr]
     assert thread.events[-1].code == "run_crashed"  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("thread.lost-holders")
+def test_a_cancelled_run_that_lost_three_processes_was_cancelled() -> None:
+    """That comes first; and those behind it that may not be claimed end with it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(accept("r2"))
+    for token in ("e1", "e2"):
+        take(thread, token, silent=thread.head.append_id)
+    thread.do(Cancel(NOW, "r1"))
+    thread.do(Cancel(NOW, "r2"))
+
+    take(thread, "e3", silent=thread.head.append_id)
+
+    assert thread.last(2) == [("cancelled", "r1"), ("cancelled", "r2")]
+
+
+@pytest.mark.behaviour("thread.lost-holders")
+def test_a_run_that_was_released_after_two_losses_is_claimed_again() -> None:
+    """Nobody was lost a third time."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    for token in ("e1", "e2"):
+        take(thread, token, silent=thread.head.append_id)
+    thread.do(Release(NOW, "e2", signalled=True))
+
+    take(thread, "e3")
+
+    assert thread.head.is_held_by("e3")
 
 
 @pytest.mark.behaviour("thread.lost-holders")
@@ -169,6 +202,21 @@ def test_a_run_past_its_deadline_whose_holder_is_gone_is_lost() -> None:
 
     assert thread.events[-1].code == "run_lost"  # type: ignore[union-attr]
     assert [run.id for run in thread.head.runs] == ["r2"]
+    assert thread.do(GiveUp(DEADLINE + 1, "r2", thread.head.append_id)) == Unchanged("r2")
+
+
+@pytest.mark.behaviour("thread.order")
+def test_a_cancelled_run_behind_one_that_is_given_up_ends_with_it() -> None:
+    """As behind every other end."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(accept("r2"))
+    thread.do(Cancel(NOW, "r2"))
+
+    assert thread.do(GiveUp(DEADLINE + 1, "r2", thread.head.append_id)) == Unchanged("r2")
+    thread.do(GiveUp(DEADLINE + 1, "r1", thread.head.append_id))
+
+    assert thread.last(2) == [("failed", "r1"), ("cancelled", "r2")]
 
 
 @pytest.mark.behaviour("thread.stale-tokens")
@@ -239,6 +287,18 @@ def test_whoever_ends_a_run_claims_the_next_one_whose_caller_it_holds() -> None:
 
     assert thread.last(2) == [("completed", "r1"), ("claimed", "r2")]
     assert thread.head.is_held_by("t2")
+
+
+@pytest.mark.behaviour("thread.order")
+def test_the_last_words_of_a_run_stand_before_its_end() -> None:
+    """In the same append, so a reader has all of the answer when it ends."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    words = Delta(at=NOW, run_id="r1", offset=0, text="Bye")
+
+    thread.do(End("token-r1", completed("r1"), (words,)))
+
+    assert thread.events[2:] == [words, completed("r1")]
 
 
 @pytest.mark.behaviour("thread.order")

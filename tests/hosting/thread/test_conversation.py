@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosting.requests import Decision
-from hosting.thread.commands import Answer, Bury, Cancel, Claim, Delete, End, Forget, Record, Trim
+from hosting.requests import Decision, ResponseFormat, RunRequest
+from hosting.thread.commands import Accept, Answer, Bury, Cancel, Claim, Delete, End, Forget, Record, Trim
 from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
 from hosting.thread.events import Event
 from hosting.thread.rows import ApprovalRow
 from state.codec import read, write
-from state.conversation import LogMark, exchanges, log_mark, pause_of, with_log_mark
+from state.conversation import LogMark, Pause, exchanges, log_mark, pause_of, session_state, with_log_mark
 from state.convert import history_messages
-from state.models import Conversation
+from state.models import Conversation, RequestEntry
+from state.summary import Summary, summary_of
 from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, model_result, terms
 
 
@@ -201,6 +202,106 @@ def test_a_run_whose_response_cannot_be_read_is_shown_as_failed(entry: dict[str,
 
     assert turns(conversation) == ["r1", "r1", "r2", "r2"]
     assert said(conversation) == ["Hello from r2", "Two"]
+
+
+@pytest.mark.behaviour("thread.conversation")
+def test_an_end_that_is_no_response_has_no_place() -> None:
+    """What it was is in the log."""
+    thread = after_one_run()
+    thread.do(accept("r2", claimed=True))
+    thread.do(End("token-r2", completed("r2").model_copy(update={"entry": {"$type": "unheard of"}})))
+
+    assert turns(conversation_of(thread)) == ["r1", "r1"]
+
+
+@pytest.mark.behaviour("thread.conversation")
+def test_a_run_that_was_refused_for_waiting_approvals_has_no_place() -> None:
+    """As one that is refused at the door."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(accept("r2"))
+    thread.do(end("r1", "a1"))
+
+    assert turns(conversation_of(thread)) == ["r1", "r1"]
+
+
+@pytest.mark.behaviour("thread.conversation")
+def test_a_request_keeps_the_form_that_was_asked_for() -> None:
+    """And by whom."""
+    wanted = ResponseFormat(json_schema={"type": "object"})
+    request = RunRequest(message="Hello", response_format=wanted, orchestration_id="o1")
+    thread = Thread()
+    thread.do(Accept(accepted("r1").model_copy(update={"request": request}), 32, terms("token-r1")))
+    thread.do(answered("r1", "{}"))
+    thread.do(accept("r2", claimed=True))
+    thread.do(answered("r2", "Hi"))
+
+    asked = [entry for entry in exchanges(conversation_of(thread)) if isinstance(entry, RequestEntry)]
+
+    assert [(entry.response_type, entry.response_schema, entry.orchestration_id) for entry in asked] == [
+        ("json", {"type": "object"}, "o1"),
+        ("text", None, None),
+    ]
+
+
+@pytest.mark.behaviour("thread.conversation")
+def test_what_a_run_leaves_behind_is_left_by_its_answer_alone() -> None:
+    """The framework session's state and a summary; an answer that is too large for a conversation leaves neither."""
+    thread = after_one_run()
+    left: list[tuple[object, bool]] = []
+    for run_id, kept in (("r2", True), ("r3", False), ("r4", True)):
+        members = {
+            "session": {"of": run_id},
+            "kept": kept,
+            "summary": Summary((0, 0), "So far.") if run_id == "r4" else None,
+        }
+        thread.do(accept(run_id, claimed=True))
+        thread.do(End(f"token-{run_id}", answered(run_id, "Hi").terminal.model_copy(update=members)))
+        conversation = conversation_of(thread)
+        left.append((session_state(conversation), summary_of(conversation) is not None))
+
+    assert left == [({"of": "r2"}, False), ({"of": "r2"}, False), ({"of": "r4"}, True)]
+
+
+@pytest.mark.behaviour("thread.conversation")
+def test_a_conversation_that_is_followed_event_by_event_is_the_same() -> None:
+    """Whoever reads a log as it grows has what one has who reads it at once."""
+    thread = after_one_run()
+    for run_id in ("r2", "r3"):
+        thread.do(accept(run_id, claimed=True))
+    thread.do(answered("r2", "Two", callers={"r3": terms("token-r3")}))
+    thread.do(Forget(NOW))
+    thread.do(accept("r4"))
+    thread.do(answered("r3", "Three", callers={"r4": terms("token-r4")}))
+    thread.do(answered("r4", "Four"))
+    begun = resume(None, thread.head)
+    assert isinstance(begun, Snapshot)
+
+    grown = begun
+    for event in numbered(thread):
+        grown = grown.follow([event])
+
+    assert write(grown.document(0)) == write(begun.follow(numbered(thread)).document(0))
+    assert said(grown.conversation) == ["Hello from r4", "Four"]
+
+
+@pytest.mark.behaviour("thread.approvals")
+def test_a_conversation_whose_calls_were_decided_and_not_answered_waits_for_nobody() -> None:
+    """The run that went on ended without an answer; one that was refused by it changes nothing."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(end("r1", "a1", expires_at=NOW + 60))
+    thread.do(accept("r2", at=NOW + 60))
+    thread.do(Cancel(NOW + 60, "r2"))
+    before = pause_of(conversation_of(thread))
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(end("r1", "a1", expires_at=NOW + 60))
+    thread.do(accept("r2", decisions=(Decision(id="a1", approved=True),)))
+    thread.do(Cancel(NOW, "r2"))
+
+    assert before == Pause("r1", NOW + 60)
+    assert pause_of(conversation_of(thread)) == Pause("r1", NOW + 60, is_over=True)
 
 
 @pytest.mark.behaviour("thread.approvals")

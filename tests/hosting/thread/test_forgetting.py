@@ -48,10 +48,11 @@ def test_a_deletion_ends_all_open_runs() -> None:
     thread.do(accept("r1", claimed=True))
     thread.do(accept("r2"))
 
-    outcome = thread.do(Delete(NOW))
+    outcome = thread.do(Delete(NOW + 1))
 
     assert isinstance(outcome, Change)
     assert (thread.last(1), outcome.signal) == ([("deleting", "")], True)
+    assert (thread.head.waiting, thread.head.changed_at) == (None, NOW + 1)
     assert (thread.head.state, thread.head.runs, thread.head.claim) == ("deleting", (), None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosting.errors import NewerVersionError
-from hosting.requests import Decision
+from hosting.requests import Decision, RunRequest
 from hosting.stores.contract import MOST_HEAD_BYTES
 from hosting.thread import events, head, rows
 from hosting.thread.commands import (
+    Accept,
     Answer,
     Attach,
     Bury,
@@ -158,6 +160,45 @@ def test_the_largest_head_is_one_that_every_store_takes() -> None:
     assert len(full.runs) == MOST_OPEN_RUNS
     assert len(head.encode(full)) < MOST_HEAD_BYTES
     assert not isinstance(decide(full.model_copy(update={"waiting": None}), accept("r", queue_limit=10_000)), Change)
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_a_head_is_stored_with_every_member() -> None:
+    """As whoever reads it in a later version finds it."""
+    thread = Thread(NEW.model_copy(update={"append_id": "a"}))
+    thread.do(accept("r1", claimed=True, streamed=True))
+    run = {"id": "r1", "first": 1, "at": NOW, "streamed": True, "attached": False, "signalled": False}
+    run |= {"cancelled": None, "barred": False, "attempts": 1, "lost": 0, "failures": 0, "settled": 0}
+    claim = {"run_id": "r1", "attempt": 1, "token": "token-r1", "holder": "caller", "lease_seconds": 20.0}
+    claim |= {"deadline": DEADLINE, "void_after": 0, "position": 2}
+
+    assert json.loads(head.encode(thread.head)) == {
+        "v": 1,
+        "append_id": "append-2",
+        "epoch": 0,
+        "position": 2,
+        "trimmed": 0,
+        "state": "open",
+        "runs": [run],
+        "claim": claim,
+        "waiting": None,
+        "resets": 0,
+        "reset_at": 0,
+        "changed_at": NOW,
+        "title": "Hello from r1",
+        "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0},
+    }
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_a_title_is_the_beginning_of_the_first_message() -> None:
+    """Without the blanks around it; a later message does not change it."""
+    thread = Thread()
+    for number, message in enumerate(["  " + "long " * 30, "another"]):
+        request = accepted(f"r{number}").model_copy(update={"request": RunRequest(message=message)})
+        thread.do(Accept(request, 32))
+
+    assert thread.head.title == ("long " * 16)
 
 
 @pytest.mark.behaviour("thread.fold")

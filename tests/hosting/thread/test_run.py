@@ -2,10 +2,11 @@
 
 import pytest
 
+from hosting.requests import Decision
 from hosting.thread.commands import Cancel, Claim, Delete, Record
-from hosting.thread.events import Delta, ToolResult
+from hosting.thread.events import ApprovalAnswered, Delta, ToolResult
 from hosting.thread.run import RunRecord, run_record
-from tests.support.threads import NOW, Thread, accept, completed, end, model_result, terms, tool_started
+from tests.support.threads import NOW, Thread, accept, accepted, completed, end, model_result, terms, tool_started
 
 
 def record_of(thread: Thread, run_id: str = "r1") -> RunRecord:
@@ -40,6 +41,31 @@ def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> Non
     thread.do(Claim(NOW, terms("e1", "entity"), silent=thread.head.append_id))
 
     assert record_of(thread).text == "Let me see. "
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
+    """All that a later attempt is given again, and whoever asks is answered."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    begun = record_of(thread)
+    steps = (model_result(), tool_started())
+    thread.do(Record("token-r1", steps))
+    thread.do(end("r1", "a1"))
+    yes = Decision(id="a1", approved=True)
+    thread.do(accept("r2", decisions=(yes,)))
+
+    assert begun == RunRecord(accepted("r1"), 1, 2, claim=thread.events[1])  # type: ignore[arg-type]
+    assert (begun.cancelled, begun.is_over, begun.settled) == (False, False, 0)
+    assert record_of(thread) == RunRecord(
+        accepted=accepted("r1"),
+        first=1,
+        last=6,
+        claim=thread.events[1],
+        steps=steps,  # type: ignore[arg-type]
+        terminal=completed("r1", "a1"),
+        answers=(ApprovalAnswered(at=NOW, run_id="r1", decision=yes),),
+    )
 
 
 @pytest.mark.behaviour("thread.run")
@@ -79,4 +105,17 @@ def test_a_run_whose_thread_is_deleted_is_over() -> None:
 
     record = record_of(thread)
 
-    assert (record.is_deleted, record.is_over, record.terminal) == (True, True, None)
+    assert (record.is_deleted, record.is_over, record.terminal, record.last) == (True, True, None, 3)
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_run_that_had_ended_before_its_thread_was_deleted_has_its_end() -> None:
+    """The deletion is no event of it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(end("r1"))
+    thread.do(Delete(NOW))
+
+    record = record_of(thread)
+
+    assert (record.is_deleted, record.terminal, record.last) == (False, completed("r1"), 3)
