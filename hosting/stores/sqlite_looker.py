@@ -25,19 +25,18 @@ class ChangeLooker:
         self._watchers = watchers
         self._changing = threading.Lock()
         self._is_looking = False
-        self._closing = threading.Event()
+        self._hurry = threading.Event()
 
     def start(self) -> None:
         """Look from now on, if nobody does; whoever calls has entered a watcher, and it ends with the last of them."""
         with self._changing:
             if not self._is_looking:
                 self._is_looking = True
-                self._closing.clear()
                 threading.Thread(target=self._look_until_alone, name="watch of threads", daemon=True).start()
 
     def stop(self) -> None:
         """Do not wait for the next look to find that nobody watches."""
-        self._closing.set()
+        self._hurry.set()
 
     def _look_until_alone(self) -> None:
         try:
@@ -56,7 +55,8 @@ class ChangeLooker:
                 for thread in self._watchers.threads():
                     self._watchers.tell(thread, read_position(connection, thread))
             seen = version
-            self._closing.wait(LOOK_SECONDS)
+            self._hurry.wait(LOOK_SECONDS)
+            self._hurry.clear()
 
     def _is_wanted(self) -> bool:
         with self._changing:

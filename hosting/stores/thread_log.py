@@ -111,8 +111,8 @@ class ThreadLog:
         append is believed before the rows were read between two looks at the same head. A thread that `is_new` had its
         id made for this command, so there is nothing to read of it. Raises `LogUnavailableError` when the store, or
         that of large events, stays away: whether the command was carried out is then unknown. Raises
-        `NewerVersionError` for a thread that a newer version works on, which is left as it is, and `ValueError` for a
-        command that writes a row as new without having read that it is there.
+        `NewerVersionError` for a thread that a newer version works on, and `ValueError` for a command that writes what
+        could not be read again, or a row as new without having read that it is there; both leave the thread as it is.
         """
         lock = self._asking.setdefault(address, asyncio.Lock())
         async with lock:

@@ -59,9 +59,13 @@ class Watchers:
                     del self._by_thread[thread]
 
     def threads(self) -> list[ThreadKey]:
-        """Return the threads that somebody waits for."""
+        """Return the threads that somebody waits for, on an event loop that is not closed."""
         with self._lock:
-            return list(self._by_thread)
+            return [
+                thread
+                for thread, watchers in self._by_thread.items()
+                if not all(watcher.loop.is_closed() for watcher in watchers)
+            ]
 
     def tell(self, thread: ThreadKey, position: int) -> None:
         """Wake those who wait for a position of the thread up to this one."""

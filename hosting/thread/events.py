@@ -303,13 +303,23 @@ TERMINALS = (Completed, Failed, TimedOut, Cancelled)
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
+_READABLE_LEVELS = 190
+"""So many levels every reader of JSON follows; pydantic's writer goes deeper than its reader."""
+
+
 class _Version(BaseModel):
     v: int = 0
 
 
 def encode(event: Event) -> bytes:
-    """Return the event as one JSON object in UTF-8."""
-    return _EVENT.dump_json(event)
+    """Return the event as one JSON object in UTF-8.
+
+    Raises `ValueError` for one that could not be read again: half of a surrogate pair, values nested too deep.
+    """
+    text = _EVENT.dump_json(event)
+    if text.count(b"{") + text.count(b"[") > _READABLE_LEVELS:
+        decode(text)  # nested that deep is only what has so many brackets
+    return text
 
 
 def decode(text: bytes) -> Event:

@@ -13,7 +13,8 @@ from hosting.errors import ApprovalsPendingError, LogUnavailableError
 from hosting.requests import Decision
 from hosting.stores.memory import MemoryThreadStore
 from hosting.stores.thread_log import ThreadLog
-from hosting.thread.commands import Answer, Change, Command, Refused
+from hosting.thread.commands import Answer, Change, Command, Record, Refused
+from hosting.thread.events import Delta
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, RunRow, approval_name, run_name
 from tests.support.bench import ArmedAttachments
@@ -171,6 +172,20 @@ async def test_a_row_that_cannot_be_read_again_fails_its_command_alone() -> None
     refused = (await log.ask(ADDRESS, accept("r2"))).outcome
     assert isinstance(refused, Refused)
     assert isinstance(refused.error, ApprovalsPendingError)
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_what_cannot_be_written_leaves_the_thread_as_it_is() -> None:
+    """Whoever asked is told; the run is still theirs to end."""
+    store = ArmedStore(MemoryThreadStore("hub"))
+    log = log_over(store)
+    await log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        await log.ask(ADDRESS, Record("token-r1", (Delta(at=NOW, run_id="r1", offset=0, text="\ud83d"),)))
+    await log.ask(ADDRESS, end("r1"))
+
+    assert store.calls == {"append": 2}
 
 
 @pytest.mark.behaviour("log.large")

@@ -276,6 +276,7 @@ def test_an_answer_to_a_thread_that_is_being_deleted_signals_for_it() -> None:
     """As whoever meets that does."""
     thread = waiting("a1")
     thread.do(Delete(NOW))
+    assert thread.head.waiting is None
 
     outcome = answer(thread, YES_1)
 

@@ -225,6 +225,30 @@ def test_a_number_of_tokens_that_nobody_can_have_used_is_not_counted(count: obje
     assert thread.head.usage == head.Usage(input_tokens=0, output_tokens=4)
 
 
+@pytest.mark.behaviour("thread.fold")
+@pytest.mark.parametrize("depth", [1, 150, 188, 195, 200, 250, 400])
+def test_what_is_written_can_be_read_again(depth: int) -> None:
+    """Or is not written: an event that nobody can read would be in the way of all behind it."""
+    nested: Any = "x"
+    for _ in range(depth):
+        nested = [nested]
+    event = completed("r1", session={"of": nested})
+
+    try:
+        text = events.encode(event)
+    except ValueError:
+        assert depth > 188
+    else:
+        assert events.decode(text) == event
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_half_a_character_is_not_written() -> None:
+    """No UTF-8 holds it; what asks or says it is refused before."""
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        events.encode(completed("r1", session={"of": "\ud83d"}))
+
+
 @pytest.mark.behaviour("thread.versions")
 def test_what_a_newer_version_wrote_is_not_decided_on() -> None:
     """An event, a head or a row: in every rolling deployment two versions share a thread."""
