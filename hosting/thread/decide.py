@@ -269,8 +269,8 @@ def _give_up(head: Head, command: GiveUp) -> Outcome:
         return Unchanged(command.run_id)
     if command.silent != head.append_id or command.at <= claim.deadline:
         return Unchanged(command.run_id)
-    error = RunLostError("The run was not ended within its time; its process or its signal was lost.")
-    return _end_unanswered(head, command.at, error)
+    lost = RunLostError("The run was not ended within its time; its process or its signal was lost.")
+    return _end_unanswered(head, command.at, never_claimed(head.runs[0]) or lost)
 
 
 def _signal_failed(head: Head, command: SignalFailed) -> Outcome:

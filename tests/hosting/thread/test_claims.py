@@ -205,6 +205,18 @@ def test_a_run_past_its_deadline_whose_holder_is_gone_is_lost() -> None:
     assert thread.do(GiveUp(DEADLINE + 1, "r2", thread.head.append_id)) == Unchanged("r2")
 
 
+@pytest.mark.behaviour("thread.cancel")
+def test_a_cancelled_run_whose_holder_is_gone_past_its_deadline_was_cancelled() -> None:
+    """As it would be if somebody took it over: whoever cancelled it was told so."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Cancel(NOW, "r1"))
+
+    thread.do(GiveUp(DEADLINE + 1, "r1", thread.head.append_id))
+
+    assert thread.last(1) == [("cancelled", "r1")]
+
+
 @pytest.mark.behaviour("thread.order")
 def test_a_cancelled_run_behind_one_that_is_given_up_ends_with_it() -> None:
     """As behind every other end."""
