@@ -42,7 +42,7 @@ class Snapshot:
     """A conversation up to `position`, and the runs that were open there, by id and in order.
 
     Events are needed from behind `since` on, where the first of those runs began. `merges`: the document did not name
-    its position, so a run that it has already is known by its id.
+    its position, which is where the newest of the runs that it holds ended; ends are applied in their order.
     """
 
     conversation: Conversation
@@ -56,9 +56,11 @@ class Snapshot:
 
         Those at or before `position` only say which runs are open.
         """
-        conversation, open_runs, position = self.conversation, dict(self.open), self.position
+        events = list(events)
+        conversation, open_runs = self.conversation, dict(self.open)
+        position = applied = self._applied(events)
         for at, event in events:
-            is_new, position = at > self.position, max(at, position)
+            is_new, position = at > applied, max(at, position)
             if isinstance(event, Accepted):
                 open_runs[event.run_id] = (at, event)
             elif isinstance(event, Reset | Deleting):
@@ -69,17 +71,22 @@ class Snapshot:
                 conversation = read(None)
             elif isinstance(event, TERMINALS):
                 _, accepted = open_runs.pop(event.run_id, (0, None))
-                if accepted is not None and is_new and not self._has(event.run_id):
+                if accepted is not None and is_new:
                     conversation = with_run(conversation, accepted, event)
         since = min((first - 1 for first, _ in open_runs.values()), default=position)
-        return replace(self, conversation=conversation, position=position, since=since, open=open_runs)
+        return Snapshot(conversation, position, since, open_runs)
 
     def document(self, epoch: int) -> Conversation:
         """Return the conversation as it is to be stored, with its position in that epoch of the log."""
         return with_log_mark(self.conversation, LogMark(epoch, self.position, self.since))
 
-    def _has(self, run_id: str) -> bool:
-        return self.merges and response_of(self.conversation, run_id) is not None
+    def _applied(self, events: Iterable[tuple[int, Event]]) -> int:
+        """Return the position up to which the conversation holds what these events say."""
+        if not self.merges:
+            return self.position
+        ends = ((at, event) for at, event in events if isinstance(event, TERMINALS))
+        held = (at for at, event in ends if response_of(self.conversation, event.run_id) is not None)
+        return max(held, default=self.position)
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ class Ahead:
 def resume(stored: Conversation | None, head: Head) -> Snapshot | Outdated | Ahead:
     """Return from where a document goes on with the log whose head this is; None is a thread without a document.
 
-    Without a mark of ours it is merged with the whole log, by the ids of its runs; one without entries was emptied by
+    Without a mark of ours it goes on behind the newest run of the log that it holds; one without entries was emptied by
     somebody else, which counts as a reset. A document of an older epoch counts as empty. A tombstone is forgotten only
     after its document, so one that is ahead of its log was not left by that.
     """

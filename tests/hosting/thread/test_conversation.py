@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hosting.requests import Decision, ResponseFormat, RunRequest
 from hosting.thread.commands import Accept, Answer, Bury, Cancel, Claim, Delete, End, Forget, Record, Trim
-from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
+from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume, with_run
 from hosting.thread.events import Event
 from hosting.thread.rows import ApprovalRow
 from state.codec import read, write
@@ -143,6 +143,33 @@ def test_a_document_without_a_mark_is_merged_by_the_ids_of_its_runs() -> None:
 
     assert log_mark(document) is None
     assert turns(conversation_of(thread, document)) == ["r1", "r1", "r2", "r2"]
+
+
+@pytest.mark.behaviour("thread.document")
+def test_a_document_without_a_mark_stands_where_the_newest_of_its_runs_ended() -> None:
+    """A reset before that is in it already, and takes nothing away of what came behind, by whomever it was said."""
+    thread = after_one_run()
+    thread.do(Forget(NOW))
+    thread.do(accept("r2", claimed=True))
+    thread.do(answered("r2", "Two"))
+    document = with_run(conversation_of(thread), accepted("theirs"), answered("theirs", "Hi").terminal)
+    thread.do(accept("r3", claimed=True))
+    thread.do(answered("r3", "Three"))
+
+    assert log_mark(document) is None
+    assert turns(conversation_of(thread, document)) == ["r2", "r2", "theirs", "theirs", "r3", "r3"]
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_document_of_a_thread_that_is_being_deleted_is_emptied_by_the_tombstone() -> None:
+    """Also where it names the position right before that."""
+    thread = after_one_run()
+    thread.do(Delete(NOW))
+    document = stored(thread)
+    thread.do(Bury(NOW, {}))
+
+    assert turns(document) == ["r1", "r1"]
+    assert turns(conversation_of(thread, document)) == []
 
 
 @pytest.mark.behaviour("thread.document")
