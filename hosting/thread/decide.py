@@ -196,7 +196,7 @@ def _retry(head: Head, command: Retry) -> Outcome:
     claim = head.claim
     if claim is None or not head.is_held_by(command.token):
         return Stale()
-    ending = never_claimed(head, head.runs[0], command.at)
+    ending = never_claimed(head.runs[0])
     if ending is not None:
         return _end_unanswered(head, command.at, ending)
     claimed = Claimed(
