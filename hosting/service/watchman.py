@@ -111,9 +111,10 @@ class Watchman:
 
         async def command(head: Head) -> Accept:
             known = await self._log.row(address, RunRow, run_name(accepted.run_id), head)
-            return Accept(accepted, self._queue_limit, known=known)
+            return Accept(accepted, self._queue_limit, known=known, epoch=began)
 
         head = await self._log.head(address)
+        began = head.epoch
         asked = await self._log.ask(address, await command(head), command)
         assert isinstance(asked.outcome, Change | Unchanged | Refused)
         return asked.outcome

@@ -15,13 +15,16 @@ from pathlib import Path
 
 from hosting.address import Address
 from hosting.errors import LogUnavailableError
-from hosting.storage.sqlite_file import BUSY_SECONDS
 from hosting.storage.sqlite_store import StoreFile
 from hosting.stores import sqlite_steps as steps
 from hosting.stores.contract import Append, Appended, AppendOutcome, Row, StoredEvent, StoredHead, Unknown
 from hosting.stores.sqlite_looker import ChangeLooker
 from hosting.stores.sqlite_space import LEAST_RECLAIMED_BYTES, is_reclaim_due, reclaim
 from hosting.stores.watchers import ThreadKey, Watchers
+
+
+BUSY_SECONDS = 5.0
+"""How long another process is waited for: a call that fails is made again, and all of it must fit into a lease."""
 
 
 class SqliteThreadStore:

@@ -231,8 +231,11 @@ class ThreadLog:
 
 
 def epoch_place(hub: str, address: Address, epoch: int) -> Place:
-    """Return where the archive and the attachments of one life of a thread lie: under the hub's name and the epoch."""
-    return Place(hub, f"{address.key}/{epoch}")
+    """Return where the archive and the attachments of one life of a thread lie: under the hub's name and the epoch.
+
+    No agent is called so: names of agents have no dot.
+    """
+    return Place(f"{hub}.log", f"{address.key}/{epoch}")
 
 
 class _Heads:

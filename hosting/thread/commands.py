@@ -31,7 +31,8 @@ class Terms:
 class Accept:
     """Begin a run, and claim it too on the `terms`, if there are some and it would be its turn.
 
-    `key` is the row of its idempotency key, `known` that of a run id which the caller did not make itself.
+    `key` is the row of its idempotency key, `known` that of a run id which the caller did not make itself. `epoch` is
+    the thread's when the caller began, for one that may be late: in another life of the thread it begins nothing.
     """
 
     accepted: Accepted
@@ -39,6 +40,7 @@ class Accept:
     terms: Terms | None = None
     key: KeyRow | GoneRow | None = None
     known: RunRow | GoneRow | None = None
+    epoch: int | None = None
 
 
 @dataclass(frozen=True)

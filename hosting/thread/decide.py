@@ -15,19 +15,15 @@ from collections.abc import Callable
 from typing import Any
 
 from hosting.errors import (
-    ApprovalAnsweredError,
-    ApprovalExpiredError,
-    ApprovalsVoidError,
     HostingError,
     IdempotencyKeyReusedError,
     RunCrashedError,
     RunLostError,
     ThreadDeletedError,
-    ThreadDeletingError,
     TooManyRunsError,
-    UnknownApprovalError,
     UnstorableAnswerError,
 )
+from hosting.thread.answers import answer, are_awaited, bring_decisions, void_decisions
 from hosting.thread.commands import (
     Accept,
     Answer,
@@ -53,9 +49,6 @@ from hosting.thread.commands import (
 from hosting.thread.draft import Draft, never_claimed, pending_approvals
 from hosting.thread.endings import unanswered
 from hosting.thread.events import (
-    Accepted,
-    ApprovalAnswered,
-    Attached,
     CancelRequested,
     Claimed,
     Completed,
@@ -66,6 +59,7 @@ from hosting.thread.events import (
     Trimmed,
 )
 from hosting.thread.head import Head
+from hosting.thread.promises import attach, being_deleted, not_open, signal_failed
 from hosting.thread.rows import (
     ApprovalRow,
     GoneRow,
@@ -89,7 +83,8 @@ def decide(head: Head, command: Command) -> Outcome:
 
 def _accept(head: Head, command: Accept) -> Outcome:
     accepted = command.accepted
-    if isinstance(command.key, GoneRow) or isinstance(command.known, GoneRow):
+    is_late = command.epoch is not None and command.epoch != head.epoch
+    if is_late or isinstance(command.key, GoneRow) or isinstance(command.known, GoneRow):
         return Refused(ThreadDeletedError("The run was deleted with its thread."))
     if command.key is not None and command.key.run_id is not None:
         if command.key.fingerprint != accepted.fingerprint:
@@ -98,15 +93,15 @@ def _accept(head: Head, command: Accept) -> Outcome:
                     "This Idempotency-Key was used for another request. Use a new key for a new request."
                 )
             )
-        return _attach(head, Attach(accepted.at, command.key.run_id))
+        return attach(head, Attach(accepted.at, command.key.run_id))
     if command.known is not None:
-        return _attach(head, Attach(accepted.at, accepted.run_id))
+        return attach(head, Attach(accepted.at, accepted.run_id))
     refusal = _refusal(head, command)
     if refusal is not None:
         return refusal
     draft = Draft(head)
     if accepted.request.decisions:
-        _bring_decisions(draft, accepted)
+        bring_decisions(draft, accepted)
     draft.accept(accepted)
     if accepted.key is not None:
         row = KeyRow(epoch=draft.head.epoch, run_id=accepted.run_id, fingerprint=accepted.fingerprint)
@@ -120,9 +115,9 @@ def _refusal(head: Head, command: Accept) -> Refused | None:
     """Return why a new run is not accepted now, or None."""
     accepted, open_runs = command.accepted, len(head.runs)
     if head.state == "deleting":
-        return _being_deleted()
+        return being_deleted()
     if accepted.request.decisions:
-        return None if _are_awaited(head, accepted) else Refused(_void_decisions())
+        return None if are_awaited(head, accepted) else Refused(void_decisions())
     if head.waits_for_approval(accepted.at):
         return Refused(pending_approvals())
     if open_runs >= min(command.queue_limit, MOST_OPEN_RUNS):
@@ -130,37 +125,6 @@ def _refusal(head: Head, command: Accept) -> Refused | None:
             TooManyRunsError(f"{open_runs} runs of this thread have not ended. Try again when one of them has.")
         )
     return None
-
-
-def _are_awaited(head: Head, accepted: Accepted) -> bool:
-    """Tell whether the thread waits for exactly the decisions that a run brings, and nobody has made one of them."""
-    waiting = head.waiting
-    if waiting is None or not head.waits_for_approval(accepted.at):
-        return False
-    return {decision.id for decision in accepted.request.decisions} == set(waiting.undecided) and (
-        waiting.asked == len(waiting.undecided)
-    )
-
-
-def _bring_decisions(draft: Draft, accepted: Accepted) -> None:
-    assert draft.head.waiting is not None
-    asked_by, first = draft.head.waiting.run_id, draft.head.waiting.first
-    for decision in accepted.request.decisions:
-        draft.add(ApprovalAnswered(at=accepted.at, run_id=asked_by, decision=decision))
-        row = ApprovalRow(epoch=draft.head.epoch, asked_by=asked_by, decision=decision, resumed_by=accepted.run_id)
-        draft.row(RowChange(approval_name(decision.id), first, row, is_new=False))
-
-
-def _attach(head: Head, command: Attach) -> Outcome:
-    """Promise the outcome of a run, with a signal of one's own where the log does not prove that one was taken."""
-    run = head.run(command.run_id)
-    if run is None:
-        return _not_open(head, command.run_id)
-    if run.signalled:
-        return Unchanged(run.id)
-    if run.attached:
-        return Unchanged(command.run_id, signal=True)
-    return Draft(head).add(Attached(at=command.at, run_id=run.id)).change(run.id, signal=True)
 
 
 def _claim(head: Head, command: Claim) -> Outcome:
@@ -251,7 +215,7 @@ def _cancel(head: Head, command: Cancel) -> Outcome:
     """Have the run end; its end is to reach the document too, so a run that ends at once needs a signal as any does."""
     run = head.run(command.run_id)
     if run is None:
-        return _not_open(head, command.run_id)
+        return not_open(head, command.run_id)
     draft = Draft(head)
     is_waiting = head.claim is None or head.claim.run_id != run.id
     if command.reason == "queue_time" and not is_waiting:
@@ -273,65 +237,9 @@ def _give_up(head: Head, command: GiveUp) -> Outcome:
     return _end_unanswered(head, command.at, never_claimed(head.runs[0]) or lost)
 
 
-def _signal_failed(head: Head, command: SignalFailed) -> Outcome:
-    """Cancel the run if nobody else was promised anything of it, and free its key; else let go of its claim."""
-    run = head.run(command.run_id)
-    if run is None:
-        return Unchanged(command.run_id)
-    is_own_claim = head.claim is not None and head.claim.token == command.token
-    is_untouched = run.attempts == 0 or (run.attempts == 1 and is_own_claim)
-    draft = Draft(head)
-    if run.attached or run.signalled or not is_untouched:
-        if not is_own_claim:
-            return Unchanged(run.id)
-        released = Released(at=command.at, run_id=run.id, signalled=False)
-        return draft.add(released).end_in_turn(command.at).change(run.id)
-    if run.cancelled is None:
-        draft.add(CancelRequested(at=command.at, run_id=run.id))
-    if is_own_claim:
-        draft.add(Released(at=command.at, run_id=run.id, signalled=False))
-    if command.key is not None:
-        row = KeyRow(epoch=head.epoch, run_id=None, fingerprint=command.fingerprint)
-        draft.row(RowChange(key_name(command.key), run.first, row, is_new=False))
-    return draft.end_in_turn(command.at).change(run.id)
-
-
-def _answer(head: Head, command: Answer) -> Outcome:
-    decision, row, waiting = command.decision, command.row, head.waiting
-    if row is None:
-        return Refused(UnknownApprovalError(f"This thread has no approval {decision.id[:80]!r}."))
-    if isinstance(row, GoneRow):
-        return Refused(ThreadDeletedError("The approval was deleted with its thread."))
-    if head.state == "deleting":
-        return _being_deleted()
-    if row.decision is not None:
-        if row.resumed_by is not None and row.decision == decision:
-            return _attach(head, Attach(command.at, row.resumed_by))
-        return Refused(_answered(decision.id, row))
-    if waiting is None or decision.id not in waiting.undecided or not head.waits_for_approval(command.at):
-        return Refused(
-            ApprovalExpiredError(
-                f"Approval {decision.id!r} waits no more: its time has passed, or the thread was reset or went on. "
-                "Send the thread its next message."
-            )
-        )
-    draft = Draft(head).add(ApprovalAnswered(at=command.at, run_id=waiting.run_id, decision=decision))
-    is_last = len(waiting.undecided) == 1
-    if is_last and len(command.resumed.request.decisions) != waiting.asked:
-        return Stale()  # somebody else answered since the caller read the other decisions
-    resumed_by = command.resumed.run_id if is_last else None
-    answered = ApprovalRow(epoch=head.epoch, asked_by=row.asked_by, decision=decision, resumed_by=resumed_by)
-    draft.row(RowChange(approval_name(decision.id), waiting.first, answered, is_new=False))
-    if is_last:
-        draft.accept(command.resumed)
-        if command.terms is not None and len(draft.head.runs) == 1:
-            draft.claim(command.at, command.terms)
-    return draft.change(resumed_by or "", signal=is_last)
-
-
 def _forget(head: Head, command: Forget) -> Outcome:
     if head.state == "deleting":
-        return _being_deleted()
+        return being_deleted()
     if head.state == "deleted":
         return Unchanged()
     return Draft(head).add(Reset(at=command.at)).change(signal=True)
@@ -362,7 +270,7 @@ def _trim(head: Head, command: Trim) -> Outcome:
 
 _RULES: dict[type[Any], Callable[[Head, Any], Outcome]] = {
     Accept: _accept,
-    Attach: _attach,
+    Attach: attach,
     Claim: _claim,
     Retry: _retry,
     Record: _record,
@@ -370,30 +278,10 @@ _RULES: dict[type[Any], Callable[[Head, Any], Outcome]] = {
     End: _end,
     Cancel: _cancel,
     GiveUp: _give_up,
-    SignalFailed: _signal_failed,
-    Answer: _answer,
+    SignalFailed: signal_failed,
+    Answer: answer,
     Forget: _forget,
     Delete: _delete,
     Bury: _bury,
     Trim: _trim,
 }
-
-
-def _being_deleted() -> Refused:
-    error = ThreadDeletingError("The thread is being deleted and takes no runs until that is done. Try again then.")
-    return Refused(error, signal=True)
-
-
-def _not_open(head: Head, run_id: str) -> Unchanged:
-    """Say that a run has ended; whoever is told so by a thread that is being deleted signals for that."""
-    return Unchanged(run_id, signal=head.state == "deleting")
-
-
-def _void_decisions() -> ApprovalsVoidError:
-    return ApprovalsVoidError("These are not the tool calls that the thread waits for, or it waits no more.")
-
-
-def _answered(approval_id: str, row: ApprovalRow) -> ApprovalAnsweredError:
-    """Return the refusal, which leads a caller to the run that goes on."""
-    went_on = "" if row.resumed_by is None else f" Run {row.resumed_by} goes on from there."
-    return ApprovalAnsweredError(f"Approval {approval_id!r} is answered already; the first answer stands.{went_on}")

@@ -53,15 +53,16 @@ class _Part(BaseModel):
 class OpenRun(_Part):
     """A run that has not ended. `first` is the position of its `accepted`, `settled` of its newest model result.
 
-    `signalled`: the log proves that a signal was taken. `barred`: it waited behind a run that asked for approvals,
-    and is claimed no more. `lost` counts the claims that were taken over because their holder was gone, `failures`
-    those that were made to try again after a failure.
+    `decides`: it brings decisions on approvals. `signalled`: the log proves that a signal was taken. `barred`: it
+    waited behind a run that asked for approvals, and is claimed no more. `lost` counts the claims that were taken over
+    because their holder was gone, `failures` those that were made to try again after a failure.
     """
 
     id: str
     first: int
     at: float
     streamed: bool = False
+    decides: bool = False
     attached: bool = False
     signalled: bool = False
     cancelled: CancelReason | None = None
@@ -178,6 +179,7 @@ def _accepted(head: Head, event: Accepted) -> Head:
         first=head.position,
         at=event.at,
         streamed=event.streamed,
+        decides=bool(event.request.decisions),
     )
     begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
     return _with(

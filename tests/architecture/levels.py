@@ -49,6 +49,8 @@ LEVELS: dict[str, tuple[str, ...]] = {
         "thread.commands",
         "thread.endings",
         "thread.draft",
+        "thread.promises",
+        "thread.answers",
         "thread.decide",
         "thread.run",
         "thread.conversation",

@@ -97,15 +97,20 @@ async def test_a_repeated_last_answer_finds_the_run_that_goes_on(processes: Proc
 
 
 @pytest.mark.behaviour("service.approvals")
-async def test_an_answer_whose_signal_is_not_taken_leaves_no_run(process: Process) -> None:
-    """The caller is told so; its decision stands."""
+async def test_an_answer_whose_signal_was_not_taken_is_repeated_and_goes_on(process: Process) -> None:
+    """Its decision stands, and so does the run that it began."""
     (approval,) = await paused(process, "c1")
     process.engine.is_away = True
-
     with pytest.raises(EngineUnavailableError):
         await answer(process, approval, waits=False)
+    process.engine.is_away = False
 
-    assert (await process.kinds())[-2:] == ["cancel_requested", "cancelled"]
+    again = await answer(process, approval)
+    assert again.resumed is not None
+    ended = await process.runs.wait(again.resumed, process.engine, 5.0)
+
+    assert isinstance(ended.record.terminal, Completed)
+    assert process.engine.signals[-1] == ("run", {"run_id": ended.run_id, "logged": True})
 
 
 @pytest.mark.behaviour("service.approvals")

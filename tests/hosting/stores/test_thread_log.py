@@ -166,7 +166,7 @@ async def test_an_event_of_ten_million_bytes_stands_in_the_log_by_reference(desk
     (_, completed) = (await desk.other.events(ADDRESS, 2))[0]
 
     assert completed.entry["messages"][0]["contents"][0]["text"] == words  # type: ignore[union-attr]
-    assert len(await desk.attachments.hashes(Place("hub", f"{ADDRESS.key}/0"))) == 1
+    assert len(await desk.attachments.hashes(Place("hub.log", f"{ADDRESS.key}/0"))) == 1
 
 
 @pytest.mark.behaviour("log.large")
@@ -185,7 +185,7 @@ async def test_a_later_life_of_a_thread_refers_to_nothing_of_an_earlier_one(desk
     for number, run_id in ((0, "r1"), (2, "r2")):
         await desk.log.ask(ADDRESS, accept(run_id, claimed=True))
         await desk.log.ask(ADDRESS, answered(run_id, "word " * 20_000))
-        assert len(await desk.attachments.hashes(Place("hub", f"{ADDRESS.key}/{number}"))) == 1
+        assert len(await desk.attachments.hashes(Place("hub.log", f"{ADDRESS.key}/{number}"))) == 1
         await desk.log.ask(ADDRESS, Delete(NOW))
         await desk.log.ask(ADDRESS, Bury(NOW, {}))
 
@@ -195,7 +195,7 @@ async def test_an_event_whose_bytes_are_gone_is_no_empty_one(desk: Desk) -> None
     """The caller is told that the log cannot be read."""
     await desk.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
     await desk.log.ask(ADDRESS, answered("r1", "word " * 20_000))
-    await desk.attachments.erase(Place("hub", f"{ADDRESS.key}/0"))
+    await desk.attachments.erase(Place("hub.log", f"{ADDRESS.key}/0"))
 
     with pytest.raises(LogUnavailableError):
         await desk.log.events(ADDRESS, 0)

@@ -1,5 +1,7 @@
 """A run begins: what is decided of it at the door."""
 
+from dataclasses import replace
+
 import pytest
 
 from hosting.errors import (
@@ -169,3 +171,16 @@ def test_a_message_is_taken_once_the_time_of_the_approvals_has_passed() -> None:
 
     assert thread.last(1) == [("accepted", "r2")]
     assert thread.head.waiting is None
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_request_that_comes_from_an_earlier_life_of_the_thread_begins_no_run() -> None:
+    """An operation that was carried out twice may have been refused by the other."""
+    thread = Thread()
+    thread.do(Delete(NOW))
+    thread.do(Bury(NOW, {}))
+    late = replace(accept("r1"), epoch=0)
+
+    assert refusal(thread.do(late)) is ThreadDeletedError
+    thread.do(replace(late, epoch=1))
+    assert thread.last(1) == [("accepted", "r1")]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hosting.requests import Decision
 from hosting.thread.commands import Attach, Cancel, Change, Claim, Record, Release, Retry, SignalFailed, Unchanged
 from hosting.thread.rows import KeyRow, RowChange, key_name
 from tests.support.threads import NOW, Thread, accept, end, model_result, terms
@@ -238,3 +239,18 @@ def test_a_run_that_another_holds_is_left_to_it() -> None:
 
     assert thread.do(SignalFailed(NOW, "r1", "token-r1")) == Unchanged("r1")
     assert thread.head.is_held_by("e1")
+
+
+@pytest.mark.behaviour("thread.failed-signals")
+def test_a_run_that_brings_decisions_is_never_cancelled_by_a_failed_signal() -> None:
+    """They are made: whoever repeats the last one finds the run and signals for it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(end("r1", "a1"))
+    thread.do(accept("r2", decisions=(Decision(id="a1", approved=True),)))
+    thread.do(Claim(NOW, terms("token-r2")))
+
+    thread.do(SignalFailed(NOW, "r2", "token-r2"))
+
+    assert thread.last(1) == [("released", "r2")]
+    assert thread.head.runs[0].cancelled is None
