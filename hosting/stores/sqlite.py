@@ -22,7 +22,6 @@ from hosting.stores.sqlite_looker import ChangeLooker
 from hosting.stores.sqlite_space import LEAST_RECLAIMED_BYTES, is_reclaim_due, reclaim
 from hosting.stores.watchers import ThreadKey, Watchers
 
-
 BUSY_SECONDS = 5.0
 """How long another process is waited for: a call that fails is made again, and all of it must fit into a lease."""
 
