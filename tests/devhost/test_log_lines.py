@@ -46,10 +46,11 @@ def test_a_key_in_an_address_is_not_logged(tmp_path: Path) -> None:
         ("'http://a/b?v=1&SIG=a%2Fb#c'", "'http://a/b?v=1&SIG=***#c'"),
         ("?api-key=k&subscription_key=l", "?api-key=***&subscription_key=***"),
         ("?access_token=k&top=5", "?access_token=***&top=5"),
+        ("?%63ode=k&s%49g=l&%74op=5", "?%63ode=***&s%49g=***&%74op=5"),
         ("exit code=3", "exit code=3"),
         ("?codec=opus", "?codec=opus"),
     ],
 )
 def test_what_names_a_key_is_covered_and_the_rest_is_shown(text: str, shown: str) -> None:
-    """By the parameter's name, in any case."""
+    """By the parameter's name, in any case, however it is written."""
     assert without_keys(text) == shown
