@@ -174,15 +174,16 @@ def _spare_what_stays() -> None:
 
 
 class StopRequest:
-    """Ctrl-C and SIGTERM: the first asks the host to drain, the second stops it where it stands.
+    """Ctrl-C and SIGTERM: the first asks the host to drain, a second of the same kind stops it where it stands.
 
-    Stopping by the second loses nothing: the engine commits every step.
+    Of the same kind, because one Ctrl-C comes as both under `--watch`: from the terminal, and from the watching
+    process. Stopping by the second loses nothing: the engine commits every step.
     """
 
     def __init__(self) -> None:
         self._asked = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._seen = False
+        self._seen: set[int] = set()
 
     def install(self) -> None:
         """Take over the signals; works on Windows too, where event loops cannot."""
@@ -191,10 +192,11 @@ class StopRequest:
                 signal.signal(number, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._seen:
+        if number in self._seen:
             os._exit(INTERRUPTED_EXIT_CODE)
-        self._seen = True
-        self._loop.call_soon_threadsafe(self.ask)
+        if not self._seen:  # later, the loop may be closed
+            self._loop.call_soon_threadsafe(self.ask)
+        self._seen.add(number)
 
     def ask(self) -> None:
         """Ask for the stop, as the first signal does."""

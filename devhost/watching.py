@@ -7,6 +7,7 @@ app that cannot be imported, is waited for: the next edit starts it again.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -52,8 +53,7 @@ def keep_running(
 ) -> None:
     """Run the command in the folder, again after each change of a file, until `stop` is set; then let it drain.
 
-    `was_typed` tells whether it was Ctrl-C that set `stop`. A terminal sends that to all of its processes, and a child
-    that was asked to drain and is asked once more stops at once.
+    `was_typed` tells whether it was Ctrl-C that set `stop`.
     """
     seen = snapshot(folder)
     child = _start(command, folder)
@@ -83,11 +83,13 @@ def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _end(child: subprocess.Popen[bytes], *, is_asked: bool = False) -> None:
-    """Ask the child to drain, unless it is asked, and stop it when it takes too long.
+    """Ask the child to drain, and stop it when it takes too long; `is_asked` when Ctrl-C may have asked it already.
 
-    On Windows, asking is stopping at once: nothing is lost.
+    A terminal sends Ctrl-C to all of its processes, `kill -INT` and an editor to this one alone: so it is passed on,
+    and a child that had it takes both for one. On Windows it always comes from the console, to all, and asking would
+    be stopping at once, by which nothing is lost.
     """
-    if child.poll() is None and not is_asked:
+    if child.poll() is None and not (is_asked and os.name == "nt"):
         child.terminate()
     try:
         child.wait(_DRAIN_SECONDS)

@@ -95,3 +95,31 @@ def test_the_second_signal_stops_at_once(tmp_path):
         assert host.process.wait(GUARD_SECONDS) == 130
         with pytest.raises(httpx.HTTPError):
             request.result(GUARD_SECONDS)
+
+
+@posix_only
+@pytest.mark.behaviour("devhost.drains")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_watching_host_that_alone_gets_the_signal_lets_running_requests_finish(tmp_path, number):
+    """As from an editor's stop button or `kill -INT`: no terminal sends the signal to the app's process too."""
+    arguments = ("--port", "0", "--watch")
+    with RunningHost(make_app(tmp_path, SLOW_APP), *arguments) as host, ThreadPoolExecutor() as pool:
+        request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=0.5", timeout=GUARD_SECONDS)
+        host.wait_for("the request runs")
+        host.process.send_signal(number)
+        assert request.result(GUARD_SECONDS).text == "finished"
+        assert host.process.wait(GUARD_SECONDS) == 0
+
+
+@posix_only
+@pytest.mark.behaviour("devhost.drains")
+def test_ctrl_c_from_the_terminal_and_its_relay_by_the_watching_process_are_one_request_to_stop(tmp_path):
+    """A second signal of another kind does not hurry the first."""
+    with RunningHost(make_app(tmp_path, SLOW_APP)) as host, ThreadPoolExecutor() as pool:
+        request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=0.5", timeout=GUARD_SECONDS)
+        host.wait_for("the request runs")
+        host.process.send_signal(signal.SIGINT)
+        host.wait_for("Stopping")
+        host.process.send_signal(signal.SIGTERM)
+        assert request.result(GUARD_SECONDS).text == "finished"
+        assert host.process.wait(GUARD_SECONDS) == 0
