@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 BUSY_SECONDS = 30.0
 _PROBE_SECONDS = 1.0
+_FOLDER_MODE = 0o700
 _TABLE = re.compile(r"CREATE TABLE (\w+)")
 _CHECKED_BYTES = 8 * 1024 * 1024
 _WAL_RETRY_SECONDS = 0.01
@@ -46,9 +47,10 @@ class FileKind:
     def connect(self, path: Path, synchronous: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
         """Return a connection to the file at `path`, making it; raises `ConfigurationError` for the file of another.
 
-        That is one that a newer version wrote, and one of some other program: neither is changed.
+        That is one that a newer version wrote, and one of some other program: neither is changed. A folder that is made
+        for the file is closed to other users of the machine, whom conversations do not concern.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
         try:
             self._refuse_other(connection, path)
