@@ -30,7 +30,7 @@ from devhost.settings import (
     read_host_settings,
     read_local_settings,
 )
-from devhost.watching import keep_running
+from devhost.watching import end_with, keep_running
 
 DEFAULT_PORT = 7071
 _ALWAYS_DONE = ("PYTHON_ENABLE_INIT_INDEXING", "PYTHON_ISOLATE_WORKER_DEPENDENCIES")
@@ -66,6 +66,7 @@ def command_line() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="longest time between two looks for durable messages of other processes (default: 1)",
     )
+    start.add_argument("--watched-by", type=int, help=argparse.SUPPRESS)
     commands.add_parser("functions", help="list the app's functions without running them")
     inspect = commands.add_parser("inspect", help="show what the durable engine holds, also while a host runs")
     inspect.add_argument("instance", nargs="?", help="an instance's id or an entity's, @name@key (default: all)")
@@ -94,6 +95,8 @@ def _start(options: argparse.Namespace) -> None:
     if options.watch:
         _start_watching(options)
         return
+    if options.watched_by is not None:
+        end_with(options.watched_by)
     folder = Path.cwd()
     if options.group:
         # As a variable, so that the app sees it too, as on Azure.
@@ -138,6 +141,7 @@ def _start_watching(options: argparse.Namespace) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)
+    flags += ["--watched-by", str(os.getpid())]
     command = ["-m", "devhost", "start", "--host", options.host, "--port", str(port), *flags]
     keep_running(command, folder, stop, lambda: asked[:1] == [signal.SIGINT])
 

@@ -11,10 +11,12 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _POLL_SECONDS = 0.3
+_KILLED_EXIT_CODE = 137
 _DRAIN_SECONDS = 15.0
 _SUFFIXES = frozenset({".py", ".json", ".toml", ".txt", ".md", ".yaml", ".yml"})
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
@@ -71,6 +73,20 @@ def keep_running(
                 child, is_told = _start(command, folder), False
     finally:
         _end(child, is_asked=was_typed())
+
+
+def end_with(parent: int) -> None:
+    """End this process where it stands once the process `parent`, which started it, is gone: nothing else stops it.
+
+    That loses nothing: the durable engine commits each step. On Windows a process is not told that its parent ended.
+    """
+
+    def wait() -> None:
+        while os.getppid() == parent:
+            time.sleep(_POLL_SECONDS)
+        os._exit(_KILLED_EXIT_CODE)
+
+    threading.Thread(target=wait, name="end-with-parent", daemon=True).start()
 
 
 def _name_of_change(files: Snapshot, folder: Path) -> str:

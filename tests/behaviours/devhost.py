@@ -85,7 +85,7 @@ BEHAVIOURS = {
     "devhost.keys-command": "`keys` prints the keys, which are made once (local-host.md, Commands).",
     "devhost.run-by-hand": "POST /admin/functions/{name} runs a timer now (host contract 2.5).",
     "devhost.watch": "With --watch an edit starts the app again and loses no durable work; an app that cannot be "
-    "imported is explained and started again at the next edit (local-host.md, Commands).",
+    "imported is explained and started again at the next edit; who kills it kills the app (local-host.md, Commands).",
     "devhost.loud-functions": "A function that writes 100 MB of log holds up nobody and ends (local-host.md, HTTP).",
     "devhost.exiting-functions": "A function that ends the program ends its own call only (local-host.md, HTTP).",
     "devhost.isolated-functions": "Whatever a function raises, a cancellation or an exit included, fails its own call; "

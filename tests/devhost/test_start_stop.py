@@ -123,3 +123,16 @@ def test_ctrl_c_from_the_terminal_and_its_relay_by_the_watching_process_are_one_
         host.process.send_signal(signal.SIGTERM)
         assert request.result(GUARD_SECONDS).text == "finished"
         assert host.process.wait(GUARD_SECONDS) == 0
+
+
+@posix_only
+@pytest.mark.behaviour("devhost.watch")
+def test_the_app_is_killed_with_the_process_that_watches_for_it(tmp_path):
+    """So that its port is free for the next start."""
+    arguments = ("--port", "0", "--watch")
+    with RunningHost(make_app(tmp_path, SLOW_APP), *arguments) as host, ThreadPoolExecutor() as pool:
+        request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=60", timeout=GUARD_SECONDS)
+        host.wait_for("the request runs")
+        host.process.kill()
+        with pytest.raises(httpx.RemoteProtocolError):
+            request.result(GUARD_SECONDS)
