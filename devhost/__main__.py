@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
-from devhost.cli import main
+# Until the host takes the signal over, Ctrl-C ends it without a traceback from the midst of some import.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from devhost.cli import main  # noqa: E402 - imports are what takes the time
 
 sys.exit(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +12,14 @@ import httpx
 import pytest
 
 from tests.support.app_folder import make_app
-from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+from tests.support.running_host import (
+    APPS,
+    GUARD_SECONDS,
+    START_GUARD_SECONDS,
+    RunningHost,
+    host_environment,
+    run_command,
+)
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to send to a process")
 
@@ -27,6 +35,12 @@ async def wait(req: func.HttpRequest) -> func.HttpResponse:
     print("the request runs", flush=True)
     await asyncio.sleep(float(req.params["seconds"]))
     return func.HttpResponse("finished")
+"""
+
+SLOW_IMPORT = """
+import time
+print("the import runs", flush=True)
+time.sleep(60)
 """
 
 
@@ -136,3 +150,18 @@ def test_the_app_is_killed_with_the_process_that_watches_for_it(tmp_path):
         host.process.kill()
         with pytest.raises(httpx.RemoteProtocolError):
             request.result(GUARD_SECONDS)
+
+
+@posix_only
+def test_ctrl_c_while_the_app_is_imported_ends_the_host_without_a_traceback(tmp_path):
+    """Nothing runs yet that could be drained."""
+    command = [sys.executable, "-m", "devhost", "start", "--port", "0"]
+    folder = make_app(tmp_path, SLOW_IMPORT)
+    with subprocess.Popen(
+        command, cwd=folder, env=host_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == "the import runs\n"
+        host.send_signal(signal.SIGINT)
+        printed, _ = host.communicate(timeout=START_GUARD_SECONDS)
+    assert (printed, host.returncode) == ("", -signal.SIGINT)
