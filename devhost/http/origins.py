@@ -108,7 +108,9 @@ def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:
 def _is_of_loopback(url: str) -> bool:
     """Tell whether the URL's host is this machine's loopback; remembered, as callers ask with few names."""
     try:
-        return is_loopback_name(urlsplit(url).hostname)
+        address = urlsplit(url)
+        _ = address.port  # raises for what is no port: the name before it would not be the whole name
+        return is_loopback_name(address.hostname)
     except ValueError:
         return False
 

@@ -48,6 +48,7 @@ async def test_an_opened_host_serves_programs_and_its_own_pages(headers: dict[st
         {"origin": "https://evil.test"},
         {"origin": "https://evil.test", "sec_fetch_site": "cross-site"},
         {"origin": "null"},
+        {"origin": "http://127.0.0.1:7071.evil.test"},
         {"sec_fetch_site": "cross-site"},
         {"origin": "http://box.lan:8080", "sec_fetch_site": "same-site"},
     ],
