@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hosting.address import Address
@@ -19,7 +19,7 @@ from hosting.names import entity_name
 from hosting.ports import EntityClient
 from hosting.stores.thread_log import ThreadLog
 from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
-from hosting.thread.events import Event
+from hosting.thread.events import Event, encode
 from hosting.thread.head import Head
 from state.codec import read
 from state.errors import UnreadableStateError as UnreadableDocumentError
@@ -29,15 +29,23 @@ logger = logging.getLogger(__name__)
 
 CACHED_BYTES = 64 * 1024 * 1024
 _READ_AGAIN_SECONDS = (0.05, 0.2, 1.0)
+_KEPT_COSTS_BYTES = 2048
 _MODEL_FACTOR = 8
-"""How many bytes a parsed entry takes for each of its text, about."""
+"""What a conversation takes beside its entries, and how many bytes a parsed entry for each of its text, about."""
 
 
 @dataclass(frozen=True)
 class _Kept:
+    """A conversation that is remembered, about how many bytes its entries take, and each request that waits in it."""
+
     snapshot: Snapshot
     epoch: int
     size_bytes: int
+    open_bytes: Mapping[str, int]
+
+    @property
+    def held_bytes(self) -> int:
+        return _KEPT_COSTS_BYTES + self.size_bytes + sum(self.open_bytes.values())
 
 
 class Documents:
@@ -64,11 +72,10 @@ class Documents:
         `client` the conversation must have been put here (`put`). Raises `UnreadableStateError` for a document that
         cannot be read or does not belong to the log, `EngineUnavailableError` and `LogUnavailableError`.
         """
+        if (remembered := self.remembered(address, head)) is not None:
+            return remembered
         kept = self._kept.get(address)
-        if kept is not None and kept.epoch == head.epoch and kept.snapshot.position <= head.position:
-            if kept.snapshot.position == head.position:
-                self._kept.move_to_end(address)
-                return kept.snapshot
+        if kept and kept.epoch == head.epoch and head.trimmed <= kept.snapshot.position < head.position:
             snapshot, after, size = kept.snapshot, kept.snapshot.position, kept.size_bytes
         elif is_new:
             snapshot, after, size = Snapshot(read(None), 0, 0, {}), 0, 0
@@ -82,9 +89,17 @@ class Documents:
             return self.follow(address, head, snapshot, [one for one in newest if one[0] > after], size)
         return self.follow(address, head, snapshot, await self._log.events(address, after), size)
 
+    def remembered(self, address: Address, head: Head) -> Snapshot | None:
+        """Return the thread's conversation up to the head's position if this process has just that."""
+        kept = self._kept.get(address)
+        if kept is None or (kept.epoch, kept.snapshot.position) != (head.epoch, head.position):
+            return None
+        self._kept.move_to_end(address)
+        return kept.snapshot
+
     def put(self, address: Address, head: Head, snapshot: Snapshot) -> None:
         """Remember the conversation as its one writer has it, up to the head's position."""
-        self._keep(address, _Kept(snapshot, head.epoch, _MODEL_FACTOR * _texts_bytes(snapshot.conversation, 0)))
+        self._keep(address, head, snapshot, _MODEL_FACTOR * _texts_bytes(snapshot.conversation, 0))
 
     def appended(self, address: Address, head: Head, events: Sequence[tuple[int, Event]]) -> None:
         """Have what is remembered of the thread go on with what this process has just appended."""
@@ -101,7 +116,7 @@ class Documents:
     ) -> Snapshot:
         """Return the snapshot behind these events, and remember it."""
         followed = snapshot.follow([(at, event) for at, event in events if at <= head.position])
-        self._keep(address, _Kept(followed, head.epoch, size_bytes + _grown_bytes(snapshot, followed)))
+        self._keep(address, head, followed, size_bytes + _grown_bytes(snapshot, followed))
         return followed
 
     async def _resumed(self, address: Address, text: str | None, head: Head, client: EntityClient) -> Snapshot:
@@ -118,18 +133,24 @@ class Documents:
                 text = await client.read(entity_name(address.agent), address.thread_id)
         raise LogUnavailableError("The stored conversation is older than its log. Try again.")
 
-    def _keep(self, address: Address, kept: _Kept) -> None:
+    def _keep(self, address: Address, head: Head, snapshot: Snapshot, size_bytes: int) -> None:
+        before = self._kept.get(address)
+        known = before.open_bytes if before is not None else {}
+        waiting = {
+            run_id: known.get(run_id) or _MODEL_FACTOR * len(encode(accepted))
+            for run_id, (_, accepted) in snapshot.open.items()
+        }
         self.forget(address)
-        self._kept[address] = kept
-        self._held_bytes += kept.size_bytes
+        self._kept[address] = kept = _Kept(snapshot, head.epoch, size_bytes, waiting)
+        self._held_bytes += kept.held_bytes
         while self._held_bytes > self._cached_bytes:
             _, oldest = self._kept.popitem(last=False)
-            self._held_bytes -= oldest.size_bytes
+            self._held_bytes -= oldest.held_bytes
 
     def forget(self, address: Address) -> None:
         """Remember nothing of the thread."""
         kept = self._kept.pop(address, None)
-        self._held_bytes -= kept.size_bytes if kept is not None else 0
+        self._held_bytes -= kept.held_bytes if kept is not None else 0
 
 
 def _parsed(text: str | None) -> Conversation | None:

@@ -18,6 +18,12 @@ BEHAVIOURS = {
     "anew or changed at the end stands right (rule 13).",
     "runner.lease": "A holder knows by its own clock when its lease is lost, counted from before the append that "
     "renewed it (rule 3).",
+    "service.looks": "Runs that a process holds are looked after one by one: what one thread's log says keeps no other "
+    "run from its lease (rule 3).",
+    "service.unreadable": "A run whose stored conversation cannot be read fails by that name (rules 6, 14).",
+    "service.documents": "A conversation that is remembered follows its log, and is read again where that was trimmed "
+    "(rule 6).",
+    "service.bounded": "What a process remembers is bounded in bytes; nothing else of an ended run stays (Budgets).",
     "service.watchman": "The entity applies all ended runs in their order, executes what nobody holds, watches what "
     "is held elsewhere and sends itself on; delivered twice or overlapping it changes nothing twice (rules 5, 6).",
     "service.lost-processes": "A run whose process died is taken over by the watchman's own clock, a live one never "

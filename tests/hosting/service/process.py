@@ -23,10 +23,10 @@ from hosting.requests import RunRequest
 from hosting.runner.attempt import Attempts
 from hosting.service.approvals import Approvals
 from hosting.service.changes import Changes
-from hosting.service.documents import Documents
+from hosting.service.documents import CACHED_BYTES, Documents
 from hosting.service.erasing import Erasing
 from hosting.service.following import Following
-from hosting.service.holders import AgentRuns, Holders
+from hosting.service.holders import MOST_HELD, AgentRuns, Holders
 from hosting.service.runs import Runs
 from hosting.service.threads import Threads
 from hosting.service.watchman import Watched, Watchman
@@ -49,11 +49,15 @@ class Engine:
         self.documents: dict[str, str] = {}
         self.archive = MemoryArchive()
         self.is_away = False
+        self.has_no_documents_now = False
+        self.gate = asyncio.Event()
+        self.gate.set()
         self.reads = 0
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Take a signal."""
+        """Take a signal, once the gate is open."""
         await asyncio.sleep(0)
+        await self.gate.wait()
         if self.is_away:
             raise EngineUnavailableError("The durable engine cannot be reached.")
         self.signals.append((operation, value))
@@ -61,6 +65,8 @@ class Engine:
     async def read(self, entity: str, key: str) -> str | None:
         """Return a document."""
         self.reads += 1
+        if self.has_no_documents_now:
+            raise EngineUnavailableError("The durable engine cannot be reached.")
         return self.documents.get(key)
 
     async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
@@ -116,9 +122,21 @@ class EchoAgent:
 
 
 class Process:
-    """One process of the app. Several share what `shared` holds, and their engine."""
+    """One process of the app. Several share what `shared` holds, and their engine.
 
-    def __init__(self, shared: SharedMemory, attachments: MemoryAttachments, engine: Engine, **settings: str) -> None:
+    It holds at most `most` runs, and remembers conversations of at most `cached_bytes`.
+    """
+
+    def __init__(
+        self,
+        shared: SharedMemory,
+        attachments: MemoryAttachments,
+        engine: Engine,
+        *,
+        most: int = MOST_HELD,
+        cached_bytes: int = CACHED_BYTES,
+        **settings: str,
+    ) -> None:
         self.agent = EchoAgent()
         self.engine = engine
         self.loop = AgentLoop(4)
@@ -128,9 +146,9 @@ class Process:
         read = read_settings({"AGENT_RUN_TIMEOUT_SECONDS": "30", **settings})
         attempts = Attempts(AgentRunner(self.agent, AGENT, self.loop), read, batch_seconds=0.02)
         agents = {AGENT.lower(): AgentRuns(attempts, read.run_timeout_seconds)}
-        documents = Documents(self.log)
+        documents = Documents(self.log, cached_bytes)
         self.holders = Holders(
-            self.log, documents, self.changes, agents, look_seconds=0.05, lease_seconds=LEASE_SECONDS
+            self.log, documents, self.changes, agents, most=most, look_seconds=0.05, lease_seconds=LEASE_SECONDS
         )
         self.watchman = Watchman(
             self.log,

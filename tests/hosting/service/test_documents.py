@@ -1,0 +1,52 @@
+"""Conversations as a process remembers them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hosting.address import Address
+from hosting.attachments.memory import MemoryAttachments
+from hosting.service.documents import Documents
+from hosting.stores.memory import MemoryThreadStore
+from hosting.stores.thread_log import ThreadLog
+from hosting.thread.commands import Accept, Trim
+from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.threads import accepted
+
+Processes = tuple[Process, Process]
+
+
+@pytest.mark.behaviour("service.documents")
+async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Processes) -> None:
+    """The log lacks what came between."""
+    one, other = processes
+    for process, message in ((one, "one"), (other, "two")):
+        run = await process.runs.start(AGENT, call(message), process.engine)
+        await process.runs.wait(run, process.engine, 5.0)
+    await other.deliver(run.run_id)
+    trimmed = (await other.log.ask(ADDRESS, Trim(1.0, 6))).head.trimmed
+    await other.store.trim(ADDRESS, trimmed, 0)
+
+    run = await one.runs.start(AGENT, call("three"), one.engine)
+    await one.runs.wait(run, one.engine, 5.0)
+
+    assert one.agent.turns[-1] == ["one", "echo: one", "two", "echo: two", "three"]
+
+
+@pytest.mark.behaviour("service.bounded")
+@pytest.mark.parametrize("size", [1, 100_000])
+async def test_what_is_remembered_of_threads_that_say_nothing_is_bounded_too(size: int) -> None:
+    """The oldest are read again: an empty conversation takes bytes, and so do requests that wait."""
+    log, engine = ThreadLog(MemoryThreadStore("hub"), MemoryAttachments(), "hub"), Engine()
+    documents = Documents(log, cached_bytes=200_000)
+    for number in range(1000 // size or 5):
+        address = Address.of(AGENT, f"t{number}")
+        begun = accepted(f"r{number}")
+        request = begun.request.model_copy(update={"message": "x" * size})
+        command = Accept(begun.model_copy(update={"request": request}), queue_limit=32)
+        asked = await log.ask(address, command, is_new=True)
+        await documents.at(address, asked.head, engine)
+    before = engine.reads
+    await documents.at(Address.of(AGENT, "t0"), await log.head(Address.of(AGENT, "t0")), engine)
+
+    assert engine.reads == before + 1
