@@ -18,6 +18,7 @@ from hosting.steps.step_journal import RunIds, StaleAttemptError
 from hosting.stores.thread_log import Asked, ThreadLog
 from hosting.thread.commands import Change, Command, Record, Release, Retry
 from hosting.thread.events import Delta, Event, ModelResult, Step, ToolResult, ToolStarted
+from hosting.thread.head import Head
 from hosting.thread.run import RunRecord
 
 
@@ -48,6 +49,7 @@ class Journal:
     ) -> None:
         self.run = run
         self.token = token
+        self._tokens = {token}
         self.lease = lease
         self.take_words: Callable[[], tuple[Delta, ...]] = tuple
         self._log = log
@@ -64,6 +66,10 @@ class Journal:
         """See `StepJournal`."""
         accepted = self.run.accepted
         return RunIds(accepted.agent, self._address.thread_id, accepted.run_id)
+
+    def is_held_in(self, head: Head) -> bool:
+        """Tell whether the head names a claim of this holder; one read beside a retry may name that before it."""
+        return head.claim is not None and head.claim.token in self._tokens
 
     def model(self, number: int, within: str = "") -> ModelResult | None:
         """See `StepJournal`."""
@@ -107,6 +113,7 @@ class Journal:
         """Go on in another attempt, under a new token; raises as `append` does, also where the run ends by it."""
         await self.append_here()
         retry = Retry(time.time(), self.token, new_token, failed)
+        self._tokens.add(new_token)
         self.token = new_token  # whoever is told of the append knows it by this
         try:
             await self._ask(retry)

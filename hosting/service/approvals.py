@@ -67,7 +67,14 @@ class Approvals:
         `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
         """
         address = Address.of(agent, thread_id)
-        run_id, terms = new_id(), self._holders.terms(address.agent) if waits and self._holders.has_room else None
+        return await self._holders.finish(
+            self._answer(address, agent, decision, client, waits=waits, streamed=streamed)
+        )
+
+    async def _answer(
+        self, address: Address, agent: str, decision: Decision, client: EntityClient, *, waits: bool, streamed: bool
+    ) -> Answered:
+        run_id = new_id()
         asked: RunRecord | None = None
 
         async def command(head: Head) -> Answer:
@@ -77,9 +84,10 @@ class Approvals:
             resumed = _resumed(agent, address.thread_id, run_id, asked, decision, streamed=streamed)
             return Answer(time.time(), decision, row, resumed, terms)
 
-        done = await self._log.ask(address, await command(await self._log.head(address)), command)
-        while isinstance(done.outcome, Stale):  # somebody else decided on another of them at this moment
-            done = await self._log.ask(address, await command(done.head), command)
+        with self._holders.room(address.agent, wanted=waits) as terms:
+            done = await self._log.ask(address, await command(await self._log.head(address)), command)
+            while isinstance(done.outcome, Stale):  # somebody else decided on another of them at this moment
+                done = await self._log.ask(address, await command(done.head), command)
         going_on = await self._runs.begun(address, done, run_id, client)
         assert asked is not None
         for position, event in appended(done) if isinstance(done.outcome, Change) else ():

@@ -32,7 +32,7 @@ from hosting.service.holders import Holders
 from hosting.settings import Settings
 from hosting.stores.thread_log import Asked, ThreadLog
 from hosting.thread.commands import Accept, Attach, Cancel, Change, Command, Refused, SignalFailed, Terms, Unchanged
-from hosting.thread.events import Accepted
+from hosting.thread.events import Accepted, Event
 from hosting.thread.head import Head
 from hosting.thread.rows import GoneRow, KeyRow, RunRow, key_name, run_name
 from hosting.thread.run import RunRecord, run_record
@@ -82,9 +82,12 @@ class Runs:
 
         Returns once somebody is sure to bring it to its end. Raises what `admit` does, what the thread refuses
         (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` where no signal was taken: then
-        nothing is started, unless somebody else was promised it.
+        nothing is started, unless somebody else was promised it. What was begun goes on when the caller is cancelled.
         """
         self._admit()
+        return await self._holders.finish(self._start(agent, call, client))
+
+    async def _start(self, agent: str, call: RunCall, client: EntityClient) -> Run:
         key = call.idempotency_key
         thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, "app", key))
         address = Address.of(agent, thread_id)
@@ -100,13 +103,13 @@ class Runs:
             traceparent=call.traceparent,
             streamed=call.streams,
         )
-        terms = self._holders.terms(address.agent) if call.wait.answer and self._holders.has_room else None
 
         async def reread(head: Head) -> Command:
             row = None if key is None else await self._log.row(address, KeyRow, key_name(key), head)
             return self._accept(accepted, terms, row)
 
-        asked = await self._log.ask(address, self._accept(accepted, terms, None), reread, is_new=is_new)
+        with self._holders.room(address.agent, wanted=call.wait.answer) as terms:
+            asked = await self._log.ask(address, self._accept(accepted, terms, None), reread, is_new=is_new)
         run = await self.begun(address, asked, accepted.run_id, client, is_new=is_new)
         assert run is not None
         return run
@@ -127,7 +130,7 @@ class Runs:
                 await self._signal(address, client, "delete", {"epoch": asked.head.epoch})
             raise outcome.error
         assert isinstance(outcome, Change | Unchanged)
-        self._tell(address, asked)
+        self._holders.tell(address, asked)
         if not outcome.run_id:
             return None
         if outcome.run_id != run_id or isinstance(outcome, Unchanged):
@@ -155,7 +158,7 @@ class Runs:
                 await held.is_over.wait()
             else:
                 failed = SignalFailed(time.time(), accepted.run_id, None, accepted.key, accepted.fingerprint)
-                self._tell(address, await self._log.ask(address, failed))
+                self._holders.tell(address, await self._log.ask(address, failed))
             raise
 
     async def wait_as(self, wanted: Wait, run: Run, client: EntityClient) -> Run:
@@ -183,7 +186,8 @@ class Runs:
                     known = _with_news(run, news) if not follower.has_missed else run
                     if known is not run:
                         run, look = known, FIRST_LOOK_SECONDS
-                    elif self._holders.held(run.run_id) is None:
+                    elif follower.has_missed or self._holders.held(run.run_id) is None:
+                        follower.has_missed = False
                         run, look = await self._look(run, client), min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
         finally:
             leave()
@@ -221,7 +225,7 @@ class Runs:
 
     async def _promised(self, run: Run, asked: Asked, client: EntityClient) -> Run:
         """Return the run behind what was asked, once a signal is sure to have been taken."""
-        self._tell(run.address, asked)
+        self._holders.tell(run.address, asked)
         outcome = asked.outcome
         if getattr(outcome, "signal", False):
             await self._signal_run(run.address, run.run_id, client)
@@ -233,8 +237,8 @@ class Runs:
     async def _look(self, run: Run, client: EntityClient) -> Run:
         """Return the run as the log has it; take it where its turn has come. With the log away, as it was."""
         try:
-            events = await self._log.events(run.address, run.record.last)
             record = run.record
+            events = unbroken(record, record.last, await self._log.events(run.address, record.last))
             for position, event in events:
                 record = record.after(position, event)
             if not record.is_over and record.claim is None:
@@ -256,15 +260,18 @@ class Runs:
             raise ThreadDeletedError(f"The log of run {run_id!r} was removed by its age.")
         return _not_deleted(Run(address, record))
 
-    def _tell(self, address: Address, asked: Asked) -> None:
-        for position, event in appended(asked) if isinstance(asked.outcome, Change) else ():
-            self._changes.tell(address, Appended(position, event))
-
     async def _signal_run(self, address: Address, run_id: str, client: EntityClient) -> None:
         await self._signal(address, client, "run", {"run_id": run_id, "logged": True})
 
     async def _signal(self, address: Address, client: EntityClient, operation: str, order: dict[str, object]) -> None:
         await client.signal(entity_name(address.agent), address.thread_id, operation, order)
+
+
+def unbroken(run: RunRecord, after: int, events: list[tuple[int, Event]]) -> list[tuple[int, Event]]:
+    """Return what the log has behind that position; raises `ThreadDeletedError` where what came next was removed."""
+    if events and events[0][0] != after + 1:
+        raise ThreadDeletedError(f"The log of run {run.accepted.run_id!r} was removed.")
+    return events
 
 
 def _with_news(run: Run, news: list[Appended | Spoken]) -> Run:

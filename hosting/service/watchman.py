@@ -90,10 +90,8 @@ class Watchman:
             if head.run(run_id) is None:
                 return Watched(snapshot, head.epoch, await self._record(address, head, run_id))
             self._documents.put(address, head, snapshot)
-            held = None
-            if self._holders.has_room:
-                silent = silence.of(head, self._margin_seconds)
-                held = await self._holders.claim_as_entity(address, began, silent)
+            silent = silence.of(head, self._margin_seconds)
+            held = await self._holders.claim_as_entity(address, began, silent, snapshot)
             if held is not None:
                 await held.is_over.wait()
             elif self._clock() >= end:

@@ -1,0 +1,268 @@
+"""Runs that a process holds, when callers leave, engines fail, claims are lost and processes stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from dataclasses import replace
+
+import pytest
+
+from hosting.address import Address
+from hosting.attachments.memory import MemoryAttachments
+from hosting.retry import Retry
+from hosting.service.changes import Follower
+from hosting.service.holders import HeldRun
+from hosting.service.runs import Run
+from hosting.stores.contract import Append, StoredHead
+from hosting.stores.memory import SharedMemory
+from hosting.thread.events import Failed
+from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+
+Processes = tuple[Process, Process]
+
+
+async def queued(process: Process) -> tuple[Run, asyncio.Task[Run]]:
+    """Begin a run that the closed gate holds back, and another one behind it; return both, the second waited for."""
+    process.agent.gate.clear()
+    first = await process.runs.start(AGENT, call("first"), process.engine)
+    second = await process.runs.start(AGENT, call("second"), process.engine)
+    waiting = asyncio.ensure_future(process.runs.wait(second, process.engine, 5.0))
+    await asyncio.sleep(0)
+    return first, waiting
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_a_request_cancelled_while_its_run_is_appended_leaves_a_run_that_ends(processes: Processes) -> None:
+    """Its append may count: then somebody holds it, and its signal is taken."""
+    one, other = processes
+    one.store.fails = ["answer lost"]
+    starting = asyncio.ensure_future(one.runs.start(AGENT, call(key="k"), one.engine))
+    await asyncio.sleep(0.02)
+    starting.cancel()
+    await asyncio.wait((starting,))
+
+    found = await other.runs.start(AGENT, call(key="k"), other.engine)
+
+    assert (await other.runs.wait(found, other.engine, 1.0)).record.terminal is not None
+    assert len(one.agent.turns) == 1
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_a_waiter_cancelled_while_it_claims_its_run_leaves_a_run_that_ends(processes: Processes) -> None:
+    """Nobody else would begin it before its lease is out."""
+    one, other = processes
+    run = await one.runs.start(AGENT, call(waits=False), one.engine)
+    other.store.fails = ["answer lost"]
+    waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 5.0))
+    await asyncio.sleep(0.02)
+    waiting.cancel()
+
+    assert (await one.runs.wait(run, one.engine, 1.0)).record.terminal is not None
+    assert len(other.agent.turns) == 1
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_a_run_claimed_for_a_caller_that_leaves_at_that_moment_is_executed(process: Process) -> None:
+    """The claim stands in the append of the end before it."""
+    first, waiting = await queued(process)
+
+    async def leave() -> None:
+        waiting.cancel()
+        await asyncio.wait((waiting,))
+
+    process.store.before_append = leave
+    process.agent.gate.set()
+    await process.runs.wait(first, process.engine, 5.0)
+    held = process.holders.held((await process.log.head(ADDRESS)).runs[0].id)
+
+    assert held is not None
+    await asyncio.wait_for(held.is_over.wait(), 5.0)
+    assert (await process.kinds())[-2:] == ["claimed", "completed"]
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_one_of_two_waiters_that_leaves_takes_the_others_turn_from_nobody(process: Process) -> None:
+    """The run is still claimed with the end before it: four appends for two runs."""
+    _, waiting = await queued(process)
+    second = (await process.log.head(ADDRESS)).runs[1].id
+    found = await process.runs.find(AGENT, "t1", second, process.engine)
+    leaving = asyncio.ensure_future(process.runs.wait(found, process.engine, 5.0))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.wait((leaving,))
+    process.store.calls.clear()
+    process.agent.gate.set()
+    await waiting
+
+    assert process.store.calls["append"] == 2
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_a_process_claims_no_more_runs_than_it_may_hold() -> None:
+    """However many requests come before the first of them is accepted."""
+    process = Process(SharedMemory(), MemoryAttachments(), Engine(), most=1)
+    process.agent.gate.clear()
+    process.store.before_append = lambda: asyncio.sleep(0)
+    starts = [process.runs.start(AGENT, call(thread_id=None), process.engine) for _ in range(3)]
+    runs = await asyncio.gather(*starts)
+
+    assert sum(process.holders.held(run.run_id) is not None for run in runs) == 1
+    await process.holders.leave(0.0)
+    process.loop.close()
+
+
+@pytest.mark.behaviour("service.cancel")
+async def test_a_cancel_in_the_process_that_holds_the_run_is_seen_at_once(process: Process) -> None:
+    """Without a look at the log."""
+    process.agent.gate.clear()
+    run = await process.runs.start(AGENT, call(), process.engine)
+    held = process.holders.held(run.run_id)
+
+    await process.runs.cancel(AGENT, "t1", run.run_id, process.engine)
+
+    assert held is not None
+    assert held.stop.is_requested
+
+
+@pytest.mark.behaviour("service.retry")
+async def test_a_look_at_the_head_while_an_attempt_is_made_again_stops_nothing(process: Process) -> None:
+    """The head that it reads names the token of the attempt before."""
+    process.agent.gate.clear()
+    process.agent.fails = [RuntimeError("once")]
+    request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
+    run = await process.runs.start(AGENT, replace(call(), request=request), process.engine)
+    process.store.before_append = lambda: asyncio.sleep(0.15)
+    process.agent.gate.set()
+
+    await process.runs.wait(run, process.engine, 5.0)
+
+    assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
+
+
+@pytest.mark.behaviour("service.looks")
+async def test_a_thread_that_a_newer_version_works_on_keeps_no_other_run_from_being_looked_after(
+    processes: Processes,
+) -> None:
+    """Its own run is left to that version."""
+    one, other = processes
+    one.agent.gate.clear()
+    await one.runs.start(AGENT, call(thread_id="t2"), one.engine)
+    run = await one.runs.start(AGENT, call(), one.engine)
+    address = Address.of(AGENT, "t2")
+    known = await one.store.head(address)
+    assert known is not None
+    newer = StoredHead(known.position, "newer", known.payload.replace(b'"v":1', b'"v":99'))
+    await one.store.append(address, known, Append(newer))
+    await asyncio.sleep(0.1)
+
+    await other.runs.cancel(AGENT, "t1", run.run_id, other.engine)
+    ended = await one.runs.wait(run, one.engine, 1.0)
+    one.agent.gate.set()
+
+    assert ended.record.terminal is not None
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_a_run_whose_document_cannot_be_reached_is_released_and_not_cancelled(process: Process) -> None:
+    """Its signal was taken, so its entity goes on at once."""
+    process.engine.has_no_documents_now = True
+    run = await process.runs.start(AGENT, call(), process.engine)
+    await process.runs.wait(run, process.engine, 0.05)
+
+    assert await process.kinds() == ["accepted", "claimed", "released"]
+    assert (await process.log.head(ADDRESS)).runs[0].signalled
+
+
+@pytest.mark.behaviour("service.unreadable")
+@pytest.mark.parametrize("stored", ["no JSON", '{"schemaVersion": "9.0.0", "data": {}}'])
+async def test_a_run_whose_document_cannot_be_read_fails_by_that_name(process: Process, stored: str) -> None:
+    """Its caller does not wait for what cannot come."""
+    process.engine.documents["t1"] = stored
+    run = await process.runs.start(AGENT, call(), process.engine)
+
+    ended = await process.runs.wait(run, process.engine, 1.0)
+
+    assert isinstance(ended.record.terminal, Failed)
+    assert ended.record.terminal.code == "unreadable_state"
+
+
+@pytest.mark.behaviour("service.leave")
+async def test_a_run_that_has_not_begun_when_its_process_is_told_to_stop_is_handed_on(process: Process) -> None:
+    """Nobody cancelled it."""
+    process.engine.gate.clear()
+    starting = asyncio.ensure_future(process.runs.start(AGENT, call(), process.engine))
+    await asyncio.sleep(0.02)
+    leaving = asyncio.ensure_future(process.holders.leave(0.0))
+    await asyncio.sleep(0.02)
+    process.engine.gate.set()
+    await asyncio.gather(starting, leaving)
+
+    assert await process.kinds() == ["accepted", "claimed", "released"]
+
+
+@pytest.mark.behaviour("service.leave")
+async def test_a_process_that_is_told_to_stop_takes_no_further_run(process: Process) -> None:
+    """Neither a new one, nor the next one behind an end: nothing is held when it has left."""
+    _, waiting = await queued(process)
+    leaving = asyncio.ensure_future(process.holders.leave(5.0))
+    await asyncio.sleep(0)
+    await process.runs.start(AGENT, call(thread_id="t2"), process.engine)
+    process.agent.gate.set()
+    await leaving
+    waiting.cancel()
+
+    assert await process.kinds() == ["accepted", "claimed", "accepted", "completed"]
+    assert await process.kinds(Address.of(AGENT, "t2")) == ["accepted"]
+
+
+@pytest.mark.behaviour("service.stale")
+async def test_a_run_taken_over_in_the_same_process_is_held_until_its_own_end(process: Process) -> None:
+    """The holder before it lets go of its own claim only."""
+    run = await process.runs.start(AGENT, call(waits=False), process.engine)
+    process.agent.gate.clear()
+    first = asyncio.ensure_future(process.deliver(run.run_id))
+    await asyncio.sleep(0.05)
+    second = asyncio.ensure_future(process.deliver(run.run_id))
+    await asyncio.sleep(0.05)
+    held = process.holders.held(run.run_id)
+    process.agent.gate.set()
+    await asyncio.gather(first, second)
+
+    assert held is not None
+    assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
+
+
+@pytest.mark.behaviour("service.watchman")
+async def test_an_entity_runs_a_conversation_that_is_too_large_to_be_remembered() -> None:
+    """It was given it."""
+    process = Process(SharedMemory(), MemoryAttachments(), Engine(), cached_bytes=0)
+    for message in ("one", "two"):
+        run = await process.runs.start(AGENT, call(message, waits=False), process.engine)
+        await asyncio.wait_for(process.deliver(run.run_id), 2.0)
+
+    assert process.agent.turns == [["one"], ["one", "echo: one", "two"]]
+    process.loop.close()
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_an_answer_longer_than_a_follower_may_fall_behind_ends_its_callers_wait(process: Process) -> None:
+    """It has the end from the log."""
+    run = await process.runs.start(AGENT, call("x" * 1_000_001, streams=True), process.engine)
+
+    assert (await process.runs.wait(run, process.engine, 2.0)).record.terminal is not None
+
+
+@pytest.mark.behaviour("service.bounded")
+async def test_nothing_of_a_hundred_runs_stays_but_their_conversations(process: Process) -> None:
+    """No task, no follower, no held run."""
+    for number in range(100):
+        run = await process.runs.start(AGENT, call(thread_id=f"t{number % 50}"), process.engine)
+        await process.runs.wait(run, process.engine, 5.0)
+    del run
+    await process.holders.leave(0.0)
+    await asyncio.sleep(0.1)
+    gc.collect()
+
+    assert [one for one in gc.get_objects() if isinstance(one, HeldRun | Follower)] == []
+    assert asyncio.all_tasks() == {asyncio.current_task()}
