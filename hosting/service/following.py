@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Iterable
 from hosting.errors import LogUnavailableError, ThreadDeletedError
 from hosting.service.changes import Appended, Changes, News, Spoken
 from hosting.service.holders import Holders
-from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH, Run
+from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH, Run, unbroken
 from hosting.stores.contract import ThreadStore
 from hosting.stores.thread_log import ThreadLog
 from hosting.thread.events import Claimed, Delta, RunEvent
@@ -93,7 +93,8 @@ class Following:
             await asyncio.sleep(max(0.0, began + seconds - asyncio.get_running_loop().time()))
 
     async def _read(self, telling: _Telling) -> list[News]:
-        events = await self._log.events(telling.run.address, telling.position)
+        run, after = telling.run, telling.position
+        events = unbroken(run.record, after, await self._log.events(run.address, after))
         return [Appended(position, event) for position, event in events]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hosting.errors import ThreadDeletedError
 from hosting.service.changes import Appended, News, Spoken
 from hosting.service.runs import Run
-from hosting.thread.commands import Delete
+from hosting.thread.commands import Bury, Delete
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 
 Processes = tuple[Process, Process]
@@ -122,4 +122,23 @@ async def test_a_deleted_thread_ends_those_who_follow_it(processes: Processes) -
 
     with pytest.raises(ThreadDeletedError):
         await asyncio.wait_for(following, 5.0)
+    one.agent.gate.set()
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(processes: Processes) -> None:
+    """It was deleted and erased between two looks."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.runs.start(AGENT, call(), one.engine)
+    following = asyncio.ensure_future(followed(other, run))
+    waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 2.0))
+    await asyncio.sleep(0.02)
+    await other.log.ask(ADDRESS, Delete(1.0))
+    buried = await other.log.ask(ADDRESS, Bury(2.0, {}))
+    await other.store.erase(ADDRESS, buried.head.trimmed)
+
+    for told in (following, waiting):
+        with pytest.raises(ThreadDeletedError):
+            await asyncio.wait_for(told, 1.0)
     one.agent.gate.set()
