@@ -68,6 +68,9 @@ class Documents:
     ) -> Snapshot:
         """Return the thread's conversation up to the head's position; one that `is_new` has no document to be read.
 
+        It is at a later position where the document was stored behind that one: the same conversation for a run that
+        held the thread at the head, but for a reset.
+
         `newest` are the last events before that position, where the caller has them: they are not read again. Without a
         `client` the conversation must have been put here (`put`). Raises `UnreadableStateError` for a document that
         cannot be read or does not belong to the log, `EngineUnavailableError` and `LogUnavailableError`.
@@ -83,9 +86,9 @@ class Documents:
             if client is None:
                 raise EngineUnavailableError("The conversation is remembered no more. It is given again.")
             text = await client.read(entity_name(address.agent), address.thread_id)
-            snapshot = await self._resumed(address, text, head, client)
+            snapshot, head = await self._resumed(address, text, head, client)
             after, size = snapshot.since, _MODEL_FACTOR * len(text or "")
-        if newest and newest[0][0] <= after + 1:
+        if newest and newest[0][0] <= after + 1 and newest[-1][0] == head.position:
             return self.follow(address, head, snapshot, [one for one in newest if one[0] > after], size)
         return self.follow(address, head, snapshot, await self._log.events(address, after), size)
 
@@ -119,12 +122,20 @@ class Documents:
         self._keep(address, head, followed, size_bytes + _grown_bytes(snapshot, followed))
         return followed
 
-    async def _resumed(self, address: Address, text: str | None, head: Head, client: EntityClient) -> Snapshot:
-        """Return from where the document goes on; it is read again where a newer one has been stored meanwhile."""
+    async def _resumed(
+        self, address: Address, text: str | None, head: Head, client: EntityClient
+    ) -> tuple[Snapshot, Head]:
+        """Return from where the document goes on, and the head it was compared with.
+
+        The document is read again where a newer one has been stored meanwhile, and the head where the log has gone on.
+        """
         for pause in (*_READ_AGAIN_SECONDS, None):
             found = resume(_parsed(text), head)
+            if isinstance(found, Ahead):
+                head = await self._log.head(address)
+                found = resume(_parsed(text), head)
             if isinstance(found, Snapshot):
-                return found
+                return found, head
             if isinstance(found, Ahead):
                 raise found.refusal()
             assert isinstance(found, Outdated)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from hosting.address import Address
@@ -10,6 +12,7 @@ from hosting.service.documents import Documents
 from hosting.stores.memory import MemoryThreadStore
 from hosting.stores.thread_log import ThreadLog
 from hosting.thread.commands import Accept, Trim
+from hosting.thread.events import Completed
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import accepted
 
@@ -50,3 +53,25 @@ async def test_what_is_remembered_of_threads_that_say_nothing_is_bounded_too(siz
     await documents.at(Address.of(AGENT, "t0"), await log.head(Address.of(AGENT, "t0")), engine)
 
     assert engine.reads == before + 1
+
+
+@pytest.mark.behaviour("service.documents")
+async def test_a_document_that_was_stored_behind_a_runs_claim_is_not_ahead_of_its_log(processes: Processes) -> None:
+    """The log went on, too: another request came in."""
+    one, other = processes
+    before = await other.runs.start(AGENT, call("before"), other.engine)
+    await other.runs.wait(before, other.engine, 5.0)
+    one.engine.gate.clear()
+    starts = [asyncio.ensure_future(one.runs.start(AGENT, call("mine"), one.engine))]
+    await asyncio.sleep(0.02)
+    starts.append(asyncio.ensure_future(other.runs.start(AGENT, call("theirs", waits=False), other.engine)))
+    await asyncio.sleep(0.02)
+    await other.deliver(before.run_id)
+    one.engine.gate.set()
+    mine, theirs = await asyncio.gather(*starts)
+
+    ended = await one.runs.wait(mine, one.engine, 1.0)
+    await one.runs.wait(theirs, one.engine, 1.0)
+
+    assert isinstance(ended.record.terminal, Completed)
+    assert one.agent.turns[-1] == ["before", "echo: before", "mine", "echo: mine", "theirs"]
