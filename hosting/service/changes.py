@@ -59,13 +59,19 @@ class Follower:
             self._news.append(news)
         self._arrived.set()
 
-    async def next(self, seconds: float) -> list[News]:
-        """Return what has come, as soon as there is something; nothing after so many seconds."""
+    async def arrives(self, seconds: float) -> bool:
+        """Tell as soon as there is something for `next`, or that there is nothing after so many seconds."""
         if not self._news and not self.has_missed:
             try:
                 await asyncio.wait_for(self._arrived.wait(), seconds)
             except asyncio.TimeoutError:
-                return []
+                return False
+        return True
+
+    async def next(self, seconds: float) -> list[News]:
+        """Return what has come, as soon as there is something; nothing after so many seconds."""
+        if not await self.arrives(seconds):
+            return []
         self._arrived.clear()
         found, self._characters = list(self._news), 0
         self._news.clear()

@@ -14,7 +14,7 @@ import logging
 from collections.abc import AsyncIterator, Iterable
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError
-from hosting.service.changes import Appended, Changes, News, Spoken
+from hosting.service.changes import Appended, Changes, Follower, News, Spoken
 from hosting.service.holders import Holders
 from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH, Run, unbroken
 from hosting.stores.contract import ThreadStore
@@ -38,6 +38,7 @@ class Following:
         changes: Changes,
         holders: Holders,
         *,
+        first_look_seconds: float = FIRST_LOOK_SECONDS,
         quiet_seconds: float = QUIET_SECONDS,
         outage_seconds: float = OUTAGE_SECONDS,
     ) -> None:
@@ -45,6 +46,7 @@ class Following:
         self._store = store
         self._changes = changes
         self._holders = holders
+        self._first_look_seconds = first_look_seconds
         self._quiet_seconds = quiet_seconds
         self._outage_seconds = outage_seconds
 
@@ -55,13 +57,13 @@ class Following:
         """
         telling = _Telling(run)
         clock = asyncio.get_running_loop().time
-        look, told_at, seen_at = FIRST_LOOK_SECONDS, clock(), clock()
+        look, told_at, seen_at = self._first_look_seconds, clock(), clock()
         with self._changes.followed(run.address) as follower:
             news: Iterable[News] = await self._read(telling)
             while True:
                 if told := telling.tell(news):
                     yield told
-                    look, told_at = FIRST_LOOK_SECONDS, clock()
+                    look, told_at = self._first_look_seconds, clock()
                 if telling.is_over:
                     return
                 if clock() - told_at >= self._quiet_seconds:
@@ -74,7 +76,7 @@ class Following:
                     continue
                 try:
                     if not is_here and not is_behind:
-                        await self._watch(telling, look)
+                        await self._watch(telling, follower, look)
                         look = min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
                     if not is_here or is_behind:
                         follower.has_missed = False
@@ -86,11 +88,17 @@ class Following:
                     logger.warning("The log cannot be reached to follow run %s.", run.run_id)
                     await asyncio.sleep(look)
 
-    async def _watch(self, telling: _Telling, seconds: float) -> None:
-        """Return when there may be more: as soon as the store says so, or after so many seconds."""
-        began = asyncio.get_running_loop().time()
-        if not await self._store.watch(telling.run.address, telling.position, seconds):
-            await asyncio.sleep(max(0.0, began + seconds - asyncio.get_running_loop().time()))
+    async def _watch(self, telling: _Telling, follower: Follower, seconds: float) -> None:
+        """Return when there may be more: as soon as the store or this process says so, or after so many seconds."""
+        hearing = asyncio.ensure_future(follower.arrives(seconds))
+        watching = asyncio.ensure_future(self._store.watch(telling.run.address, telling.position, seconds))
+        try:
+            await asyncio.wait((hearing, watching), return_when=asyncio.FIRST_COMPLETED)
+            if watching.done() and not watching.result():
+                await hearing
+        finally:
+            hearing.cancel()
+            watching.cancel()
 
     async def _read(self, telling: _Telling) -> list[News]:
         run, after = telling.run, telling.position

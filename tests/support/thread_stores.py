@@ -19,7 +19,7 @@ class ArmedStore:
     """A `ThreadStore` over another one. `fails` has what becomes of the next appends, in their order.
 
     `before_append` is awaited once before the next append, so that somebody else comes first. One answer at a time can
-    be held back (`holding`).
+    be held back (`holding`). A store that does not `push` says so of each watch.
     """
 
     batch_seconds = 0.1
@@ -31,6 +31,7 @@ class ArmedStore:
         self.before_append: Callable[[], Awaitable[object]] | None = None
         self.is_away = False
         self.fails_erasing = False
+        self.pushes = True
         self._held: tuple[str, asyncio.Event, asyncio.Event] | None = None
 
     @contextlib.asynccontextmanager
@@ -93,7 +94,7 @@ class ArmedStore:
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Watch."""
         self._count("watch")
-        return await self._store.watch(address, after, seconds)
+        return self.pushes and await self._store.watch(address, after, seconds)
 
     async def close(self) -> None:
         """Close."""

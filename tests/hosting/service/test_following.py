@@ -8,6 +8,7 @@ import pytest
 
 from hosting.errors import ThreadDeletedError
 from hosting.service.changes import Appended, News, Spoken
+from hosting.service.following import Following
 from hosting.service.runs import Run
 from hosting.thread.commands import Bury, Delete
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
@@ -142,3 +143,21 @@ async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(proce
         with pytest.raises(ThreadDeletedError):
             await asyncio.wait_for(told, 1.0)
     one.agent.gate.set()
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_follower_of_a_run_that_waits_hears_it_begin_in_its_process(process: Process) -> None:
+    """At once, however long it would be until the next look at a store that cannot push."""
+    process.store.pushes = False
+    patient = Following(process.log, process.store, process.changes, process.holders, first_look_seconds=60.0)
+    process.agent.gate.clear()
+    await process.runs.start(AGENT, call("first"), process.engine)
+    run = await process.runs.start(AGENT, call("hi", streams=True), process.engine)
+    waiting = asyncio.ensure_future(process.runs.wait(run, process.engine, 5.0))
+    process.following = patient
+    following = asyncio.ensure_future(followed(process, run))
+    await asyncio.sleep(0.02)
+    process.agent.gate.set()
+
+    assert await asyncio.wait_for(following, 5.0) == WHOLE
+    await waiting
