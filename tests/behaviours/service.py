@@ -16,6 +16,8 @@ BEHAVIOURS = {
     "service.retry": "A failed attempt is made again under a claim of its own (rule 11).",
     "runner.words": "Words are heard as they come and logged in batches with their offset; what is logged twice, said "
     "anew or changed at the end stands right (rule 13).",
+    "runner.steps": "A later attempt is given what an earlier one recorded; words stand before the step that follows "
+    "them, and what nobody knows of goes again; a holder that leaves finishes its step (rules 8, 12, 13).",
     "runner.lease": "A holder knows by its own clock when its lease is lost, counted from before the append that "
     "renewed it (rule 3).",
     "service.looks": "Runs that a process holds are looked after one by one: what one thread's log says keeps no other "

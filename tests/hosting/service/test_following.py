@@ -10,8 +10,10 @@ from hosting.errors import ThreadDeletedError
 from hosting.service.changes import Appended, News, Spoken
 from hosting.service.following import Following
 from hosting.service.runs import Run
-from hosting.thread.commands import Bury, Delete
+from hosting.thread.commands import Bury, Claim, Delete, Record
+from hosting.thread.events import Delta
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.support.threads import end, terms
 
 Processes = tuple[Process, Process]
 WHOLE = ["accepted", "claimed", "echo:", " hi", "completed"]
@@ -161,3 +163,17 @@ async def test_a_follower_of_a_run_that_waits_hears_it_begin_in_its_process(proc
 
     assert await asyncio.wait_for(following, 5.0) == WHOLE
     await waiting
+
+
+@pytest.mark.behaviour("service.following")
+async def test_what_a_later_attempt_says_anew_takes_the_place_of_what_an_earlier_one_said(process: Process) -> None:
+    """Also where it is the beginning of that."""
+    run = await process.runs.start(AGENT, call(waits=False, streams=True), process.engine)
+    run_id, log = run.run_id, process.log
+    for number, text in enumerate(("Good evening", "Good")):
+        silent = (await log.head(ADDRESS)).append_id
+        await log.ask(ADDRESS, Claim(1.0, terms(f"token-{number}"), silent=silent))
+        await log.ask(ADDRESS, Record(f"token-{number}", (Delta(at=1.0, run_id=run_id, offset=0, text=text),)))
+    await log.ask(ADDRESS, end(run_id, token="token-1"))
+
+    assert await text_of(process, run) == "Good"
