@@ -70,8 +70,10 @@ class Follower:
 
     async def next(self, seconds: float) -> list[News]:
         """Return what has come, as soon as there is something; nothing after so many seconds."""
-        if not await self.arrives(seconds):
-            return []
+        return self.take() if await self.arrives(seconds) else []
+
+    def take(self) -> list[News]:
+        """Return what has come."""
         self._arrived.clear()
         found, self._characters = list(self._news), 0
         self._news.clear()

@@ -85,18 +85,21 @@ class Runs:
         nothing is started, unless somebody else was promised it. What was begun goes on when the caller is cancelled.
         """
         self._admit()
-        return await self._holders.finish(self._start(agent, call, client))
-
-    async def _start(self, agent: str, call: RunCall, client: EntityClient) -> Run:
         key = call.idempotency_key
         thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, "app", key))
         address = Address.of(agent, thread_id)
+        with self._changes.followed(address) as follower:
+            run = await self._holders.finish(self._start(address, agent, call, client))
+            return run if run.replayed or follower.has_missed else _with_news(run, follower.take())
+
+    async def _start(self, address: Address, agent: str, call: RunCall, client: EntityClient) -> Run:
+        key = call.idempotency_key
         is_new = call.thread_id is None and key is None
         accepted = Accepted(
             at=time.time(),
             run_id=new_id(),
             agent=agent,
-            thread_id=thread_id,
+            thread_id=address.thread_id,
             request=call.request,
             fingerprint=call.fingerprint(agent),
             key=key,
@@ -179,7 +182,8 @@ class Runs:
         leave = self._holders.queue(run.address, run.run_id, client)
         try:
             with self._changes.followed(run.address) as follower:
-                run = await self._look(run, client) if self._holders.held(run.run_id) is None else run
+                if not run.record.is_over and self._holders.held(run.run_id) is None:
+                    run = await self._look(run, client)
                 while not run.record.is_over and (left := end - clock()) > 0:
                     is_here = self._holders.held(run.run_id) is not None
                     news = await follower.next(min(left, LONGEST_LOOK_SECONDS if is_here else look))

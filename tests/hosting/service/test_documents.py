@@ -11,7 +11,7 @@ from hosting.attachments.memory import MemoryAttachments
 from hosting.service.documents import Documents
 from hosting.stores.memory import MemoryThreadStore
 from hosting.stores.thread_log import ThreadLog
-from hosting.thread.commands import Accept, Trim
+from hosting.thread.commands import Accept, Bury, Delete, Trim
 from hosting.thread.events import Completed
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import accepted
@@ -75,3 +75,26 @@ async def test_a_document_that_was_stored_behind_a_runs_claim_is_not_ahead_of_it
 
     assert isinstance(ended.record.terminal, Completed)
     assert one.agent.turns[-1] == ["before", "echo: before", "mine", "echo: mine", "theirs"]
+
+
+@pytest.mark.behaviour("service.documents")
+async def test_a_process_that_is_behind_reads_the_log_and_not_the_document(processes: Processes) -> None:
+    """But for a thread that was deleted meanwhile and begun anew: there the document counts."""
+    one, other = processes
+    for process in (one, other):
+        run = await process.runs.start(AGENT, call("old"), process.engine)
+        await process.runs.wait(run, process.engine, 5.0)
+    documents = Documents(one.log)
+    first = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
+    run = await other.runs.start(AGENT, call("more"), other.engine)
+    await other.runs.wait(run, other.engine, 5.0)
+    before = one.engine.reads
+    second = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
+    reads = one.engine.reads - before
+    await other.log.ask(ADDRESS, Delete(1.0))
+    await other.log.ask(ADDRESS, Bury(2.0, {}))
+    await other.runs.start(AGENT, call("new", waits=False), other.engine)
+    third = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
+
+    assert [len(one.conversation.data.conversation_history.held) for one in (first, second, third)] == [4, 6, 0]
+    assert (reads, one.engine.reads - before) == (0, 1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
-from hosting.errors import ThreadDeletedError
-from hosting.service.changes import Appended, News, Spoken
+from hosting.errors import LogUnavailableError, ThreadDeletedError
+from hosting.service.changes import Appended, Follower, News, Spoken
 from hosting.service.following import Following
 from hosting.service.runs import Run
 from hosting.thread.commands import Bury, Claim, Delete, Record
@@ -27,6 +28,11 @@ def shown(news: list[News]) -> list[str]:
 async def followed(process: Process, run: Run) -> list[str]:
     """Follow a run to its end."""
     return [name async for news in process.following.follow(run) for name in shown(news)]
+
+
+async def joined(frames: AsyncIterator[list[News]]) -> list[News]:
+    """Return all that is still told."""
+    return [one async for news in frames for one in news]
 
 
 async def text_of(process: Process, run: Run) -> str:
@@ -177,3 +183,32 @@ async def test_what_a_later_attempt_says_anew_takes_the_place_of_what_an_earlier
     await log.ask(ADDRESS, end(run_id, token="token-1"))
 
     assert await text_of(process, run) == "Good"
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(processes: Processes) -> None:
+    """Whoever shows the stream is then told that the log is away."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.runs.start(AGENT, call(streams=True), one.engine)
+    short = Following(other.log, other.store, other.changes, other.holders, outage_seconds=0.05)
+    outliving, ending = asyncio.ensure_future(followed(other, run)), short.follow(run)
+    assert shown(await anext(ending))[0] == "accepted"
+    await asyncio.sleep(0.02)
+    other.store.is_away = True
+
+    with pytest.raises(LogUnavailableError):
+        await asyncio.wait_for(joined(ending), 5.0)
+    other.store.is_away = False
+    one.agent.gate.set()
+    assert (await asyncio.wait_for(outliving, 5.0))[-1] == "completed"
+
+
+@pytest.mark.behaviour("service.bounded")
+def test_a_follower_that_fell_behind_keeps_nothing_of_what_it_missed() -> None:
+    """It is sent to the log."""
+    follower = Follower()
+    for offset in range(3):
+        follower.tell(Spoken("r1", offset, "x" * 400_000))
+
+    assert (follower.has_missed, follower.take()) == (True, [])

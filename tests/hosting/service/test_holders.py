@@ -10,12 +10,14 @@ import pytest
 
 from hosting.address import Address
 from hosting.attachments.memory import MemoryAttachments
+from hosting.errors import EngineUnavailableError, ThreadDeletingError
 from hosting.retry import Retry
 from hosting.service.changes import Follower
 from hosting.service.holders import HeldRun
 from hosting.service.runs import Run
 from hosting.stores.contract import Append, StoredHead
 from hosting.stores.memory import SharedMemory
+from hosting.thread.commands import Delete
 from hosting.thread.events import Failed
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 
@@ -266,3 +268,30 @@ async def test_nothing_of_a_hundred_runs_stays_but_their_conversations(process: 
 
     assert [one for one in gc.get_objects() if isinstance(one, HeldRun | Follower)] == []
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_a_caller_is_told_that_its_signal_failed_when_its_run_is_taken_back(process: Process) -> None:
+    """It may send the same key again at once."""
+    process.engine.gate.clear()
+    starting = asyncio.ensure_future(process.runs.start(AGENT, call(key="k"), process.engine))
+    await asyncio.sleep(0.02)
+    process.store.before_append = lambda: asyncio.sleep(0.02)
+    process.engine.is_away = True
+    process.engine.gate.set()
+
+    with pytest.raises(EngineUnavailableError):
+        await starting
+    assert await process.kinds() == ["accepted", "claimed", "cancel_requested", "released", "cancelled"]
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_whoever_is_refused_by_a_thread_that_is_being_deleted_signals_for_that(process: Process) -> None:
+    """The process that began to delete it may have died."""
+    await process.runs.start(AGENT, call(waits=False), process.engine)
+    process.engine.signals.clear()
+    await process.log.ask(ADDRESS, Delete(1.0))
+
+    with pytest.raises(ThreadDeletingError):
+        await process.runs.start(AGENT, call(), process.engine)
+    assert process.engine.signals == [("delete", {"epoch": 0})]

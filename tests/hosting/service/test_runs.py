@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 
 import pytest
@@ -303,3 +304,20 @@ async def test_a_failed_attempt_is_made_again_in_its_own_claim(processes: Proces
 
     assert text_of(ended) == "echo: hi"
     assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
+
+
+@pytest.mark.behaviour("service.calls")
+async def test_a_run_that_ends_before_its_caller_begins_to_wait_is_not_read_again(process: Process) -> None:
+    """This process appended its end. A loop that is busy lets an instant agent come first."""
+
+    async def keep_busy() -> None:
+        while True:
+            time.sleep(0.005)  # noqa: ASYNC251 -- the loop is what is to be busy
+            await asyncio.sleep(0)
+
+    busy = asyncio.ensure_future(keep_busy())
+    ended = await answered(process, thread_id=None)
+    busy.cancel()
+
+    assert text_of(ended) == "echo: hi"
+    assert dict(process.store.calls) == {"append": 2}
