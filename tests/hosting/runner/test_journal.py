@@ -71,7 +71,7 @@ async def test_an_attempt_made_again_is_given_what_the_failed_one_recorded() -> 
     await journal.retry("another", "run_failed")
 
     assert (journal.model(2), journal.token) == (model_result(number=2), "another")
-    await journal.append_here(tool_started())
+    await journal.append_here(tool_started(), tool_result())
 
 
 @pytest.mark.behaviour("runner.steps")

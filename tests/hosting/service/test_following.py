@@ -199,6 +199,7 @@ async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(
 
     with pytest.raises(LogUnavailableError):
         await asyncio.wait_for(joined(ending), 5.0)
+    await asyncio.sleep(0.1)  # the other one has looked, too
     other.store.is_away = False
     one.agent.gate.set()
     assert (await asyncio.wait_for(outliving, 5.0))[-1] == "completed"
