@@ -4,6 +4,7 @@
                                               again when its files change; the program main.py in a FOLDER that is no
                                               Functions app
     python dev.py host COMMAND [ARGS...]      functions, inspect, keys or reset of the app in the current folder
+    python dev.py owners assign ARGS...       hand threads of a running app to an owner
     python dev.py exec PROGRAM [ARGS...]      any program in the environment, in the current folder
     python dev.py test [--model] [ARGS...]    the tests, on all cores unless ARGS, which go to pytest, name some of
                                               them; --model: only those with a real model
@@ -43,6 +44,7 @@ HOST_OPTIONS = {
     "port": ("N", "7071, or what the settings say, unless given; 0 takes a free one"),
     "host": ("ADDRESS", "the address to listen on, unless given only this machine's own"),
     "auth": (None, "ask for keys, as on Azure"),
+    "principal": ("NAME", "sign each request in as NAME, as App Service Authentication would"),
     "group": ("GROUP", "run only http, durable or function:NAME, as one instance of several on Azure"),
     "queue-poll": ("SECONDS", "longest time between two looks for durable messages of other processes"),
     "verbose": (None, "log each request, and more"),
@@ -109,6 +111,8 @@ def command_line() -> argparse.ArgumentParser:
     host_command = commands.add_parser("host", help="look at the app of the current folder, without running it")
     host_command.add_argument("host_command", choices=HOST_COMMANDS, metavar="|".join(HOST_COMMANDS))
     host_command.add_argument("arguments", nargs=argparse.REMAINDER, help="what goes to that command")
+    owners_command = commands.add_parser("owners", help="hand threads of a running app to an owner")
+    owners_command.add_argument("arguments", nargs=argparse.REMAINDER, help="assign AGENT THREAD... --issuer I --id ID")
     exec_command = commands.add_parser("exec", help="run any program in the environment, in the current folder")
     exec_command.add_argument("program", help="python, pip, func, ...")
     exec_command.add_argument("arguments", nargs=argparse.REMAINDER, help="what goes to the program")
@@ -146,6 +150,12 @@ def host(options: argparse.Namespace, rest: list[str]) -> NoReturn:
     """Become a command of the local host, in the current folder."""
     install(LOCAL)
     become([str(VENV_PYTHON), "-m", "devhost", options.host_command, *options.arguments, *rest], Path.cwd())
+
+
+def owners(options: argparse.Namespace, rest: list[str]) -> NoReturn:
+    """Become the command about owners, which needs nothing but Python."""
+    install(LOCAL)
+    become([str(VENV_PYTHON), "-m", "hosting.owners", *options.arguments, *rest], ROOT)
 
 
 def execute(options: argparse.Namespace, rest: list[str]) -> NoReturn:
@@ -322,7 +332,7 @@ def exit_code_of(child: subprocess.Popen[bytes]) -> int:
     return child.returncode
 
 
-COMMANDS = {"run": run, "host": host, "exec": execute, "test": test}
+COMMANDS = {"run": run, "host": host, "owners": owners, "exec": execute, "test": test}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

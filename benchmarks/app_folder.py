@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATE = (ROOT / "function_app.py", ROOT / "agents", ROOT / "host.json")
 ENGINE = (ROOT / "benchmarks" / "engine_app" / "function_app.py", ROOT / "host.json")
-MEASURED = (ROOT / "benchmarks" / "app" / "function_app.py", ROOT / "host.json")
+
+
+def measured(root: Path = ROOT) -> tuple[Path, ...]:
+    """Return the parts of the app that is measured, of this checkout or another."""
+    return (root / "benchmarks" / "app" / "function_app.py", root / "host.json")
+
+
+MEASURED = measured()
 
 
 @contextmanager
-def copied(parts: tuple[Path, ...]) -> Iterator[Path]:
+def copied(parts: Iterable[Path]) -> Iterator[Path]:
     """Yield a folder that holds copies of the files and folders; it is deleted at the end."""
     with temporary_folder() as folder:
         for part in parts:

@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from benchmarks.figures import Measure
 from benchmarks.measures import (
     appends,
+    before,
     clients,
     clone,
     crowd,
     engine,
     fresh,
+    groups,
     growth,
     logs,
     memory,
+    owners,
     slow,
     start,
     state,
@@ -35,11 +38,16 @@ MEASURES: Mapping[str, Measure] = {
     "streams": streams.measure,
     "steps": steps.measure,
     "state": state.measure,
+    "owners": owners.measure,
     "memory": memory.measure,
     "threads": threads.measure,
     "engine": engine.measure,
+    "groups": groups.measure,
+    "before": before.measure,
     "logs": logs.measure,
     "appends": appends.measure,
     "clone": clone.measure,
 }
-ON_REQUEST = frozenset({"logs", "appends", "clone"})  # these may install packages: minutes, and the network
+ON_REQUEST = frozenset(
+    {"groups", "before", "logs", "appends", "clone"}
+)  # these may install packages: minutes, and the network

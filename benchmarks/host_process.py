@@ -85,12 +85,12 @@ def environment() -> dict[str, str]:
 async def announced_port(process: asyncio.subprocess.Process, folder: Path) -> int:
     """Return the port in the first line that tells an address."""
     assert process.stdout is not None
-    said: list[bytes] = []
+    output: list[bytes] = []
     while line := await process.stdout.readline():
-        said.append(line)
+        output.append(line)
         if found := _ADDRESS.search(line):
             return int(found[2])
-    text = b"".join(said[-20:]) + (folder / "host.log").read_bytes()[-3000:]
+    text = b"".join(output[-20:]) + (folder / "host.log").read_bytes()[-3000:]
     raise HostStartError(f"The host did not start. It said:\n{text.decode(errors='replace')}")
 
 

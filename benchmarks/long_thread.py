@@ -13,30 +13,31 @@ from agent_framework import Agent
 
 from benchmarks.app.timed_model import TimedClient
 from benchmarks.turns import WrongAnswerError
-from hosting.agent.loop import AgentLoop
-from hosting.app_stores import Stores
-from hosting.archive.sqlite import SqliteArchive
-from hosting.attachments.memory import MemoryAttachments
-from hosting.entity.archiving import Archiving, document_of
-from hosting.entity.entities import Entities
-from hosting.entity.entity import AgentEntity
-from hosting.entity.whole_conversation import WholeConversation
-from hosting.events import Accepted, Place
-from hosting.identity import new_id
+from hosting.entity.thread_entity import ThreadEntity
+from hosting.names import Address
 from hosting.plan import Plan
-from hosting.ports import Volume
+from hosting.ports import EntityPage, Purge, Volume
 from hosting.request.pages import Window
-from hosting.requests import RunRequest
-from hosting.runlog.log import RunLog
-from hosting.runlog.sqlite import SqliteStore
+from hosting.request.run_call import StartRun, Wait
+from hosting.request.run_request import RunRequest
+from hosting.runner.agent_loop import AgentLoop
+from hosting.runner.callbacks import CallbackCalls, Listeners
+from hosting.runner.thread_log import epoch_store_key
+from hosting.service.archiving import Archiver, WholeConversation, document_of
+from hosting.service.services import Services
 from hosting.settings import Settings, read_settings
-from state.archived import without_oldest
+from hosting.stores.choice import Stores
+from hosting.stores.memory import MemoryAttachments
+from hosting.stores.sqlite import SqliteThreadStore
+from hosting.stores.sqlite_contents import SqliteArchive
 from state.codec import held_entry, read
 from state.conversation import message_count
+from state.extension import without_oldest
 from state.models import History
 
-AGENT, THREAD = "timed", "long"
-PLACE = Place.of(AGENT, THREAD)
+HUB, AGENT, THREAD = "Measured", "timed", "long"
+ADDRESS = Address.of(AGENT, THREAD)
+PLACE = epoch_store_key(HUB, ADDRESS, 0)
 MESSAGE = ("The quick brown fox jumps over the lazy dog, and the dog asks it for the weather in Paris. " * 9)[:800]
 _NEWEST = 1000
 """Entries that the document begins with, more than its budget holds."""
@@ -47,7 +48,7 @@ _MOVED_AT_ONCE = 48
 
 @dataclass(frozen=True)
 class TurnTaken:
-    """What one turn cost: seconds, bytes of the document that it read and of the one that it wrote, moves."""
+    """What one turn cost until its document was stored: seconds, bytes of the document read and written, moves."""
 
     seconds: float
     document_bytes: int
@@ -67,34 +68,64 @@ class CountedArchive(SqliteArchive):
         await super().put(volume, first, entries)
 
 
-class LongThread:
-    """The thread and its entity, as the engine would drive it."""
+class ThreadEngine:
+    """The durable engine of one thread: it keeps the document, and the signals until the entity is given them."""
 
-    def __init__(self, entity: AgentEntity, log: RunLog, archive: CountedArchive, state: str) -> None:
-        """`state` is the text of its document, as it stands."""
-        self._entity = entity
-        self._log = log
+    def __init__(self, state: str) -> None:
+        """`state` is the text of the thread's document, as it stands."""
         self.state = state
+        self.signals: list[tuple[str, object]] = []
+
+    async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
+        """Keep a signal."""
+        self.signals.append((operation, value))
+
+    async def read(self, entity: str, key: str) -> str | None:
+        """Return the document."""
+        return self.state
+
+    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+        """Name no entity: nobody here asks."""
+        return EntityPage((), None)
+
+    async def purge(self, instance_id: str) -> Purge:
+        """Remove nothing."""
+        return "missing"
+
+    async def deliver(self, entity: ThreadEntity) -> None:
+        """Give the entity each signal as a batch of its own, and commit the document that it answers with."""
+        for name, value in self.signals:
+            operation = {"name": name, "input": json.dumps(json.dumps(value)), "isSignal": True}
+            batch = {"self": {"name": f"dafx-{AGENT}", "key": THREAD}, "exists": True, "state": self.state}
+            answered = json.loads(await entity.handle(json.dumps({**batch, "batch": [operation]})))
+            self.state = answered["entityState"]
+        self.signals.clear()
+
+
+class LongThread:
+    """The thread in one process, which holds its runs and stores its document."""
+
+    def __init__(self, services: Services, entity: ThreadEntity, engine: ThreadEngine, archive: CountedArchive) -> None:
+        self._services = services
+        self._entity = entity
+        self._engine = engine
         self._archive = archive
 
+    @property
+    def state(self) -> str:
+        """The text of the thread's document."""
+        return self._engine.state
+
     async def turn(self) -> TurnTaken:
-        """Take one turn on the thread and commit it."""
-        run = Accepted(
-            at=time.time(),
-            run_id=new_id(),
-            agent=AGENT,
-            thread_id=THREAD,
-            fingerprint="",
-            request=RunRequest(message=MESSAGE),
-        )
-        await self._log.open(run)
-        operation = {"name": "run", "input": json.dumps({"run_id": run.run_id, "logged": True}), "isSignal": True}
-        batch = {"self": {"name": f"dafx-{AGENT}", "key": THREAD}, "exists": True, "state": self.state}
-        payload = json.dumps({**batch, "batch": [operation]})
-        calls, began = self._archive.calls, time.perf_counter()
-        answered = json.loads(await self._entity.handle(payload))
+        """Take one turn on the thread as a caller that waits, and have its document stored."""
+        call = StartRun(RunRequest(message=MESSAGE), THREAD, Wait(), "json", None)
+        calls, read_bytes, began = self._archive.calls, len(self.state), time.perf_counter()
+        run = await self._services.runs.start(AGENT, call, self._engine)
+        run = await self._services.runs.wait_as(call.wait, run, self._engine)
+        if run.record.terminal is None or run.record.terminal.kind != "completed":
+            raise WrongAnswerError(f"A turn of a long thread ended as {run.record.terminal!r}.")
+        await self._engine.deliver(self._entity)
         seconds = time.perf_counter() - began
-        read_bytes, self.state = len(self.state), answered["entityState"]
         return TurnTaken(seconds, read_bytes + len(self.state), self._archive.calls - calls)
 
     async def page(self, after: int) -> float:
@@ -117,14 +148,16 @@ class LongThread:
 async def long_thread(folder: Path, messages: int) -> AsyncIterator[LongThread]:
     """Make a thread of so many messages in files of the folder."""
     settings, loop = read_settings({}), AgentLoop(tool_threads=1)
-    archive, log = CountedArchive(folder / "archive.sqlite"), RunLog(SqliteStore(folder / "runs.sqlite"))
-    state = await _made(archive, settings, messages)
+    archive, threads = CountedArchive(folder / "archive.sqlite"), SqliteThreadStore(folder / "threads.sqlite", HUB)
+    engine = ThreadEngine(await _made(archive, settings, messages))
     planned = Plan().add(Agent(client=TimedClient(), name=AGENT), http=False, mcp=False)
-    stores = Stores(log, archive, MemoryAttachments())
-    entity = Entities(settings, loop, stores).of(planned, settings.run_timeout_seconds)
-    yield LongThread(entity, log, archive, state)
-    await log.close()
-    await archive.close()
+    stores = Stores(HUB, threads, archive, MemoryAttachments())
+    services = Services(stores, settings, loop, Listeners(CallbackCalls(settings.callback_seconds)))
+    services.hold(planned, settings.run_timeout_seconds)
+    entity = ThreadEntity(planned, services)
+    yield LongThread(services, entity, engine, archive)
+    await services.leave(0)
+    await services.close()
     loop.close()
 
 
@@ -139,15 +172,15 @@ async def _made(archive: CountedArchive, settings: Settings, messages: int) -> s
     conversation = read(json.dumps(empty))
     whole = conversation.data.model_copy(update={"conversation_history": History(map(held_entry, texts))})
     recent = without_oldest(conversation.model_copy(update={"data": whole}), older)
-    document = await Archiving(archive, settings.document_bytes).shorten(PLACE, document_of(recent))
+    document = await Archiver(archive, settings.document_bytes).shorten(PLACE, document_of(recent))
     return document.text
 
 
 def _turn(run_id: str) -> tuple[str, str]:
     shared = f'"correlationId":"{run_id}","createdAt":"2026-01-02T12:00:00.000000+00:00","messages":[{{"role":'
     usage = '"usage":{"inputTokenCount":200,"outputTokenCount":200,"totalTokenCount":400}'
-    said = f'"contents":[{{"$type":"text","text":"{MESSAGE}"}}]'
+    output = f'"contents":[{{"$type":"text","text":"{MESSAGE}"}}]'
     return (
-        f'{{"$type":"request",{shared}"user",{said}}}],"responseType":"text"}}',
-        f'{{"$type":"response",{shared}"assistant",{said},"authorName":"{AGENT}"}}],{usage}}}',
+        f'{{"$type":"request",{shared}"user",{output}}}],"responseType":"text"}}',
+        f'{{"$type":"response",{shared}"assistant",{output},"authorName":"{AGENT}"}}],{usage}}}',
     )

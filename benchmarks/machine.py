@@ -15,18 +15,18 @@ from benchmarks.samples import median
 
 COMMITS = 300
 DOCUMENT = {"history": [{"role": "user", "text": "What is the weather in Paris?", "number": n} for n in range(200)]}
-SYNCHRONOUS_SETTING = "AGENT_RUN_LOG_SYNCHRONOUS"
+SYNCHRONOUS_SETTING = "AGENT_LOG_SYNCHRONOUS"
 
 
 def describe_machine() -> str:
-    """One line: the system, the SQLite commit, the JSON round trip; and how the run log is written."""
+    """One line: the system, the SQLite commit, the JSON round trip; and how the threads' log is written."""
     with temporary_folder() as folder:
         normal, full = (commit_seconds(folder, level) for level in ("NORMAL", "FULL"))
     return (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; "
         f"SQLite commit p50 {normal * 1e6:.0f} us (WAL, NORMAL), {full * 1e6:.0f} us (FULL); "
         f"JSON round trip of {len(json.dumps(DOCUMENT)) / 1000:.0f} kB p50 {json_seconds() * 1e6:.0f} us; "
-        f"run log synchronous={os.environ.get(SYNCHRONOUS_SETTING) or 'NORMAL'}"
+        f"log synchronous={os.environ.get(SYNCHRONOUS_SETTING) or 'NORMAL'}"
     )
 
 

@@ -14,7 +14,7 @@ class Sizes:
     fresh_turns: int = 1000
     tool_turns: int = 300
     grown_threads: int = 5
-    grown_turns: int = 1000
+    grown_turns: int = 1015
     clients: int = 16
     clients_seconds: float = 10.0
     crowd_rounds: int = 10
@@ -30,6 +30,7 @@ class Sizes:
     appends: int = 500
     starts: int = 5
     state_rounds: int = 50
+    checks: int = 1000
     memory_turns: int = 2000
     thread_messages: tuple[int, ...] = (10, 1000, 10_000, 100_000)
     thread_warm_up: int = 30
@@ -44,11 +45,12 @@ class Sizes:
 FULL = Sizes()
 QUICK = Sizes(
     warm_up_turns=10,
+    checks=10,
     empty_requests=50,
-    fresh_turns=30,
+    fresh_turns=50,
     tool_turns=10,
     grown_threads=1,
-    grown_turns=100,
+    grown_turns=165,
     clients_seconds=1.0,
     crowd_rounds=1,
     long_waits=1,

@@ -24,10 +24,10 @@ def row(measure: str, figure: Figure, result: Result) -> tuple[str, ...]:
     bar = BARS.get((measure, figure.name))
     reached = "" if bar is None else ("yes" if bar.is_reached(figure.value) else "NO")
     empty = "" if result.empty_route_seconds is None else f"{result.empty_route_seconds * 1000:.2f} ms"
-    return measure, figure.name, with_unit(number(figure.value), figure.unit), said(bar, figure.unit), reached, empty
+    return measure, figure.name, with_unit(number(figure.value), figure.unit), output(bar, figure.unit), reached, empty
 
 
-def said(bar: object, unit: str) -> str:
+def output(bar: object, unit: str) -> str:
     return "" if bar is None else with_unit(str(bar), unit)
 
 

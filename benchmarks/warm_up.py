@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks.app_folder import MEASURED, copied
 from benchmarks.connection import Connection
@@ -29,15 +30,24 @@ class WarmHost:
 
 
 @asynccontextmanager
-async def warm_host(sizes: Sizes, settings: Mapping[str, str] | None = None) -> AsyncIterator[WarmHost]:
+async def warm_host(
+    sizes: Sizes, settings: Mapping[str, str] | None = None, parts: Sequence[Path] = MEASURED
+) -> AsyncIterator[WarmHost]:
     """Yield a host of the measured app that has taken its first turns, which cost more than all that follow."""
-    with copied(MEASURED) as folder:
-        async with hosted(folder, settings=settings) as process, process.connection() as connection:
-            for number in range(sizes.warm_up_turns):
-                await take_turn(connection, "assistant", f"Warm-up {number}.")
-            host = WarmHost(process, await request_empty_route(connection, sizes.empty_requests))
+    with copied(parts) as folder:
+        async with hosted(folder, settings=settings) as process, warmed(process, sizes) as host:
             yield host
-            host.empty_requests.extend(await request_empty_route(connection, sizes.empty_requests))
+
+
+@asynccontextmanager
+async def warmed(process: HostProcess, sizes: Sizes) -> AsyncIterator[WarmHost]:
+    """Yield a host of the measured app, that runs already, behind its first turns."""
+    async with process.connection() as connection:
+        for number in range(sizes.warm_up_turns):
+            await take_turn(connection, "assistant", f"Warm-up {number}.")
+        host = WarmHost(process, await request_empty_route(connection, sizes.empty_requests))
+        yield host
+        host.empty_requests.extend(await request_empty_route(connection, sizes.empty_requests))
 
 
 async def request_empty_route(connection: Connection, requests: int) -> list[float]:

@@ -20,6 +20,7 @@ from devhost.forwarding import AppLog
 from devhost.host import Address, Host, address_of, end_process_soon
 from devhost.http.keys import Keys, describe_keys, load_keys
 from devhost.http.server import bind_sockets
+from devhost.http.sign_in import ENABLED, principal_name
 from devhost.listing import describe_doors, describe_functions
 from devhost.loader import HostedApp, load_hosted_app
 from devhost.settings import (
@@ -58,6 +59,12 @@ def command_line() -> argparse.ArgumentParser:
     start.add_argument("--verbose", action="store_true", help="log each request, and more")
     start.add_argument("--watch", action="store_true", help="start again when the app's files change")
     start.add_argument("--auth", action="store_true", help="ask for keys, as on Azure; `devhost keys` prints them")
+    start.add_argument(
+        "--principal",
+        type=_principal,
+        metavar="NAME",
+        help="sign each request in as NAME, as App Service Authentication would",
+    )
     start.add_argument("--group", help="run only http, durable or function:NAME, as one instance of several on Azure")
     start.add_argument(
         "--queue-poll",
@@ -91,6 +98,13 @@ def _poll_seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is no time between two looks; give seconds from 0.01 to 30")
 
 
+def _principal(text: str) -> str:
+    try:
+        return principal_name(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _start(options: argparse.Namespace) -> None:
     if options.watch:
         _start_watching(options)
@@ -103,6 +117,8 @@ def _start(options: argparse.Namespace) -> None:
         os.environ[GROUP_VARIABLE] = options.group
     local = read_local_settings(folder)
     apply_to_environment(local, os.environ)
+    if options.principal:
+        os.environ.update([ENABLED])
     settings = read_host_settings(folder, os.environ)
     app_log = _set_up_logging(settings, verbose=options.verbose)
     sockets = bind_sockets(options.host, _first(options.port, local.port, DEFAULT_PORT))
@@ -118,8 +134,9 @@ def _start(options: argparse.Namespace) -> None:
         keys=keys,
         cors=local.cors,
         queue_poll_seconds=options.queue_poll,
+        principal=options.principal,
     )
-    _run(host.run(sockets, lambda: _announce(app, address)))
+    _run(host.run(sockets, lambda: _announce(app, address, options.principal)))
     print("Stopped.", flush=True)
     end_process_soon(0)
 
@@ -132,7 +149,9 @@ def _start_watching(options: argparse.Namespace) -> None:
     for bound in sockets:
         bound.close()
     flags = [f"--{name}" for name in ("auth", "verbose") if getattr(options, name)]
-    flags += ["--queue-poll", str(options.queue_poll), *(["--group", options.group] if options.group else [])]
+    valued = ("group", "principal")
+    flags += [f"--{name}={getattr(options, name)}" for name in valued if getattr(options, name)]
+    flags += ["--queue-poll", str(options.queue_poll)]
     stop, asked = threading.Event(), []
 
     def ask(number: int, _: object) -> None:
@@ -167,10 +186,11 @@ def _describe_host_to_app(address: Address) -> None:
         os.environ[name] = os.environ.get(name) or "1"
 
 
-def _announce(app: HostedApp, address: Address) -> None:
+def _announce(app: HostedApp, address: Address, principal: str | None) -> None:
     part = f" (group {app.group.name})" if app.group.name else ""
     lines = [
         f"Local Functions host, for development only: {address.origin}{part}",
+        *([f"Each request is signed in as {principal}, or by X-Local-Principal: NAME."] if principal else []),
         "",
         *describe_functions(app, address.origin),
         *describe_doors(app, address.origin),

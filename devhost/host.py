@@ -27,6 +27,7 @@ from devhost.http.app import BodyLimit, FunctionsEndpoint, HostApp
 from devhost.http.keys import Keys
 from devhost.http.origins import OriginGuard, is_loopback_name
 from devhost.http.server import WebServer, port_of, rpc_host, url_host
+from devhost.http.sign_in import SignIn
 from devhost.invoke import AppFunctions, Invoker
 from devhost.loader import HostedApp
 from devhost.mcp.endpoint import McpEndpoint
@@ -79,11 +80,13 @@ class Host:
         keys: Keys | None,
         cors: CorsPolicy | None,
         queue_poll_seconds: float,
+        principal: str | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Assemble; nothing runs yet.
 
-        `keys` None asks for no key, `cors` None adds no CORS header, `clock` None is the machine's;
+        `keys` None asks for no key, `cors` None adds no CORS header, `principal` None signs nobody in, `clock` None is
+        the machine's;
         `queue_poll_seconds` is the longest time between two looks for durable messages of other processes.
         """
         self._started_at = time.monotonic()
@@ -97,7 +100,8 @@ class Host:
         self._invoker = Invoker(settings.threads, settings.function_timeout_seconds, lambda: self._client_text)
         self._engine = self._make_engine() if app.index.uses_durable() else None
         self._timers = TimerRunner(app.timers, self._invoker, Monitor(settings.engine_folder / "timers"), self._clock)
-        served = OriginGuard(self._make_app(), cors, is_loopback=is_loopback_name(address.host))
+        hosted = SignIn(self._make_app(), principal) if principal else self._make_app()
+        served = OriginGuard(hosted, cors, is_loopback=is_loopback_name(address.host))
         self._server = WebServer(served, verbose=verbose, grace_seconds=GRACE_SECONDS)
 
     def _make_engine(self) -> DurableTask:
@@ -166,10 +170,11 @@ class Host:
 def _spare_what_stays() -> None:
     """Keep the garbage collector from walking, in the middle of requests, what start-up made and nothing will free.
 
-    With agent-framework loaded that is some 80,000 objects: a full collection held every request for 20 to 30 ms.
+    With agent-framework loaded that is some 80,000 objects: a full collection held every request for 20 to 30 ms. While
+    they are made it is off (`__main__`), which is a tenth of a start.
     """
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
 

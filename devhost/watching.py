@@ -7,6 +7,7 @@ app that cannot be imported, is waited for: the next edit starts it again.
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -57,6 +58,7 @@ def keep_running(
 
     `was_typed` tells whether it was Ctrl-C that set `stop`.
     """
+    gc.enable()  # this process starts no app, and stays
     seen = snapshot(folder)
     child = _start(command, folder)
     is_told = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,41 +12,52 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
-from hosting.agent.loop import AgentLoop
-from hosting.app_stores import choose_stores
-from hosting.callback.callback_calls import CallbackCalls
-from hosting.callback.listeners import Listeners
-from hosting.callback.notices import ENTITY, NoticeEntity
-from hosting.callback.protocol import AgentResponseCallbackProtocol
-from hosting.calling.proxy import DurableAgent
-from hosting.entity.entities import Entities
-from hosting.entity.expiry import checked_ttl
-from hosting.entity.settling import Settling
-from hosting.entity.sweep import Sweep
+from hosting.entity.callback_entity import ENTITY, CallbackEntity
+from hosting.entity.proxy import DurableAgent
+from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ConfigurationError
-from hosting.functions.approvals import register_approvals
-from hosting.functions.classic import adapt_classic_handler
-from hosting.functions.entity import register_entity
-from hosting.functions.health import register_health
-from hosting.functions.http import NO_AGENT_FUNCTION, register_agent, register_runs
-from hosting.functions.mcp import register_tool
-from hosting.functions.openapi import register_openapi
-from hosting.functions.orchestrations import AgentTask, get_agent
-from hosting.functions.sweep import register_retention, register_sweep
-from hosting.functions.taken_routes import refuse_taken_routes
-from hosting.functions.threads import register_threads
+from hosting.functions.access import Access
+from hosting.functions.answering import Served
+from hosting.functions.durable import (
+    RETENTION_FUNCTION,
+    RETENTION_SCHEDULE,
+    SWEEP_FUNCTION,
+    AgentTask,
+    CallingOrchestration,
+    register_entity,
+    register_sweep,
+)
+from hosting.functions.http_triggers import (
+    NO_AGENT_FUNCTION,
+    register_agent,
+    register_approvals,
+    register_health,
+    register_openapi,
+    register_runs,
+    register_threads,
+)
+from hosting.functions.mcp import ServedTool, register_tool
+from hosting.functions.orchestrations import Orchestrations, warn_of_management_urls
+from hosting.functions.owner_triggers import register_owners
+from hosting.functions.shutdown import Shutdown
+from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
+from hosting.host_settings import Safeguards, host_value, report_missing, task_hub
+from hosting.http.owner_routes import OWNED_ROUTES
+from hosting.http.routes import ORCHESTRATION, ROUTES
+from hosting.invocation import end_start_up, keep_start_up
 from hosting.names import entity_name, http_function
 from hosting.plan import Plan
-from hosting.process.safeguards import safeguards_of
-from hosting.process.shutdown import Shutdown
-from hosting.process.start_up import end_start_up, keep_start_up
-from hosting.process.time_limit import TimeLimit, function_timeout_seconds
-from hosting.process.worker_settings import report_missing
-from hosting.reply.routes import ROUTES
-from hosting.retry import Retry
-from hosting.run.retention import Retention
-from hosting.services import Services
+from hosting.principal import Principal, PrincipalRequest, PrincipalResolver
+from hosting.request.run_request import Retry
+from hosting.runner.agent_loop import AgentLoop
+from hosting.runner.attempt import TimeLimit, function_timeout_seconds
+from hosting.runner.callbacks import AgentResponseCallbackProtocol, CallbackCalls, Listeners
+from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
+from hosting.service.services import Services
 from hosting.settings import Settings, read_settings, report_unknown
+from hosting.stores.choice import choose_stores
+
+__all__ = ["AgentFunctionApp", "Principal", "PrincipalRequest"]
 
 logger = logging.getLogger(__name__)
 
@@ -77,10 +87,14 @@ class AgentFunctionApp(df.DFApp):
         default_callback: AgentResponseCallbackProtocol | None = None,
         max_poll_retries: int | None = None,
         poll_interval_seconds: float | None = None,
+        principal: PrincipalResolver | None = None,
         environ: Mapping[str, str] = os.environ,
         **unknown: Any,
     ) -> None:
-        """Register the agents. `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given."""
+        """Register the agents. `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
+
+        `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
+        """
         keep_start_up(environ)
         _refuse("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
@@ -88,39 +102,51 @@ class AgentFunctionApp(df.DFApp):
         self._http_by_default = enable_http_endpoints
         self._mcp_by_default = enable_mcp_tool_trigger
         self._default_callback = default_callback
-        self._plan = Plan()
+        self._plan = Plan(has_owners=_checked_resolver(principal) is not None)
         self._ttls: dict[str, float] = {}
-        self._is_heard = False
+        self._has_callbacks = False
         report_missing(environ)
         report_unknown(environ)
         folder = Path.cwd()
         asks_for_key = self.auth_level is not func.AuthLevel.ANONYMOUS
-        self._safeguards = safeguards_of(self._settings, folder, environ)
+        self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not asks_for_key)
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._loop = AgentLoop(self._settings.tool_threads)
-        self._shutdown = Shutdown(self._loop.close)
-        self._stores = choose_stores(self._settings, folder, environ)
         self._calls = CallbackCalls(self._settings.callback_seconds)
         self._listeners = Listeners(self._calls)
-        turn, is_heard = self._shutdown.turn, self._listeners.hears
-        self._entities = Entities(self._settings, self._loop, self._stores, listeners=self._listeners, turn=turn)
-        self._services = Services.over(self._stores, self._settings, admit=self._shutdown.admit, is_heard=is_heard)
+        self._shutdown = Shutdown(self._loop.close, self._leave)
+        stores = choose_stores(self._settings, folder, environ, task_hub(folder, environ))
+        self._services = Services(
+            stores,
+            self._settings,
+            self._loop,
+            self._listeners,
+            admit=self._shutdown.admit,
+            turn=self._shutdown.turn,
+            working_seconds=self._time_limit.working_seconds,
+        )
+        self._served = Served(self, self._plan, Access(principal, self._settings.admin_role, self._services.sharing))
+        prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
+        self._orchestrations = Orchestrations(self._served, "api" if prefix is None else str(prefix))
         self._register_shared(has_health=enable_health_check, asks_for_key=asks_for_key)
         for agent in agents or ():
             self.add_agent(agent)
 
     def _register_shared(self, *, has_health: bool, asks_for_key: bool) -> None:
         """Register what all agents share: one function for each route, whichever agent and thread it names."""
-        plan, settings = self._plan, self._settings
-        register_runs(self, plan, self._services)
-        register_threads(self, plan, self._services.threads, settings)
-        register_approvals(self, plan, self._services, settings)
-        register_openapi(self, plan, settings, has_health=has_health, asks_for_key=asks_for_key)
-        if settings.run_log_days:
-            register_retention(self, Retention(self._stores.log, settings.run_log_days, time.time))
+        served, plan, settings, services = self._served, self._plan, self._settings, self._services
+        register_runs(served, services)
+        register_threads(served, services.threads, settings)
+        register_approvals(served, services, settings)
+        if plan.has_owners:
+            register_owners(served, services, settings)
+        register_openapi(served, settings, has_health=has_health, asks_for_key=asks_for_key)
+        age_seconds = settings.log_days * DAY_SECONDS
+        trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
+        register_sweep(self, RETENTION_FUNCTION, trimming, RETENTION_SCHEDULE)
         if has_health:
-            register_health(self, plan, self._stores.log, self._shutdown.admit)
+            register_health(served, services.log.readiness, self._shutdown.admit)
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
@@ -128,20 +154,60 @@ class AgentFunctionApp(df.DFApp):
         return self._plan.by_name()
 
     def get_agent(
-        self, context: df.DurableOrchestrationContext, name: str, *, retry: Retry | None = None
+        self,
+        context: df.DurableOrchestrationContext,
+        name: str,
+        *,
+        retry: Retry | None = None,
+        owner: Principal | None = None,
     ) -> DurableAgent[AgentTask]:
         """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name.
 
-        `retry` is for runs that are given none; without it they have the agent's own.
+        `retry` is for runs that are given none; without it they have the agent's own. Threads are the `owner`'s, who
+        is to be the same at every replay: take it from the orchestration's input. Without one they are the app's.
         """
-        return get_agent(context, self._plan, name, retry)
+        planned = self._plan.known(name)
+        return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry, owner)
+
+    async def principal_of(self, req: func.HttpRequest) -> Principal | None:
+        """Return who sends a request to a route of your own; None for nobody, and in an app without `principal`."""
+        return await self._orchestrations.principal(req)
+
+    def orchestration_status_route(self) -> None:
+        """Register `GET orchestrations/{instance_id}`, by which callers ask for what `run_orchestration` began.
+
+        Nobody sees an orchestration that was begun for somebody else, and no URL holds a key.
+        """
+        self._orchestrations.register_status()
+
+    async def run_orchestration(
+        self,
+        req: func.HttpRequest,
+        client: df.DurableOrchestrationClient,
+        name: str,
+        given: object = None,
+        *,
+        principal: Principal | None = None,
+        wait_seconds: float = 0.0,
+    ) -> func.HttpResponse:
+        """Start an orchestration with the input `given`, and return the answer to the request that asked for it.
+
+        It is 200 with the output where that comes within `wait_seconds`, 500 with the state where it fails, else 202
+        with the place of the status route. The state is shown to `principal` alone, whoever sends the request if none
+        is given; where nobody is signed in, the answer is 401 and nothing is started.
+        """
+        return await self._orchestrations.run(req, client, name, given, principal=principal, wait_seconds=wait_seconds)
 
     def get_functions(self) -> list[Any]:
         """Return the functions for the worker to index, the user's own classic HTTP handlers adapted."""
         functions: list[Any] = super().get_functions()
         if not self._plan.agents:
             logger.warning("This app has no agents. Give AgentFunctionApp(agents=[...]), or call add_agent(...).")
-        refuse_taken_routes(functions, self._served_names())
+        by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
+        ours = by_agent | {route.function for route in (*ROUTES, *OWNED_ROUTES, ORCHESTRATION)} | {NO_AGENT_FUNCTION}
+        refuse_taken_routes(functions, ours)
+        if self._plan.has_owners:
+            warn_of_management_urls(function for function in functions if function.get_function_name() not in ours)
         for function in functions:
             adapt_classic_handler(function)
         end_start_up()
@@ -161,7 +227,7 @@ class AgentFunctionApp(df.DFApp):
         retry: Retry | None = None,
         **unknown: Any,
     ) -> None:
-        """Register one more agent; None means as the app's constructor or settings say, its tool named as the agent."""
+        """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
         _refuse("add_agent", unknown)
         planned = self._plan.add(
             agent,
@@ -173,34 +239,38 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        self._listen(planned.name, callback or self._default_callback)
-        register_entity(self, entity_name(planned.name), self._entities.of(planned, seconds, ttl, retry).handle)
+        self._add_callback(planned.name, callback or self._default_callback)
+        self._services.hold(planned, seconds, retry)
+        entity = ThreadEntity(planned, self._services, ttl)
+        register_entity(self, entity_name(planned.name), entity.handle)
         if planned.http:
-            register_agent(self, planned, self._services, self._settings)
+            register_agent(self._served, planned, self._services, self._settings)
         if planned.tool is not None:
-            register_tool(self, planned, planned.tool, self._services.runs, self._settings)
+            register_tool(
+                self,
+                planned.tool,
+                ServedTool(planned, self._services.runs, self._settings, self._served.access.resolver),
+            )
         if ttl is not None:
-            self._end_threads_of(planned.name, ttl)
+            self._add_time_to_live(planned.name, ttl)
 
-    def _served_names(self) -> set[str]:
-        by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
-        return by_agent | {route.function for route in ROUTES} | {NO_AGENT_FUNCTION}
-
-    def _listen(self, agent: str, callback: object | None) -> None:
+    def _add_callback(self, agent: str, callback: object | None) -> None:
         if callback is None:
             return
         self._listeners.add(agent, callback)
-        if not self._is_heard:
-            turn = self._shutdown.turn
-            entity = NoticeEntity(self._calls, self._listeners, self._stores.log, time.time, turn)
+        if not self._has_callbacks:
+            entity = CallbackEntity(self._calls, self._listeners, self._services.log, self._shutdown.turn)
             register_entity(self, ENTITY, entity.handle)
-        self._is_heard = True
+        self._has_callbacks = True
 
-    def _end_threads_of(self, agent: str, ttl_seconds: float) -> None:
+    def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:
-            sweep = Sweep(self._ttls, time.time, Settling(self._stores.log))
-            register_sweep(self, sweep, self._settings.sweep_schedule)
+            expiring = Sweep("expire", lambda: self._ttls, self._services.threads)
+            register_sweep(self, SWEEP_FUNCTION, expiring, self._settings.sweep_schedule)
         self._ttls[agent] = ttl_seconds
+
+    async def _leave(self, seconds: float) -> None:
+        await self._services.leave(seconds)
 
 
 def _refuse(where: str, unknown: Mapping[str, Any]) -> None:
@@ -209,6 +279,15 @@ def _refuse(where: str, unknown: Mapping[str, Any]) -> None:
             raise ConfigurationError(f"{where} has no option {name!r}. See docs/hosting.md for its options.")
         if value is not None:
             raise ConfigurationError(_NOT_YET[name])
+
+
+def _checked_resolver(given: PrincipalResolver | None) -> PrincipalResolver | None:
+    if given is not None and not callable(given):
+        raise ConfigurationError(
+            f"principal is a {type(given).__name__}. Give a function from a PrincipalRequest to a Principal or None, "
+            "such as easy_auth() or bearer_token(...)."
+        )
+    return given
 
 
 def _with_longest_wait(settings: Settings, retries: int | None, interval: float | None) -> Settings:

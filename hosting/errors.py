@@ -1,12 +1,10 @@
-"""Everything this library refuses or reports, each with its stable code, HTTP status and a sentence for the reader.
+"""Everything this library refuses or reports: one class each, with its stable code, its HTTP status and what it means.
 
-Source of codes and statuses: docs/http-api.md. A test holds that each code stands there.
+docs/http-api.md lists the codes and statuses for callers; a test compares the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import ClassVar
 
 from typing_extensions import Self
@@ -15,286 +13,239 @@ from typing_extensions import Self
 class HostingError(Exception):
     """A refusal that a caller may read: `detail` says what was wrong, with the value, and what to do.
 
-    `thread_id` is the thread that the request named, once that is known (`about_thread`).
+    `thread_id` is the thread that the request named, once known. `retry_after_seconds` is how long a store asked to be
+    left alone.
     """
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
     thread_id: str | None = None
 
-    def __init__(self, detail: str) -> None:
+    def __init_subclass__(cls, *, code: str = "error", status: int = 500) -> None:
+        cls.code, cls.status = code, status
+
+    def __init__(self, detail: str, retry_after_seconds: float = 0.0) -> None:
         super().__init__(detail)
-        self.detail = detail
+        self.detail, self.retry_after_seconds = detail, retry_after_seconds
 
 
-@contextmanager
-def about_thread(thread_id: str | None) -> Iterator[None]:
-    """Have every `HostingError` of the block know its thread."""
-    try:
-        yield
-    except HostingError as error:
-        error.thread_id = thread_id
-        raise
-
-
-class ConfigurationError(HostingError):
+class ConfigurationError(HostingError, code="configuration"):
     """Refused at start-up: a wrong agent, name, option or setting."""
 
-    code = "configuration"
+
+class RequestError(HostingError):
+    """Why a request is not served."""
 
 
-class InvalidJsonError(HostingError):
+class InvalidJsonError(RequestError, code="invalid_json", status=400):
     """The body is not one strict JSON value: syntax, duplicate keys, NaN, depth."""
 
-    code, status = "invalid_json", 400
 
-
-class InvalidEncodingError(HostingError):
+class InvalidEncodingError(RequestError, code="invalid_encoding", status=400):
     """The body, or a text in it, is not Unicode that can be stored."""
 
-    code, status = "invalid_encoding", 400
 
-
-class InvalidBodyError(HostingError):
+class InvalidBodyError(RequestError, code="invalid_body", status=400):
     """The body's JSON is not an object."""
 
-    code, status = "invalid_body", 400
 
-
-class InvalidFieldError(HostingError):
+class InvalidFieldError(RequestError, code="invalid_field", status=400):
     """A known field has a value of the wrong type or outside its range."""
 
-    code, status = "invalid_field", 400
 
-
-class UnknownFieldError(HostingError):
+class UnknownFieldError(RequestError, code="unknown_field", status=400):
     """A field that the contract does not know; the nearest known one is named."""
 
-    code, status = "unknown_field", 400
 
-
-class UnsupportedContentError(HostingError):
+class UnsupportedContentError(RequestError, code="unsupported_content", status=400):
     """A content that the agent's model does not take."""
 
-    code, status = "unsupported_content", 400
 
-
-class MissingMessageError(HostingError):
+class MissingMessageError(RequestError, code="missing_message", status=400):
     """There is no message, or only blanks."""
 
-    code, status = "missing_message", 400
 
-
-class InvalidThreadIdError(HostingError):
+class InvalidThreadIdError(RequestError, code="invalid_thread_id", status=400):
     """A thread id outside the one alphabet, or too long for the engine."""
 
-    code, status = "invalid_thread_id", 400
 
-
-class ConflictingThreadIdsError(HostingError):
+class ConflictingThreadIdsError(RequestError, code="conflicting_thread_ids", status=400):
     """Two different thread ids in one request."""
 
-    code, status = "conflicting_thread_ids", 400
 
-
-class InvalidWaitError(HostingError):
+class InvalidWaitError(RequestError, code="invalid_wait", status=400):
     """A wait preference that is neither true nor false nor a number of seconds."""
 
-    code, status = "invalid_wait", 400
 
-
-class InvalidIdempotencyKeyError(HostingError):
+class InvalidIdempotencyKeyError(RequestError, code="invalid_idempotency_key", status=400):
     """An Idempotency-Key that is empty, too long or not visible ASCII."""
 
-    code, status = "invalid_idempotency_key", 400
 
-
-class IdempotencyKeyReusedError(HostingError):
+class IdempotencyKeyReusedError(RequestError, code="idempotency_key_reused", status=409):
     """The key was used before with another body or thread."""
 
-    code, status = "idempotency_key_reused", 409
 
-
-class BodyTooLargeError(HostingError):
+class BodyTooLargeError(RequestError, code="body_too_large", status=413):
     """The body is larger than `AGENT_MAX_BODY_BYTES`."""
 
-    code, status = "body_too_large", 413
 
-
-class ContentTooLargeError(HostingError):
+class ContentTooLargeError(RequestError, code="content_too_large", status=413):
     """A picture or file in a request is larger than `AGENT_MAX_DATA_BYTES`."""
 
-    code, status = "content_too_large", 413
 
-
-class UnsupportedMediaTypeError(HostingError):
+class UnsupportedMediaTypeError(RequestError, code="unsupported_media_type", status=415):
     """A media type that is neither JSON nor text, or a charset other than UTF-8."""
 
-    code, status = "unsupported_media_type", 415
+
+class UnauthorizedError(RequestError, code="unauthorized", status=401):
+    """The request does not say who sends it, or its proof does not hold."""
 
 
-class UnknownAgentError(HostingError):
+class IdentityUnavailableError(RequestError, code="identity_unavailable", status=503):
+    """Who sends the request cannot be checked at present: the issuer's keys cannot be fetched."""
+
+
+class ForbiddenError(RequestError, code="forbidden", status=403):
+    """Whoever asks may not do this: another's thread is shared with them for less, or they are no administrator."""
+
+
+class UnknownAgentError(RequestError, code="unknown_agent", status=404):
     """No agent of that name is registered, or it has no HTTP endpoint."""
 
-    code, status = "unknown_agent", 404
 
-
-class MethodNotAllowedError(HostingError):
+class MethodNotAllowedError(RequestError, code="method_not_allowed", status=405):
     """The route exists, but not for this verb."""
 
-    code, status = "method_not_allowed", 405
 
-
-class UnknownRunError(HostingError):
+class UnknownRunError(RequestError, code="unknown_run", status=404):
     """No run of that id on that thread of that agent."""
 
-    code, status = "unknown_run", 404
 
-
-class ThreadDeletedError(HostingError):
-    """The run's thread was deleted, and the run with it."""
-
-    code, status = "thread_deleted", 410
-
-
-class ThreadDeletingError(HostingError):
-    """The thread is being deleted; it takes new runs when that is done."""
-
-    code, status = "thread_deleting", 409
-
-
-class UnknownApprovalError(HostingError):
-    """No tool call of the thread waits, or waited, under this approval id."""
-
-    code, status = "unknown_approval", 404
-
-
-class ApprovalAnsweredError(HostingError):
-    """Somebody else has answered the approval."""
-
-    code, status = "approval_answered", 409
-
-
-class ApprovalExpiredError(HostingError):
-    """The approval came too late: its time passed, or the thread was reset or went on without it."""
-
-    code, status = "approval_expired", 410
-
-
-class ApprovalsPendingError(HostingError):
-    """The thread waits for somebody's approval of tool calls and takes no message before; the agent was not run."""
-
-    code, status = "approvals_pending", 409
-
-
-class ApprovalsVoidError(HostingError):
-    """The thread does not wait for the decisions that the run brings; the agent was not run."""
-
-    code, status = "approvals_void", 409
-
-
-class TooManyRunsError(HostingError):
-    """As many runs of the thread as may wait have not ended."""
-
-    code, status = "too_many_runs", 429
-
-
-class UnknownThreadError(HostingError):
+class UnknownThreadError(RequestError, code="unknown_thread", status=404):
     """No conversation of that id with that agent."""
 
-    code, status = "unknown_thread", 404
+
+class UnknownGrantError(RequestError, code="unknown_grant", status=404):
+    """No thread is shared with whoever asks under this grant: it never was, was withdrawn, or is somebody else's."""
 
 
-class ShuttingDownError(HostingError):
+class TooManyGrantsError(RequestError, code="too_many_grants", status=409):
+    """The thread is shared with as many as it can be."""
+
+
+class UnknownOrchestrationError(RequestError, code="unknown_orchestration", status=404):
+    """No orchestration of that id, or it was not started for whoever asks."""
+
+
+class UnknownApprovalError(RequestError, code="unknown_approval", status=404):
+    """No tool call of the thread waits, or waited, under this approval id."""
+
+
+class ApprovalAnsweredError(RequestError, code="approval_answered", status=409):
+    """Somebody else has answered the approval."""
+
+
+class ApprovalExpiredError(RequestError, code="approval_expired", status=410):
+    """The approval came too late: its time passed, or the thread was reset or went on without it."""
+
+
+class ThreadDeletedError(RequestError, code="thread_deleted", status=410):
+    """The run's thread was deleted, and the run with it."""
+
+
+class ThreadDeletingError(RequestError, code="thread_deleting", status=409):
+    """The thread is being deleted; it takes new runs when that is done."""
+
+
+class ThreadChangedError(RequestError, code="thread_changed", status=409):
+    """The thread is not as it must be to be handed over: it is at work, went on meanwhile, or its place is taken."""
+
+
+class TooManyRunsError(RequestError, code="too_many_runs", status=429):
+    """As many runs of the thread as may wait have not ended."""
+
+
+class ShuttingDownError(RequestError, code="shutting_down", status=503):
     """The process is about to end and takes no new runs."""
 
-    code, status = "shutting_down", 503
+
+class ArchiveIncompleteError(RequestError, code="archive_incomplete", status=503):
+    """The archive does not have what a thread's document says is there."""
 
 
-class StoreUnavailableError(HostingError):
+class NewerVersionError(RequestError, code="newer_version", status=503):
+    """A newer version of this code wrote what was read; this one must not decide on it."""
+
+
+class EngineUnavailableError(RequestError, code="engine_unavailable", status=503):
+    """The durable engine could not be reached; what was asked for may or may not happen."""
+
+
+class InternalError(RequestError, code="internal_error", status=500):
+    """A defect of ours; nothing of the cause leaves the process."""
+
+
+class StoreUnavailableError(HostingError, status=503):
     """A store could not be reached, or throttles: what it holds is as it was."""
 
-    status = 503
     sentence: ClassVar[str]
 
     @classmethod
-    def unreached(cls) -> Self:
-        """Return the refusal of a call that the store did not answer."""
-        return cls(cls.sentence)
+    def unreached(cls, retry_after_seconds: float = 0.0) -> Self:
+        """Return the refusal; `retry_after_seconds` is the pause that the store asked for, if it did."""
+        return cls(cls.sentence, retry_after_seconds)
 
 
-class LogUnavailableError(StoreUnavailableError):
+class LogUnavailableError(StoreUnavailableError, code="log_unavailable", status=503):
     """The log could not be reached, or throttles: a new run was not started, one that was goes on."""
 
-    code, sentence = "log_unavailable", "The log cannot be reached. Try again; what was started goes on."
+    sentence = "The log cannot be reached. Try again; what was started goes on."
 
 
-class ArchiveUnavailableError(StoreUnavailableError):
+class ArchiveUnavailableError(StoreUnavailableError, code="archive_unavailable", status=503):
     """The archive of threads could not be reached; what it holds is as it was."""
 
-    code = "archive_unavailable"
     sentence = "The archive, which holds the older part of this thread, cannot be reached. Try again."
 
 
-class AttachmentsUnavailableError(StoreUnavailableError):
+class AttachmentsUnavailableError(StoreUnavailableError, code="attachments_unavailable", status=503):
     """The store of attachments could not be reached; what it holds is as it was."""
 
-    code = "attachments_unavailable"
     sentence = "The store of this thread's pictures and files cannot be reached. Try again."
 
 
-class ArchiveIncompleteError(HostingError):
-    """The archive does not have what a thread's document says is there."""
-
-    code, status = "archive_incomplete", 503
-
-
-class NewerVersionError(HostingError):
-    """A newer version of this code wrote what was read; this one must not decide on it."""
-
-    code, status = "newer_version", 503
+REQUEST_ERRORS: tuple[type[HostingError], ...] = (
+    *RequestError.__subclasses__(),
+    *StoreUnavailableError.__subclasses__(),
+)
 
 
-class EngineUnavailableError(HostingError):
-    """The durable engine could not be reached; what was asked for may or may not happen."""
-
-    code, status = "engine_unavailable", 503
+class RunError(HostingError):
+    """Why a run ended without an answer. The code is kept with the run."""
 
 
-class RunFailedError(HostingError):
+class RunFailedError(RunError, code="run_failed", status=500):
     """The agent raised; the cause is in the log under the run id."""
 
-    code, status = "run_failed", 500
 
-
-class RunCrashedError(HostingError):
+class RunCrashedError(RunError, code="run_crashed", status=500):
     """Every attempt took its process down."""
 
-    code, status = "run_crashed", 500
 
-
-class RunInterruptedError(HostingError):
+class RunInterruptedError(RunError, code="run_interrupted", status=500):
     """The process ended while a tool ran that is called at most once."""
 
-    code, status = "run_interrupted", 500
 
-
-class RunDivergedError(HostingError):
+class RunDivergedError(RunError, code="run_diverged", status=500):
     """A later attempt did not do what an earlier one had recorded; nothing was done again."""
 
-    code, status = "run_diverged", 500
 
-
-class RunLostError(HostingError):
+class RunLostError(RunError, code="run_lost", status=500):
     """Nobody ended the run within its time and its redelivery's."""
 
-    code, status = "run_lost", 500
 
-
-class UnreadableStateError(HostingError):
+class UnreadableStateError(RunError, code="unreadable_state", status=500):
     """The stored conversation cannot be read; it stays as it is."""
-
-    code, status = "unreadable_state", 500
 
     @classmethod
     def because(cls, reason: Exception) -> UnreadableStateError:
@@ -302,98 +253,37 @@ class UnreadableStateError(HostingError):
         return cls(f"The stored conversation cannot be read: {reason}")
 
 
-class UnstorableAnswerError(HostingError):
+class UnstorableAnswerError(RunError, code="unstorable_answer", status=500):
     """The agent's answer, or its session state, cannot be kept as JSON."""
 
-    code, status = "unstorable_answer", 500
 
-
-class InvalidOutputError(HostingError):
+class InvalidOutputError(RunError, code="invalid_output", status=500):
     """The answer is not what `response_format` wanted."""
 
-    code, status = "invalid_output", 500
 
-
-class ThreadFullError(HostingError):
+class ThreadFullError(RunError, code="thread_full", status=409):
     """The document has no room for the request, and the archive made none; the agent was not run."""
 
-    code, status = "thread_full", 409
+
+class ApprovalsPendingError(RunError, code="approvals_pending", status=409):
+    """The thread waits for somebody's approval of tool calls and takes no message before; the agent was not run."""
 
 
-class AnswerTooLargeError(HostingError):
-    """The answer alone is larger than a conversation may be, and the run log could not take it either."""
-
-    code, status = "answer_too_large", 500
+class ApprovalsVoidError(RunError, code="approvals_void", status=409):
+    """The thread does not wait for the decisions that the run brings; the agent was not run."""
 
 
-class RunTimedOutError(HostingError):
+class AnswerTooLargeError(RunError, code="answer_too_large", status=500):
+    """The answer alone is larger than a conversation may be, and the log could not take it either."""
+
+
+class RunTimedOutError(RunError, code="run_timed_out", status=504):
     """The run passed its time limit."""
 
-    code, status = "run_timed_out", 504
 
-
-class RunCancelledError(HostingError):
+class RunCancelledError(RunError, code="run_cancelled", status=409):
     """The run was cancelled."""
 
-    code, status = "run_cancelled", 409
 
-
-class InternalError(HostingError):
-    """A defect of ours; nothing of the cause leaves the process."""
-
-    code, status = "internal_error", 500
-
-
-REQUEST_ERRORS: tuple[type[HostingError], ...] = (
-    InvalidJsonError,
-    InvalidEncodingError,
-    InvalidBodyError,
-    InvalidFieldError,
-    UnknownFieldError,
-    UnsupportedContentError,
-    MissingMessageError,
-    InvalidThreadIdError,
-    ConflictingThreadIdsError,
-    InvalidWaitError,
-    InvalidIdempotencyKeyError,
-    IdempotencyKeyReusedError,
-    BodyTooLargeError,
-    ContentTooLargeError,
-    UnsupportedMediaTypeError,
-    UnknownAgentError,
-    MethodNotAllowedError,
-    UnknownRunError,
-    UnknownThreadError,
-    UnknownApprovalError,
-    ApprovalAnsweredError,
-    ApprovalExpiredError,
-    ThreadDeletedError,
-    ThreadDeletingError,
-    TooManyRunsError,
-    ShuttingDownError,
-    LogUnavailableError,
-    ArchiveUnavailableError,
-    ArchiveIncompleteError,
-    AttachmentsUnavailableError,
-    EngineUnavailableError,
-    InternalError,
-)
-
-RUN_ERRORS: tuple[type[HostingError], ...] = (
-    RunFailedError,
-    RunCrashedError,
-    RunInterruptedError,
-    RunDivergedError,
-    RunLostError,
-    UnreadableStateError,
-    UnstorableAnswerError,
-    InvalidOutputError,
-    ThreadFullError,
-    ApprovalsPendingError,
-    ApprovalsVoidError,
-    AnswerTooLargeError,
-    RunTimedOutError,
-    RunCancelledError,
-)
-
-RUN_ERROR_BY_CODE: dict[str, type[HostingError]] = {error.code: error for error in RUN_ERRORS}
+RUN_ERRORS: tuple[type[HostingError], ...] = tuple(RunError.__subclasses__())
+RUN_ERROR_BY_CODE = {error.code: error for error in RUN_ERRORS}

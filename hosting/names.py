@@ -1,21 +1,41 @@
-"""Names of agents and of what is registered for them (design.md section 4: agent names, one id alphabet)."""
+"""Names of agents, threads and what is registered for them, and the one alphabet of ids (http-api.md section 1)."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
-from hosting.errors import ConfigurationError
+from hosting.errors import ConfigurationError, InvalidThreadIdError
 
 MAX_ENTITY_ID_LENGTH = 100
 """Characters of `@dafx-<agent>@<thread>`, the engine's documented limit for an instance id."""
 
 GENERATED_THREAD_ID_LENGTH = 32
+MAX_ID_LENGTH = 64
 _AGENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
-_MAX_AGENT_NAME_LENGTH = MAX_ENTITY_ID_LENGTH - len("@dafx-@") - GENERATED_THREAD_ID_LENGTH
+_MOST_NAME_CHARACTERS = MAX_ENTITY_ID_LENGTH - len("@dafx-@")
 
 
-def check_agent_name(name: object) -> str:
-    """Return the name when it can stand in a function, an entity and a URL; else refuse it with a sentence."""
+APP = "app"
+"""The owner of every thread of an app that knows no others, and of what nobody was signed in for."""
+
+OWNER_LENGTH = 16
+"""Characters of an owner that is a person: `hosting.principal` makes them of issuer and id."""
+
+_OWNED = "!"
+_OWNED_KEY = re.compile(rf"([a-z0-9]{{{OWNER_LENGTH}}}){_OWNED}(.*)", re.DOTALL)
+"""The key of the entity of a person's thread. No thread id of ours has the mark, so no other key looks so."""
+
+
+def check_agent_name(name: object, *, has_owners: bool = False) -> str:
+    """Return the name if it fits a function, an entity and a URL; else raise `ConfigurationError`.
+
+    Where threads have owners, these take their part of the entity's id.
+    """
     if not isinstance(name, str) or not name:
         raise ConfigurationError("An agent has no name. Give each agent a name: Agent(..., name='assistant').")
     if not _AGENT_NAME.match(name):
@@ -23,10 +43,11 @@ def check_agent_name(name: object) -> str:
             f"Agent name {name!r} cannot be a function's name. "
             "Begin with a letter and use letters, digits, '_' and '-'."
         )
-    if len(name) > _MAX_AGENT_NAME_LENGTH:
+    most = _MOST_NAME_CHARACTERS - GENERATED_THREAD_ID_LENGTH - (OWNER_LENGTH + len(_OWNED) if has_owners else 0)
+    if len(name) > most:
         raise ConfigurationError(
-            f"Agent name {name!r} has {len(name)} characters; "
-            f"the engine leaves room for {_MAX_AGENT_NAME_LENGTH}. Shorten it."
+            f"Agent name {name!r} has {len(name)} characters; the engine leaves room for {most}"
+            f"{' beside the owner of a thread' if has_owners else ''}. Shorten it."
         )
     return name
 
@@ -46,6 +67,115 @@ def mcp_function(agent: str) -> str:
     return f"mcptool-{agent}"
 
 
-def max_thread_id_length(agent: str) -> int:
-    """Return how many characters a thread id of this agent may have."""
-    return min(64, MAX_ENTITY_ID_LENGTH - len(f"@{entity_name(agent)}@"))
+def id_pattern(most: int = MAX_ID_LENGTH) -> str:
+    """Return the alphabet, at most so many characters of it, as a regular expression that JSON Schema reads too."""
+    return rf"[A-Za-z0-9._~-]{{0,{most - 1}}}[A-Za-z0-9_~-]"
+
+
+_ID = re.compile(id_pattern())
+
+
+def new_id() -> str:
+    """Return a fresh id of 32 hexadecimal digits, for a run, a thread or a fencing token."""
+    return secrets.token_hex(16)
+
+
+def is_id(value: str) -> bool:
+    """Whether a text is of the alphabet that thread ids and run ids share."""
+    return bool(_ID.fullmatch(value))
+
+
+def max_thread_id_length(agent: str, owner: str = APP) -> int:
+    """Return how many characters a thread id of this agent may have, for that owner."""
+    room = _MOST_NAME_CHARACTERS - len(agent)
+    return min(MAX_ID_LENGTH, room if owner == APP else room - OWNER_LENGTH - len(_OWNED))
+
+
+def check_thread_id(value: str, agent: str, owner: str = APP) -> str:
+    """Return the thread id if it can be part of this agent's entity id; else raise `InvalidThreadIdError`."""
+    limit = max_thread_id_length(agent, owner)
+    if len(value) <= limit and _ID.fullmatch(value):
+        return value
+    shown = value if len(value) <= 80 else value[:80] + "…"
+    raise InvalidThreadIdError(
+        f"Thread id {shown!r} is not valid. "
+        f"Use 1 to {limit} of the characters A-Z a-z 0-9 . _ ~ - and no '.' at the end."
+    )
+
+
+_THREAD_ID = re.compile(r"[A-Za-z0-9._~-]{1,64}")
+_OWNER = re.compile(r"[a-z0-9]{1,64}")
+_DIGEST_LENGTH = 32
+
+
+@dataclass(frozen=True)
+class Address:
+    """A thread of an agent within one app: what its log and its entity are found by. `agent` is in lower case.
+
+    The owner stands in every name, so two owners' threads of one id are two threads, and no name is of both.
+    Two apps never share a store's space: each store is opened under the name of the app's task hub.
+    """
+
+    agent: str
+    thread_id: str
+    owner: str = APP
+
+    @classmethod
+    def of(cls, agent: str, thread_id: str, owner: str = APP) -> Address:
+        """Return the address for an agent's name in whichever letter case.
+
+        Raises `ValueError` for an owner that is not 1 to 64 lower-case letters and digits.
+        """
+        if not _OWNER.fullmatch(owner):
+            raise ValueError(f"The owner {owner[:80]!r} must be 1 to 64 of the characters a-z and 0-9.")
+        return cls(agent.lower(), thread_id, owner)
+
+    @classmethod
+    def of_entity(cls, agent: str, key: str) -> Address:
+        """Return the address of the thread whose entity has that key, as `entity` gives it."""
+        owned = _OWNED_KEY.fullmatch(key)
+        return cls(agent.lower(), key) if owned is None else cls(agent.lower(), owned[2], owned[1])
+
+    @property
+    def entity(self) -> tuple[str, str]:
+        """The entity that holds the conversation: its name, and its key, in which a person's owner comes first."""
+        key = self.thread_id if self.owner == APP else f"{self.owner}{_OWNED}{self.thread_id}"
+        return entity_name(self.agent), key
+
+    @cached_property
+    def key(self) -> str:
+        """The address as one text, another for each address, of characters that every store takes in a key.
+
+        A thread id from outside our alphabet, which another package may have given, is replaced by a digest.
+        """
+        thread_id = self.thread_id
+        if not _THREAD_ID.fullmatch(thread_id):
+            thread_id = "!" + hashlib.sha256(thread_id.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
+        return f"{self.agent}.{self.owner}~{thread_id}"
+
+
+def key_prefix(agent: str, owner: str) -> str:
+    """Return what the keys of an owner's addresses with an agent begin with, and no other key does.
+
+    `agent` is in lower case.
+    """
+    return f"{agent}.{owner}~"
+
+
+def keyed_thread_id(agent: str, owner: str, key: str) -> str:
+    """Return the id of the thread that an idempotency key without a thread names: the same whenever it is repeated."""
+    return hashlib.sha256(f"{agent.lower()}\n{owner}\n{key}".encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
+@dataclass(frozen=True)
+class StoreKey:
+    """What archives and attachments are found by. `agent` is in lower case: names are compared without case."""
+
+    agent: str
+    thread_id: str
+
+    def epochs_in(self, thread_ids: Iterable[str]) -> list[int]:
+        """Return which epochs of this thread are among those ids, `<thread id>/<epoch>`, lowest first."""
+        folder = f"{self.thread_id}/"
+        named = {one[len(folder) :] for one in thread_ids if one.startswith(folder)}
+        return sorted(int(epoch) for epoch in named if epoch.isdecimal())

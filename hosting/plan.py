@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent_framework import SupportsAgentRun
 
@@ -34,15 +34,19 @@ class AgentPlan:
 
     @property
     def description(self) -> str:
-        """What the agent says of itself, for lists."""
-        return _description(self.agent, self.name)
+        """The agent's own description, or a sentence in its place."""
+        return getattr(self.agent, "description", None) or f"Asks the agent {self.name}."
 
 
 @dataclass
 class Plan:
-    """The app's agents by name; names are compared without case, as entity names are."""
+    """The app's agents by name; names are compared without case, as entity names are.
+
+    Where threads have owners (`has_owners`), their names leave room for one.
+    """
 
     agents: dict[str, AgentPlan] = field(default_factory=dict)
+    has_owners: bool = False
 
     def add(
         self,
@@ -54,7 +58,7 @@ class Plan:
         tool_description: str | None = None,
     ) -> AgentPlan:
         """Return the plan of one more agent; raise `ConfigurationError` when it cannot be hosted beside the others."""
-        name = check_agent_name(getattr(agent, "name", None))
+        name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
         if not callable(getattr(agent, "run", None)) or inspect.isclass(agent):
             raise ConfigurationError(
                 f"{name!r} ({type(agent).__name__}) is not an agent: it has no run(). Give an agent-framework Agent."
@@ -64,12 +68,15 @@ class Plan:
             raise ConfigurationError(
                 f"Two agents are named {met.name!r} and {name!r}; names are compared without case. Rename one."
             )
-        tool = _plan_tool(agent, name, tool_name, tool_description) if mcp else None
-        if tool is None:
-            _refuse_unused(name, tool_name, tool_description)
+        planned = AgentPlan(name, agent, http, None)
+        if mcp:
+            planned = replace(planned, tool=self._tool(planned, tool_name, tool_description))
         else:
-            self._refuse_taken(tool, name)
-        planned = AgentPlan(name=name, agent=agent, http=http, tool=tool)
+            for option, value in (("mcp_tool_name", tool_name), ("mcp_tool_description", tool_description)):
+                if value is not None:
+                    raise ConfigurationError(
+                        f"{option} is given for agent {name!r}, which is no MCP tool. Add enable_mcp_tool_trigger=True."
+                    )
         self.agents[name.lower()] = planned
         return planned
 
@@ -80,7 +87,7 @@ class Plan:
     def known(self, name: str) -> AgentPlan:
         """Return the agent of that name; raises `UnknownAgentError`.
 
-        To be asked before a call: on the real host a call to a missing entity never ends (host contract 0.5, 21).
+        Check it before each call: on the real host a call to a missing entity never ends (host contract 0.5, 21).
         """
         planned = self.find(name)
         if planned is None:
@@ -88,39 +95,31 @@ class Plan:
             raise UnknownAgentError(f"No agent {str(name)[:80]!r} is registered with this app. Registered: {known}.")
         return planned
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The agents' names as they are written, by those in lower case."""
+        return {name: planned.name for name, planned in self.agents.items()}
+
     def by_name(self) -> dict[str, SupportsAgentRun]:
         """Return the agents by their names as given."""
         return {planned.name: planned.agent for planned in self.agents.values()}
 
-    def _refuse_taken(self, tool: ToolPlan, name: str) -> None:
+    def _tool(self, planned: AgentPlan, tool_name: str | None, description: str | None) -> ToolPlan:
+        name = planned.name
+        if tool_name is not None and not _TOOL_NAME.match(tool_name):
+            raise ConfigurationError(
+                f"mcp_tool_name {tool_name!r} of agent {name!r} cannot be a tool's name. "
+                "Begin with a letter and use 1 to 64 letters, digits, '_' and '-'."
+            )
+        if description is not None and not description.strip():
+            raise ConfigurationError(
+                f"mcp_tool_description of agent {name!r} is blank. Say what the tool is for, or leave it out."
+            )
+        tool = ToolPlan(tool_name or name, description or planned.description)
         for other in self.agents.values():
             if other.tool is not None and other.tool.name.lower() == tool.name.lower():
                 raise ConfigurationError(
                     f"The agents {other.name!r} and {name!r} would both be the MCP tool {tool.name!r}; names are "
                     "compared without case. Give one of them another mcp_tool_name."
                 )
-
-
-def _plan_tool(agent: SupportsAgentRun, name: str, tool_name: str | None, description: str | None) -> ToolPlan:
-    if tool_name is not None and not _TOOL_NAME.match(tool_name):
-        raise ConfigurationError(
-            f"mcp_tool_name {tool_name!r} of agent {name!r} cannot be a tool's name. "
-            "Begin with a letter and use 1 to 64 letters, digits, '_' and '-'."
-        )
-    if description is not None and not description.strip():
-        raise ConfigurationError(
-            f"mcp_tool_description of agent {name!r} is blank. Say what the tool is for, or leave it out."
-        )
-    return ToolPlan(tool_name or name, description or _description(agent, name))
-
-
-def _refuse_unused(name: str, tool_name: str | None, description: str | None) -> None:
-    for option, value in (("mcp_tool_name", tool_name), ("mcp_tool_description", description)):
-        if value is not None:
-            raise ConfigurationError(
-                f"{option} is given for agent {name!r}, which is no MCP tool. Add enable_mcp_tool_trigger=True."
-            )
-
-
-def _description(agent: SupportsAgentRun, name: str) -> str:
-    return getattr(agent, "description", None) or f"Asks the agent {name}."
+        return tool

@@ -1,44 +1,64 @@
-"""What a tool may know of its run and say of itself: for the code in `agents/`.
+"""For the code in `agents/`: what a tool may know of its call, declare about itself, and reach in the engine.
 
-from hosting.tools import current, idempotent
+    from hosting.tools import current, idempotent
 
-@idempotent
-def get_weather(city: str) -> str: ...
+    @idempotent
+    def get_weather(city: str) -> str: ...
 
-def charge(amount: int) -> str:
-    return payments.charge(amount, idempotency_key=current().call_key)
+    def charge(amount: int) -> str:
+        return payments.charge(amount, idempotency_key=current().call_key)
 
 An MCP server gets the call's key in the request's `_meta`, as `durable-agents/call-key`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import concurrent.futures
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Coroutine, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from hosting.agent.made_tools import server_behind
-from hosting.calling.orchestrations import Orchestrations, orchestrations_for
+from agent_framework import Agent, MCPStdioTool, MCPStreamableHTTPTool, MCPWebsocketTool
 
+from hosting.names import is_id
+from hosting.ports import OrchestrationClient, OrchestrationStatus
+from hosting.principal import Principal
+
+McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
 MCP_CALL_KEY = "durable-agents/call-key"
 _RULE = "__durable_idempotent__"
+_ID_LENGTH = 32
+_CLASS_KEY = '"__class__"'
+M = TypeVar("M", bound=Callable[..., Any])
+R = TypeVar("R")
 T = TypeVar("T", bound=Callable[..., Any] | Any)
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """The call that runs now. `call_key` is the same on every attempt of the run, and no other call has it."""
+    """The call that runs now. `call_key` is the same on every attempt of the run, and no other call has it.
+
+    `principal` is who asked the agent, None where nobody is signed in.
+    """
 
     agent: str
     thread_id: str
     run_id: str
     call_key: str
+    principal: Principal | None = None
 
     @property
     def orchestrations(self) -> Orchestrations:
         """The app's orchestrations, for this call; raises `LookupError` where the host has none."""
-        return orchestrations_for(self.call_key)
+        try:
+            return Orchestrations(ENGINE.get(), self.call_key)
+        except LookupError:
+            raise LookupError("This host gives tools no orchestrations; a Functions app does.") from None
 
 
 _CURRENT: ContextVar[ToolCall] = ContextVar("hosting_tool_call")
@@ -68,6 +88,153 @@ def idempotent(tool: T) -> T:
 
 
 def is_idempotent(tool: Any) -> bool:
-    """Tell whether a tool of agent-framework, the function in it, or the MCP server that it is of was declared so."""
+    """Whether a tool of agent-framework, the function in it, or the MCP server behind it was declared so."""
     declared = (tool, getattr(tool, "func", None), server_behind(tool))
     return any(getattr(one, _RULE, False) for one in declared)
+
+
+def agent_behind(tool: Any) -> Agent[Any] | None:
+    """Return the agent that the tool runs (`as_tool`), or None for every other tool."""
+    return next((held for held in _held_by(tool) if isinstance(held, Agent)), None)
+
+
+def server_behind(tool: Any) -> McpServer | None:
+    """Return the MCP server that offers the tool, or None for every other tool."""
+    return next((held for held in _held_by(tool) if isinstance(held, McpServer)), None)
+
+
+def agents_within(agent: Any) -> list[Any]:
+    """Return the agent, the agents that are its tools, and those that are theirs, each once."""
+    found = [agent]
+    for one in found:  # grows meanwhile
+        for tool in getattr(one, "default_options", {}).get("tools") or ():
+            inner = agent_behind(tool)
+            if inner is not None and inner not in found:
+                found.append(inner)
+    return found
+
+
+def _held_by(tool: Any) -> Iterator[object]:
+    """Iterate over what the framework holds in the closure of the tool's function.
+
+    Functions of others may hold agents and servers for purposes of their own, so only the framework's are searched.
+    """
+    function = getattr(tool, "func", None)
+    if str(getattr(function, "__module__", "")).startswith("agent_framework."):
+        for cell in getattr(function, "__closure__", None) or ():
+            yield cell.cell_contents
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The durable client of the function that runs now, and the loop that it belongs to."""
+
+    client: OrchestrationClient
+    loop: asyncio.AbstractEventLoop
+
+    def run(self, work: Coroutine[Any, Any, R]) -> concurrent.futures.Future[R]:
+        """Run the work on the client's loop: a tool runs on the agents' loop or in a thread of its own."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+
+ENGINE: ContextVar[Engine] = ContextVar("hosting_durable_engine")
+"""Set by a surface with a durable client, around whatever may begin a run."""
+
+
+def _on_the_clients_loop(method: M) -> M:
+    @functools.wraps(method)
+    async def crossing(self: Orchestrations, *arguments: Any, **named: Any) -> Any:
+        return await asyncio.wrap_future(self.engine.run(method(self, *arguments, **named)))
+
+    return cast(M, crossing)
+
+
+@dataclass(frozen=True)
+class Orchestrations:
+    """The app's orchestrations for asynchronous tools; `blocking` is for synchronous ones.
+
+    Every method raises `LookupError` for an instance that is not there, `ValueError` for what cannot be sent, and
+    `errors.EngineUnavailableError` when the engine cannot be reached.
+    """
+
+    engine: Engine
+    call_key: str
+
+    @property
+    def blocking(self) -> BlockingOrchestrations:
+        """The same for a synchronous tool, whose thread waits."""
+        return BlockingOrchestrations(self)
+
+    @_on_the_clients_loop
+    async def start(self, name: str, given: object = None, *, instance_id: str | None = None) -> str:
+        """Start the orchestration `name` with an input of plain JSON values, and return the instance's id.
+
+        Without an `instance_id` it is made of the call's key, the name and the input. An instance of that id is left as
+        it is, running or ended, so a call that is made again after a crash starts nothing. A name that the app does not
+        have makes an instance that fails at once.
+        """
+        text = _json(given)
+        if instance_id is not None:
+            chosen = _checked(instance_id)
+        else:
+            identity = f"{self.call_key}\n{name}\n{text}".encode(errors="surrogatepass")
+            chosen = hashlib.sha256(identity).hexdigest()[:_ID_LENGTH]
+        if await self.engine.client.status(chosen) is None:
+            await self.engine.client.start(name, chosen, json.loads(text))
+        return chosen
+
+    @_on_the_clients_loop
+    async def status(self, instance_id: str) -> OrchestrationStatus:
+        """Return the state of the instance."""
+        status = await self.engine.client.status(_checked(instance_id))
+        if status is None:
+            raise LookupError(f"There is no orchestration {instance_id!r}.")
+        return status
+
+    @_on_the_clients_loop
+    async def send_event(self, instance_id: str, event: str, value: object = None) -> None:
+        """Send an event of plain JSON values to a running instance; the same one sent again is a second event."""
+        text = _json(value)
+        if not event.isidentifier():
+            raise ValueError(f"The event {event!r:.80} cannot be sent. Name it like a variable.")
+        status = await self.status(instance_id)
+        if status.is_over:
+            raise LookupError(f"Orchestration {instance_id!r} has ended ({status.status}) and takes no events.")
+        await self.engine.client.send_event(instance_id, event, json.loads(text))
+
+
+@dataclass(frozen=True)
+class BlockingOrchestrations:
+    """The methods of `Orchestrations` for synchronous tools: each returns once it is done."""
+
+    awaited: Orchestrations
+
+    def start(self, name: str, given: object = None, *, instance_id: str | None = None) -> str:
+        """Start an orchestration and return the instance's id."""
+        return self.awaited.engine.run(self.awaited.start(name, given, instance_id=instance_id)).result()
+
+    def status(self, instance_id: str) -> OrchestrationStatus:
+        """Return the state of an instance."""
+        return self.awaited.engine.run(self.awaited.status(instance_id)).result()
+
+    def send_event(self, instance_id: str, event: str, value: object = None) -> None:
+        """Send an event to a running instance."""
+        self.awaited.engine.run(self.awaited.send_event(instance_id, event, value)).result()
+
+
+def _checked(instance_id: str) -> str:
+    """Refuse ids that mean something else in a URL: a model may have made this one up."""
+    if not isinstance(instance_id, str) or not is_id(instance_id):
+        raise ValueError(f"The instance id {str(instance_id)[:80]!r} is not valid. Use letters, digits and . _ ~ -")
+    return instance_id
+
+
+def _json(value: object) -> str:
+    """Return JSON text; of a value with the refused key the SDK would make an object of any class."""
+    try:
+        text = json.dumps(value, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{value!r:.80} is not JSON: {error}. Give plain values.") from None
+    if _CLASS_KEY in text:
+        raise ValueError(f"The key {_CLASS_KEY} is not sent. Give plain values.")
+    return text

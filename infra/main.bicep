@@ -57,8 +57,8 @@ param openAiModel string = ''
 param openAiKey string = ''
 
 @secure()
-@description('The setting AGENT_RUN_LOG, such as rediss://:KEY@HOST:6380; empty: in the storage account.')
-param runLog string = ''
+@description('The setting AGENT_LOG, such as rediss://:KEY@HOST:6380; empty: in the storage account.')
+param threadLog string = ''
 
 @minValue(0)
 @maxValue(20)
@@ -276,7 +276,7 @@ module api 'app/api.bicep' = {
       OPENAI_MODEL: openAiModel
     }
     openAiKey: openAiKey
-    runLog: runLog
+    threadLog: threadLog
     subnetId: vnetEnabled ? network!.outputs.appSubnetId : ''
     alwaysReadyInstances: alwaysReadyInstances
     maximumInstances: maximumInstances

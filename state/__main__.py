@@ -1,4 +1,4 @@
-"""`python -m state FILE` (or `-`): is this stored document readable, what is in it, what was said.
+"""`python -m state FILE` (or `-`): whether a stored document is readable, what of it is unknown here, and its messages.
 
 Exit status: 0 readable, 1 refused (the code and the sentence are on standard error), 2 the file could not be read.
 """
@@ -8,17 +8,109 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from state.codec import read
+from state.contents import (
+    ATTACHMENT,
+    DataContent,
+    ErrorContent,
+    FunctionCallContent,
+    FunctionResultContent,
+    ReasoningContent,
+    Stored,
+    StoredContent,
+    TextContent,
+    UnrecognizedContent,
+    UriContent,
+)
+from state.conversation import exchanges, generation, is_unanswered, message_count
 from state.errors import UnreadableStateError
-from state.report import summary, transcript, unknown_places
+from state.extension import archived
+from state.models import OURS, Conversation, Entry, RequestEntry, ResponseEntry, UnknownEntry
+
+_OURS: Final = frozenset({OURS, ATTACHMENT})
+_SHOWN: Final = 60  # characters of a URI
+
+
+def summary(conversation: Conversation, size: int) -> list[str]:
+    """Return lines that count what the document of `size` bytes holds."""
+    entries = conversation.data.conversation_history
+    responses = [entry for entry in entries if isinstance(entry, ResponseEntry)]
+    requests = sum(isinstance(entry, RequestEntry) for entry in entries)
+    unknown = len(entries) - len(responses) - requests
+    older = archived(conversation)
+    return [
+        f"schemaVersion {conversation.schema_version}, {size:,} bytes, generation {generation(conversation)}",
+        f"{len(entries)} entries: {requests} requests, {len(responses)} responses, {unknown} unknown",
+        *([f"{older.entries:,} older entries are archived: {older.messages:,} messages"] if older.entries else []),
+        f"{message_count(conversation)} messages; runs without an answer: {sum(map(is_unanswered, responses))}",
+    ]
+
+
+def unknown_places(conversation: Conversation) -> list[str]:
+    """Return the path of every property, content and entry that this version does not know. All of them are kept."""
+    history = conversation.data.conversation_history
+    return [
+        *_unknown_in("", conversation),
+        *_unknown_in("data", conversation.data),
+        *(place for index, entry in enumerate(history) for place in _unknown_in_entry(f"entry {index}", entry)),
+    ]
+
+
+def transcript(conversation: Conversation) -> list[str]:
+    """Return the conversation, one line a content, with the run that it belongs to."""
+    return [
+        f"{entry.correlation_id or '-'} {message.role or '-'}: {_line(content)}"
+        for entry in exchanges(conversation)
+        for message in entry.messages
+        for content in message.contents
+    ]
+
+
+def _unknown_in_entry(path: str, entry: Entry) -> Iterator[str]:
+    if isinstance(entry, UnknownEntry):
+        yield f"{path}: $type {entry.type!r}"
+        return
+    yield from _unknown_in(path, entry)
+    if isinstance(entry, ResponseEntry) and entry.usage is not None:
+        yield from _unknown_in(f"{path} usage", entry.usage)
+    for number, message in enumerate(entry.messages):
+        yield from _unknown_in(f"{path} message {number}", message)
+        for place, content in enumerate(message.contents):
+            at = f"{path} message {number} content {place}"
+            if isinstance(content, UnrecognizedContent):
+                yield f"{at}: $type {content.type!r}"
+            else:
+                yield from _unknown_in(at, content)
+
+
+def _unknown_in(path: str, stored: Stored) -> Iterator[str]:
+    return (f"{path}: {name}" if path else name for name in stored.unknown_properties() if name not in _OURS)
+
+
+def _line(content: StoredContent) -> str:
+    match content:
+        case TextContent(text=text):
+            return text or ""
+        case ReasoningContent(text=text):
+            return f"(thinks) {text or ''}"
+        case FunctionCallContent():
+            return f"(calls {content.name} as {content.call_id})"
+        case FunctionResultContent():
+            return f"(result of {content.call_id}) {content.result}"
+        case ErrorContent():
+            return f"(error {content.error_code}) {content.message}"
+        case DataContent() | UriContent():
+            return f"({content.type}) {(content.uri or '')[:_SHOWN]}"
+    return f"({content.model_dump(by_alias=True).get('$type')})"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Tell about one document and return the exit status."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a console that lacks a character must not end the telling
+    """Print what one document holds and return the exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a console that lacks a character must not end the output
         sys.stdout.reconfigure(errors="backslashreplace")
     parser = argparse.ArgumentParser(prog="python -m state", description="Tell what a stored conversation holds.")
     parser.add_argument("file", help="the document, or - for standard input")
@@ -29,17 +121,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, UnicodeDecodeError) as error:
         print(f"{place} cannot be read: {error}", file=sys.stderr)
         return 2
-    return _tell(text, len(stored))
-
-
-def _tell(text: str, size: int) -> int:
     try:
         conversation = read(text)
     except UnreadableStateError as error:
         print(f"not readable ({error.code}): {error}", file=sys.stderr)
         return 1
-    unknown = [f"unknown, kept: {place}" for place in unknown_places(conversation)]
-    print("readable", *summary(conversation, size), *unknown, "", *transcript(conversation), sep="\n")
+    unknown = [f"unknown, kept: {path}" for path in unknown_places(conversation)]
+    print("readable", *summary(conversation, len(stored)), *unknown, "", *transcript(conversation), sep="\n")
     return 0
 
 

@@ -1,9 +1,9 @@
 """Pictures and files that an entry refers to instead of holding them, so that a conversation stays small.
 
-A `data` content becomes a `uri` content of our own scheme, which every reader of the document can read as a reference
-that it does not know: `agent-attachment:sha256/<hash>?bytes=<size>`, of the bytes themselves. Everything else that the
-content holds stays, so putting the bytes back gives the content that was. Only data whose URI can be written again from
-its media type and bytes is taken out.
+A `data` content becomes a `text` content such as `[image/png, 20480 bytes]`, which every reader can show and send to a
+model. The reference stands beside the text in a property of ours, `attachment`: the SHA-256 of the bytes, how many they
+are, and their media type. Everything else that the content holds stays, so putting the bytes back gives the content
+that was. Only data whose URI can be written again from its media type and bytes is taken out.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from state.codec import entry_value, read_entry
-from state.contents import AnyContent, DataContent, UriContent
-from state.models import RequestEntry, ResponseEntry
+from state.codec import read_entry
+from state.contents import ATTACHMENT, DataContent, TextContent
+from state.json_values import parse
+from state.models import RequestEntry, ResponseEntry, entry_text
 
 Exchange = RequestEntry | ResponseEntry
-_REFERENCE: Final = re.compile(r"agent-attachment:sha256/([0-9a-f]{64})\?bytes=([0-9]+)\Z")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_OF_REFERENCE: Final = frozenset({"$type", "text", ATTACHMENT})
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,15 @@ def detached(entry: Exchange, most_bytes: int) -> Detached:
     found: list[Attachment] = []
 
     def take_out(content: dict[str, Any]) -> dict[str, Any]:
-        is_data = content.get("$type") == "data"
+        is_data = content.get("$type") == "data" and content.keys().isdisjoint(_OF_REFERENCE - {"$type"})
         body = _large_body(content.get("uri"), content.get("mediaType"), most_bytes) if is_data else None
         if body is None:
             return content
         found.append(Attachment(hashlib.sha256(body).hexdigest(), body))
-        uri = f"agent-attachment:sha256/{found[-1].sha256}?bytes={len(body)}"
-        return {**content, "$type": "uri", "uri": uri}
+        media_type = content["mediaType"]
+        rest = {name: item for name, item in content.items() if name not in ("$type", "uri", "mediaType")}
+        reference = {"sha256": found[-1].sha256, "bytes": len(body), "mediaType": media_type}
+        return {"$type": "text", "text": f"[{media_type}, {len(body)} bytes]", ATTACHMENT: reference, **rest}
 
     return Detached(_with_contents(entry, take_out), tuple(found))
 
@@ -62,20 +66,30 @@ def attached(entry: Exchange, bodies: Mapping[str, bytes]) -> Exchange:
     """Return the entry with the bytes back in it; what is not among `bodies` becomes a text that says so."""
 
     def put_back(content: dict[str, Any]) -> dict[str, Any]:
-        match = _REFERENCE.match(content.get("uri") or "") if content.get("$type") == "uri" else None
-        if match is None:
+        reference = content.get(ATTACHMENT) if content.get("$type") == "text" else None
+        sha256 = _referred(reference)
+        if reference is None or sha256 is None:
             return content
-        if match[1] not in bodies:
-            return {"$type": "text", "text": f"[{content.get('mediaType')}, {match[2]} bytes: no longer kept]"}
-        return {**content, "$type": "data", "uri": _data_uri(content.get("mediaType"), bodies[match[1]])}
+        media_type = reference.get("mediaType")
+        if sha256 not in bodies:
+            return {"$type": "text", "text": f"[{media_type}, {reference.get('bytes')} bytes: no longer kept]"}
+        rest = {name: item for name, item in content.items() if name not in _OF_REFERENCE}
+        return {"$type": "data", "uri": _data_uri(media_type, bodies[sha256]), "mediaType": media_type, **rest}
 
     return _with_contents(entry, put_back)
 
 
 def references(entry: Exchange) -> frozenset[str]:
     """Return the hashes of what the entry refers to."""
-    uris = (content.uri or "" for content in _contents(entry) if type(content) is UriContent)
-    return frozenset(match[1] for match in map(_REFERENCE.match, uris) if match is not None)
+    contents = (content for message in entry.messages for content in message.contents if type(content) is TextContent)
+    names = (_referred(content.unknown_properties().get(ATTACHMENT)) for content in contents)
+    return frozenset(name for name in names if name is not None)
+
+
+def _referred(reference: object) -> str | None:
+    """Return the hash of a reference; another writer's value in its place counts as none."""
+    name = reference.get("sha256") if isinstance(reference, dict) else None
+    return name if isinstance(name, str) and _SHA256.fullmatch(name) else None
 
 
 def detachable_bytes(entry: Exchange, most_bytes: int) -> int:
@@ -84,16 +98,12 @@ def detachable_bytes(entry: Exchange, most_bytes: int) -> int:
 
 
 def _large(entry: Exchange, most_bytes: int) -> list[DataContent]:
-    data = [content for content in _contents(entry) if type(content) is DataContent]
+    data = (content for message in entry.messages for content in message.contents if type(content) is DataContent)
     return [content for content in data if _large_body(content.uri, content.media_type, most_bytes) is not None]
 
 
-def _contents(entry: Exchange) -> list[AnyContent]:
-    return [content for message in entry.messages for content in message.contents]
-
-
 def _with_contents(entry: Exchange, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Exchange:
-    value = entry_value(entry)
+    value = parse(entry.once(entry_text))
     for message in value.get("messages", ()):
         message["contents"] = [change(content) for content in message.get("contents", ())]
     return cast(Exchange, read_entry(value))

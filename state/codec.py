@@ -1,23 +1,54 @@
 """Stored text to `Conversation` and back. Reading and writing back is the identity on JSON values.
 
 Key order: the properties that the models know, in the models' order, then the others as they were read.
+
+A document in the form that `write` gives (and .NET's writer too) begins with the version and the history. It is read
+entry by entry, and each entry keeps its text, so that entries which do not change are not written again. Any other
+text is read as a whole.
 """
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from state.document_text import cut_document
-from state.errors import MalformedError, NoDataError, NotAnObjectError, UnreadableStateError
-from state.json_text import dump, parse
-from state.models import Conversation, Entry, History, entry_text, validated_entry
-from state.namesakes import unset_namesakes
-from state.plain import PlainEntry, plain_entry
-from state.versions import CURRENT, readable_version
+from state.contents import Stored
+from state.errors import (
+    MalformedError,
+    NoDataError,
+    NotAnObjectError,
+    NotAVersionError,
+    NoVersionError,
+    UnreadableStateError,
+    UnsupportedVersionError,
+)
+from state.json_values import MAX_DEPTH, dump, parse, parse_from
+from state.models import Conversation, Entry, History, PlainEntry, entry_text, plain_entry, validated_entry
 
+CURRENT: Final = "1.1.0"
+_MAJOR: Final = 1
+_SEMANTIC: Final = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
+
+# The version that a document gets when we add to it; newer ones keep theirs. 1.0 differs from 1.1 by the optional
+# `orchestrationId` of requests only, so its shape needs no change. A step that changes shape goes before `read`
+# validates; the label is raised only with the first change, for a document that is only read stays as it was.
+RAISED_MINORS: Final[Mapping[str, str]] = {"0": CURRENT}
 _ABSENT: Final = frozenset({"", "null"})
+
+_BEGINNING: Final = re.compile(r'\{"schemaVersion":"[0-9.]+","data":\{"conversationHistory":\[')
+# What must not be in the rest of the text: a second history or data, whose value would count, not the first one's.
+_AMBIGUOUS: Final = re.compile(r'"(data|conversationHistory)"|\\u')
+_BEFORE_ENTRY: Final = ("[{", ",{")
+_EXCHANGE: Final = '{"$type":"re'
+_NEXT_EXCHANGE: Final = '},{"$type":"re'  # of requests and responses
+_LEVELS_AROUND_ENTRY: Final = 3
+_PARTS: Final = ("data", "conversation_history", "messages", "contents", "usage")
+"""The fields of models that hold models."""
 
 
 def read(text: str | None) -> Conversation:
@@ -27,7 +58,16 @@ def read(text: str | None) -> Conversation:
     """
     if text is None or text.strip() in _ABSENT:
         return Conversation.model_validate({"schemaVersion": CURRENT, "data": {"conversationHistory": []}})
-    return _read_cut(text) or _read_whole(text)
+    try:
+        cut = _cut(text)
+        if cut is not None:
+            return _conversation(*cut)
+    except (ValidationError, UnreadableStateError):
+        pass  # only the whole text tells what is wrong with it
+    try:
+        return _conversation(parse(text))
+    except ValidationError as error:
+        raise _malformed(error) from error
 
 
 def write(conversation: Conversation) -> str:
@@ -40,10 +80,11 @@ def write(conversation: Conversation) -> str:
     version = dump(root.pop("schemaVersion"))
     history: list[str] = []
     if "conversation_history" in conversation.data.model_fields_set:
-        entries = (entry.once(entry_text) for entry in conversation.data.conversation_history.held)
+        entries = conversation.data.conversation_history.each(entry_text)
         history = ['"conversationHistory":[', ",".join(entries), "]," if data else "]"]
+    more = f",{dump(root)[1:]}" if root else "}"
     # One join of the large text: copying it is most of what writing costs.
-    return "".join(['{"schemaVersion":', version, ',"data":{', *history, _members(data), "}", _more(root), "}"])
+    return "".join(['{"schemaVersion":', version, ',"data":{', *history, dump(data)[1:], more])
 
 
 def read_entry(value: dict[str, Any]) -> Entry:
@@ -64,25 +105,12 @@ def held_entry(text: str) -> Entry | PlainEntry:
 
 
 def entry_value(entry: Entry) -> dict[str, Any]:
-    """Return the entry as a plain JSON object of its own, which the caller may change."""
-    value: dict[str, Any] = parse(entry.once(entry_text))
+    """Return the entry as a plain JSON object of its own, which the caller may change.
+
+    Its numbers are Python's: digits that a float has no room for are only in the text.
+    """
+    value: dict[str, Any] = json.loads(entry.once(entry_text))
     return value
-
-
-def _read_cut(text: str) -> Conversation | None:
-    """Read entry by entry; None for what is out of the ordinary: only the whole text tells what is wrong with it."""
-    try:
-        cut = cut_document(text)
-        return None if cut is None else _conversation(cut.value, History(cut.entries))
-    except (ValidationError, UnreadableStateError):
-        return None
-
-
-def _read_whole(text: str) -> Conversation:
-    try:
-        return _conversation(parse(text))
-    except ValidationError as error:
-        raise _malformed(error) from error
 
 
 def _conversation(value: Any, history: History | None = None) -> Conversation:
@@ -96,19 +124,97 @@ def _conversation(value: Any, history: History | None = None) -> Conversation:
 
 
 def _require_readable(value: Any) -> None:
+    """Refuse what has no data or a `schemaVersion` that cannot be read: any minor and patch of major 1 can."""
     if not isinstance(value, dict):
         raise NotAnObjectError(f"The stored document is a JSON {type(value).__name__}, not an object.")
-    readable_version(value)
+    if "schemaVersion" not in value:
+        raise NoVersionError("The stored document has no schemaVersion, so its meaning is unknown.")
+    version = value["schemaVersion"]
+    parts = _SEMANTIC.fullmatch(version) if isinstance(version, str) else None
+    if parts is None:
+        raise NotAVersionError(f"schemaVersion {version!r:.80} is not a version like {CURRENT}.")
+    if int(parts[1]) != _MAJOR:
+        raise UnsupportedVersionError(
+            f"schemaVersion {version} cannot be read: this version of the app reads {_MAJOR}.x. "
+            "Run the version that wrote it, or delete or reset the thread."
+        )
     if "data" not in value:
         raise NoDataError("The stored document has no data.")
 
 
-def _members(value: dict[str, Any]) -> str:
-    return dump(value)[1:-1]
+def _cut(text: str) -> tuple[Any, History] | None:
+    """Return the document's value around an empty history, and the history; None for a text of another form.
+
+    Raises what `json_values.parse` raises, and `pydantic.ValidationError`.
+    """
+    beginning = _BEGINNING.match(text)
+    if beginning is None:
+        return None
+    start = beginning.end()
+    entries: list[Entry | PlainEntry] = []
+    end = start - 1  # at a bracket or a comma: what stands before an entry
+    while text.startswith(_BEFORE_ENTRY, end):
+        entry, end = _plain(text, end + 1) or _any(text, end + 1)
+        entries.append(entry)
+    rest = text[end:] if entries else text[start:]
+    if not rest.startswith("]") or _AMBIGUOUS.search(rest):
+        return None
+    return parse(text[:start] + rest), History(entries)
 
 
-def _more(value: dict[str, Any]) -> str:
-    return f",{_members(value)}" if value else ""
+def _plain(text: str, start: int) -> tuple[PlainEntry, int] | None:
+    """Return a plain entry that reaches to the next one, and its end; if what looks like the next one is none, None.
+
+    Only what begins like one is tried: the search for the next one then never goes the same way twice.
+    """
+    if not text.startswith(_EXCHANGE, start):
+        return None
+    end = text.find(_NEXT_EXCHANGE, start) + 1
+    own = text[start:end]
+    entry = plain_entry(own) if own else None
+    if entry is None:
+        return None
+    entry.made[entry_text] = own
+    return entry, end
+
+
+def _any(text: str, start: int) -> tuple[Entry, int]:
+    """Return the entry's model and its end.
+
+    It is made before the next entry is parsed: while the plain values of one entry live, and not of all, the garbage
+    collector has little to look through.
+    """
+    value, end = parse_from(text, start, MAX_DEPTH - _LEVELS_AROUND_ENTRY)
+    entry = validated_entry(value)
+    entry.made[entry_text] = text[start:end]
+    return entry, end
+
+
+def unset_namesakes(stored: Stored, value: dict[str, Any]) -> None:
+    """Mark the fields of a model just validated from `value` as absent where `value` lacks them, at every level.
+
+    `{"created_at": 1}` has an unknown property and no `createdAt`; pydantic keeps the first and then takes the field
+    `created_at` for given, so that a null `createdAt` would be written. No setting of pydantic's tells the two apart.
+    """
+    names, parts = _names_and_parts(type(stored))
+    for name in names.keys() & value.keys():
+        if names[name] not in value:
+            stored.model_fields_set.discard(name)
+    for name, alias in parts:
+        part = getattr(stored, name)
+        if isinstance(part, Stored):
+            unset_namesakes(part, value[alias])
+        elif part:
+            for item, item_value in zip(part, value[alias], strict=True):
+                if isinstance(item, Stored):
+                    unset_namesakes(item, item_value)
+
+
+@cache
+def _names_and_parts(kind: type[Stored]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Return what a model's fields are called in Python and in JSON, and those of them that hold other models."""
+    names = {name: field.alias or name for name, field in kind.model_fields.items()}
+    return names, [(name, names[name]) for name in _PARTS if name in names]
 
 
 def _malformed(error: ValidationError) -> MalformedError:

@@ -1,11 +1,20 @@
-"""The contents of a message: one table from `$type` to model. Every model keeps the properties it does not know."""
+"""The contents of a message: one table from `$type` to model. Every model keeps the properties it does not know.
+
+A caller may give contents of a few kinds for a new message; each property is checked, and a refusal names it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic.alias_generators import to_camel
+
+from state.errors import BadContentError
+from state.json_values import WrittenNumber
+from state.portable import data_uri_parts, is_address, is_base64
 
 
 class Stored(BaseModel):
@@ -21,7 +30,12 @@ class Stored(BaseModel):
         return self.__pydantic_extra__ or {}
 
 
-Count = int | float | None  # a float only where another writer wrote 5.0, which JSON Schema calls an integer
+def _float_of(value: object) -> object:
+    return float(value) if isinstance(value, WrittenNumber) else value
+
+
+Count = Annotated[int | float | None, BeforeValidator(_float_of)]
+"""A float only where another writer wrote 5.0, which JSON Schema calls an integer."""
 
 
 class Usage(Stored):
@@ -31,6 +45,18 @@ class Usage(Stored):
     output_token_count: Count = None
     total_token_count: Count = None
     extension_data: dict[str, Any] | None = None
+
+
+TOKEN_COUNTS: Final = {
+    "inputTokenCount": "input_token_count",
+    "outputTokenCount": "output_token_count",
+    "totalTokenCount": "total_token_count",
+}
+"""The counts of `Usage` that have a property of their own: stored name -> field."""
+
+
+ATTACHMENT: Final = "attachment"
+"""The property of a text that stands for bytes which are kept elsewhere (`state.attached`)."""
 
 
 class StoredContent(Stored):
@@ -135,26 +161,18 @@ class UnrecognizedContent(StoredContent):
     type: Any = Field(default=None, alias="$type")
 
 
-CONTENT_MODELS: Final[dict[str, type[StoredContent]]] = {
-    "text": TextContent,
-    "data": DataContent,
-    "uri": UriContent,
-    "functionCall": FunctionCallContent,
-    "functionResult": FunctionResultContent,
-    "hostedFile": HostedFileContent,
-    "hostedVectorStore": HostedVectorStoreContent,
-    "error": ErrorContent,
-    "reasoning": ReasoningContent,
-    "usage": UsageContent,
-    "unknown": UnknownContent,
-}
-UNRECOGNIZED: Final = "(unrecognized)"
+_RECOGNIZED: Final = frozenset(
+    (
+        *("text", "data", "uri", "functionCall", "functionResult", "hostedFile", "hostedVectorStore"),
+        *("error", "reasoning", "usage", "unknown"),
+    )
+)
+_UNRECOGNIZED: Final = "(unrecognized)"
 
 
-def content_tag(value: Any) -> str:
-    """Return the key of the model in `CONTENT_MODELS` for an object or a model, else `UNRECOGNIZED`."""
+def _content_tag(value: Any) -> str:
     kind = value.get("$type") if isinstance(value, dict) else getattr(value, "type", None)
-    return kind if isinstance(kind, str) and kind in CONTENT_MODELS else UNRECOGNIZED
+    return kind if isinstance(kind, str) and kind in _RECOGNIZED else _UNRECOGNIZED
 
 
 AnyContent = Annotated[
@@ -169,6 +187,61 @@ AnyContent = Annotated[
     | Annotated[ReasoningContent, Tag("reasoning")]
     | Annotated[UsageContent, Tag("usage")]
     | Annotated[UnknownContent, Tag("unknown")]
-    | Annotated[UnrecognizedContent, Tag(UNRECOGNIZED)],
-    Discriminator(content_tag),
+    | Annotated[UnrecognizedContent, Tag(_UNRECOGNIZED)],
+    Discriminator(_content_tag),
 ]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The properties of one kind of content, and what its main property must hold beyond being a string."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    check: Callable[[str], str | None]  # the main (first) property's value -> what is wrong with it
+
+
+def checked_content(index: int, value: object) -> dict[str, Any]:
+    """Return the content in stored form, `mediaType` filled in where a data URI says it.
+
+    Raises `BadContentError`, which names `index`, the property and what to do.
+    """
+    if not isinstance(value, dict):
+        raise BadContentError(index, "", 'must be an object like {"$type": "text", "text": "..."}.')
+    given = value.get("$type")
+    if not isinstance(given, str) or given not in KINDS:
+        raise BadContentError(index, "$type", f"is {given!r:.60}. Use one of {', '.join(KINDS)}.")
+    kind = KINDS[given]
+    known = ("$type", *kind.required, *kind.optional)
+    for name in value:
+        if name not in known:
+            raise BadContentError(index, name[:60], f"is not known for {given}. Use {', '.join(known)}.")
+    for name in (*kind.required, *(name for name in kind.optional if name in value)):
+        if not isinstance(value.get(name), str) or not value[name].strip():
+            raise BadContentError(index, name, "must be a string that is not blank.")
+    main = kind.required[0]
+    if fault := kind.check(value[main]):
+        raise BadContentError(index, main, fault)
+    parts = data_uri_parts(value[main]) if given == "data" else None
+    return value if parts is None else {"mediaType": parts[0], **value}
+
+
+def _fault_of_data_uri(uri: str) -> str | None:
+    parts = data_uri_parts(uri)
+    if parts is None:
+        return "must look like data:image/png;base64,iVBOR..."
+    return None if is_base64(parts[1]) else "is not valid base64 after the comma."
+
+
+def _fault_of_uri(uri: str) -> str | None:
+    if uri.startswith("data:"):
+        return 'is a data URI. Give it with "$type": "data".'
+    return None if is_address(uri) else "must be an absolute URI such as https://example.com/image.png."
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "text": Kind(("text",), (), lambda _: None),
+    "data": Kind(("uri",), ("mediaType",), _fault_of_data_uri),
+    "uri": Kind(("uri", "mediaType"), (), _fault_of_uri),
+    "hostedFile": Kind(("fileId",), (), lambda _: None),
+}

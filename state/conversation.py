@@ -1,24 +1,38 @@
-"""What can be asked of a conversation and how the next one is made of it. Every change is a new value.
+"""What a conversation holds, how the next one is made of it, and where it may be cut. Every change is a new value.
+
+A conversation may be cut in two between turns, but not between a tool call and its result, because models refuse a
+result without its call. Both are mostly in one entry; an approval puts turns between them.
 
 Kinds are compared with `type(x) is`: models have no subclasses, and pydantic's `isinstance` is slow to say no.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from state.archived import ARCHIVED, archived
-from state.contents import ErrorContent, TextContent
-from state.extension import HOST, SESSION, changed, host_value
-from state.models import Conversation, History, RequestEntry, ResponseEntry, UnknownEntry
-from state.plain import PlainEntry, PlainResponse
-from state.python_values import from_json_value, to_json_value
-from state.summary import PROPERTY as SUMMARY
+from state.contents import ATTACHMENT, ErrorContent, TextContent
+from state.extension import ARCHIVED, HOST, SESSION, SUMMARY, Summary, archived, changed, host_value
+from state.json_values import from_json_value, parse, to_json_value
+from state.models import (
+    OURS,
+    PLAIN,
+    Conversation,
+    Entry,
+    History,
+    PlainEntry,
+    PlainResponse,
+    RequestEntry,
+    ResponseEntry,
+    UnknownEntry,
+    entry_text,
+)
+from state.portable import whole_characters
 
 LEDGER_SIZE: Final = 256
 UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
+OWNER = "owner"
 _PAUSE: Final = "pause"
 _LOG: Final = "log"
 _OF_ENTRIES: Final = frozenset({ARCHIVED, SUMMARY, _PAUSE})
@@ -49,11 +63,40 @@ class LogMark:
     since: int
 
 
-def append_turn(conversation: Conversation, request: RequestEntry, response: ResponseEntry) -> Conversation:
-    """Return the conversation with one more turn, and the response's run in the ledger. Entries are shared."""
-    history = conversation.data.conversation_history.with_entries(request, response)
-    run_ids = [*_applied_ids(conversation), response.correlation_id][-LEDGER_SIZE:]
-    return changed(conversation, history, {HOST: {**host_value(conversation), "applied": run_ids}})
+def append_turn(
+    conversation: Conversation,
+    request: RequestEntry,
+    response: ResponseEntry,
+    *,
+    pause: Pause | None = None,
+    summary: Summary | None = None,
+    session: Mapping[str, Any] | None = None,
+    owner: Mapping[str, str] | None = None,
+) -> Conversation:
+    """Return the conversation with one more turn, and the response's run in the ledger. Entries are shared.
+
+    The `owner`, where one is given, is named for whoever looks into the store; the first one stays.
+
+    It waits for `pause` then, or for nobody. A `summary` and a `session` state replace those before, an empty session
+    removes it, and None keeps them.
+    """
+    host = {
+        **host_value(conversation),
+        "applied": [*_applied_ids(conversation), response.correlation_id][-LEDGER_SIZE:],
+    }
+    if owner is not None:
+        host.setdefault(OWNER, dict(owner))
+    if pause != pause_of(conversation):
+        host.pop(_PAUSE, None)
+        if pause is not None:
+            host[_PAUSE] = {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
+    if summary is not None:
+        text = whole_characters(summary.text)
+        host[SUMMARY] = {"entry": summary.through[0], "message": summary.through[1], "text": text}
+    extension: dict[str, Any] = {HOST: host}
+    if session is not None:
+        extension[SESSION] = to_json_value(session) if session else None
+    return changed(conversation, conversation.data.conversation_history.with_entries(request, response), extension)
 
 
 def forget(conversation: Conversation, reset_id: str) -> Conversation:
@@ -61,13 +104,10 @@ def forget(conversation: Conversation, reset_id: str) -> Conversation:
 
     The ledger stays, with the reset in it, so that neither a run nor the reset is applied again.
     """
-    ledger = [*_applied_ids(conversation), reset_id][-LEDGER_SIZE:]
-    host = {**_kept_at_reset(conversation), "generation": generation(conversation) + 1, "applied": ledger}
+    host = {name: value for name, value in host_value(conversation).items() if name not in _OF_ENTRIES}
+    host["generation"] = generation(conversation) + 1
+    host["applied"] = [*_applied_ids(conversation), reset_id][-LEDGER_SIZE:]
     return changed(conversation, History(), {HOST: host, SESSION: None})
-
-
-def _kept_at_reset(conversation: Conversation) -> dict[str, Any]:
-    return {name: value for name, value in host_value(conversation).items() if name not in _OF_ENTRIES}
 
 
 def generation(conversation: Conversation) -> int:
@@ -94,7 +134,7 @@ def response_of(conversation: Conversation, run_id: str) -> ResponseEntry | None
 
 def message_count(conversation: Conversation) -> int:
     """Return the number of messages in all requests and responses, archived ones too."""
-    return archived(conversation).messages + sum(len(held.messages) for held in held_exchanges(conversation))
+    return archived(conversation).messages + conversation.data.conversation_history.message_count
 
 
 def exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEntry]:
@@ -114,8 +154,10 @@ def held_exchanges(conversation: Conversation) -> Iterator[RequestEntry | Respon
 def is_unanswered(entry: ResponseEntry) -> bool:
     """Tell whether the entry records a run without an answer.
 
-    Our entries say so by `status`; other packages' by holding nothing but errors.
+    Our entries say so by `status`; other packages' by their kind, or by holding nothing but errors.
     """
+    if entry.type == "errorResponse":
+        return True
     if entry.status is not None:
         return entry.status in UNANSWERED
     contents = [content for message in entry.messages for content in message.contents]
@@ -123,9 +165,16 @@ def is_unanswered(entry: ResponseEntry) -> bool:
 
 
 def response_text(entry: ResponseEntry) -> str:
-    """Return the text of the entry's messages, joined by a blank line; messages without text are left out."""
+    """Return the text of the entry's messages, joined by a blank line; messages without text are left out.
+
+    A text that stands for an attachment is none of it.
+    """
     texts = (
-        "".join(content.text or "" for content in message.contents if type(content) is TextContent)
+        "".join(
+            content.text or ""
+            for content in message.contents
+            if type(content) is TextContent and ATTACHMENT not in content.unknown_properties()
+        )
         for message in entry.messages
     )
     return "\n\n".join(text for text in texts if text)
@@ -133,7 +182,7 @@ def response_text(entry: ResponseEntry) -> str:
 
 def response_value(entry: ResponseEntry) -> Any:
     """Return the JSON value of an answer that was asked for in a format, or None."""
-    ours = entry.unknown_properties().get("agentFramework")
+    ours = entry.unknown_properties().get(OURS)
     return from_json_value(ours.get("value")) if isinstance(ours, dict) else None
 
 
@@ -141,13 +190,6 @@ def session_state(conversation: Conversation) -> dict[str, Any] | None:
     """Return what context providers left behind after the last run, in serialized form, or None."""
     value = (conversation.data.extension_data or {}).get(SESSION)
     return from_json_value(value) if isinstance(value, dict) else None
-
-
-def with_session_state(conversation: Conversation, value: dict[str, Any] | None) -> Conversation:
-    """Return the conversation with this session state; None or an empty one removes it."""
-    return changed(
-        conversation, conversation.data.conversation_history, {SESSION: to_json_value(value) if value else None}
-    )
 
 
 def with_expiration(conversation: Conversation, at: str | None) -> Conversation:
@@ -169,16 +211,6 @@ def pause_of(conversation: Conversation) -> Pause | None:
     return Pause(value["runId"], at if isinstance(at, int | float) else None, value.get("over") is True)
 
 
-def with_pause(conversation: Conversation, pause: Pause | None) -> Conversation:
-    """Return the conversation waiting so, or for nobody."""
-    if pause == pause_of(conversation):
-        return conversation
-    host = {key: value for key, value in host_value(conversation).items() if key != _PAUSE}
-    if pause is not None:
-        host[_PAUSE] = {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
-    return changed(conversation, conversation.data.conversation_history, {HOST: host})
-
-
 def log_mark(conversation: Conversation) -> LogMark | None:
     """Return how far the log has been applied, or None where the document does not say so."""
     value = host_value(conversation).get(_LOG)
@@ -187,6 +219,13 @@ def log_mark(conversation: Conversation) -> LogMark | None:
         return None  # another writer's value: as good as none
     mark = LogMark(*cast(list[int], numbers))
     return mark if mark.since <= mark.position else None
+
+
+def owned_by(conversation: Conversation, issuer: str, owner_id: str) -> Conversation:
+    """Return the conversation as the beginning of another thread, of that owner: without its place in a log."""
+    host = {name: value for name, value in host_value(conversation).items() if name != _LOG}
+    host[OWNER] = {"issuer": issuer, "id": owner_id}
+    return changed(conversation, conversation.data.conversation_history, {HOST: host})
 
 
 def with_log_mark(conversation: Conversation, mark: LogMark) -> Conversation:
@@ -200,3 +239,63 @@ def with_log_mark(conversation: Conversation, mark: LogMark) -> Conversation:
 def _applied_ids(conversation: Conversation) -> list[str]:
     value = host_value(conversation).get("applied")
     return value if isinstance(value, list) else []
+
+
+_CALL_ID: Final = ("callId", "call_id")
+_Link = tuple[str, str]
+_NO_CALLS: Final = (frozenset[_Link](), frozenset[_Link]())
+
+
+def cuts(entries: Sequence[Entry | PlainEntry]) -> list[int]:
+    """Return after how many entries the conversation may be cut, in ascending order, its two ends left out."""
+    allowed = []
+    earliest = len(entries)
+    for place, begins in reversed(list(enumerate(_beginnings(entries)))):
+        earliest = min(earliest, begins)
+        if 0 < place <= earliest:
+            allowed.append(place)
+    return allowed[::-1]
+
+
+def _beginnings(entries: Sequence[Entry | PlainEntry]) -> list[int]:
+    """Return for each entry the place of the earliest that it may not be parted from."""
+    latest: dict[_Link, int] = {}
+    beginnings = []
+    for place, entry in enumerate(entries):
+        mentioned, begun = _links(entry)
+        beginnings.append(min((latest.get(link, place) for link in mentioned - begun), default=place))
+        latest.update(dict.fromkeys(mentioned, place))
+    return beginnings
+
+
+def _links(entry: Entry | PlainEntry) -> tuple[Set[_Link], Set[_Link]]:
+    """Return the run and the calls that an entry mentions, and the calls that begin in it."""
+    if isinstance(entry, UnknownEntry):
+        run = frozenset[_Link]()
+    else:
+        run = frozenset((("run", entry.correlation_id),)) if entry.correlation_id is not None else frozenset()
+    mentioned, begun = _NO_CALLS if isinstance(entry, PLAIN) else entry.once(_calls)
+    return run | mentioned, begun
+
+
+def _calls(entry: Entry) -> tuple[frozenset[_Link], frozenset[_Link]]:
+    """Return the calls that an entry mentions, and those that begin in it; most texts say at once that there are none.
+
+    Another writer may have escaped a property's name: such a text is parsed.
+    """
+    text = entry.once(entry_text)
+    if not any(name in text for name in (*_CALL_ID, "\\u")):
+        return _NO_CALLS
+    found = [(value.get("$type"), ("call", call_id)) for value in _objects(parse(text)) for call_id in _call_ids(value)]
+    return frozenset(call for _, call in found), frozenset(call for kind, call in found if kind == "functionCall")
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _objects(item)
+
+
+def _call_ids(value: dict[str, Any]) -> Iterator[str]:
+    return (value[name] for name in _CALL_ID if isinstance(value.get(name), str))

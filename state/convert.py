@@ -8,27 +8,26 @@ framework's serialized form inside. The framework never serializes the text of e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from agent_framework import AgentResponse, Content, Message, UsageDetails
 from agent_framework.exceptions import AgentFrameworkException
 from pydantic import TypeAdapter
 
 from state import models
-from state.archived import archived
 from state.codec import read_entry
-from state.contents import AnyContent, Stored, StoredContent, TextContent, UnknownContent
+from state.contents import AnyContent, Stored, StoredContent, TextContent, UnknownContent, checked_content
 from state.conversation import UNANSWERED, is_unanswered
-from state.given import checked_content
-from state.json_text import dump
-from state.plain import PLAIN, PlainEntry, PlainMessage
-from state.python_values import from_json_value, to_json_value
+from state.extension import Place, archived
+from state.json_values import dump, from_json_value, to_json_value
+from state.models import OURS, PLAIN, UNSENT, PlainEntry, PlainMessage
+from state.portable import moment, whole_characters
 from state.shapes import FRAMEWORK, STORED, usage_details, usage_value
-from state.summary import Place
 
-_OURS: Final = "agentFramework"
 _ROLES: Final = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool", "developer": "system"}
+_UNSENDABLE: Final = frozenset({"unknown", "error", "reasoning", "usage"})
 _RESPONSE_FIELDS: Final = ("response_id", "agent_id", "created_at", "finish_reason", "continuation_token")
 _MODEL_OF: Final[TypeAdapter[AnyContent]] = TypeAdapter(AnyContent)
 _TEXT: Final = vars(Content.from_text(""))
@@ -47,14 +46,15 @@ class _HistoryMessage(Message):
 
     def __copy__(self) -> _HistoryMessage:
         copied = object.__new__(_HistoryMessage)
-        copied.__dict__.update(self.__dict__)
+        copied.__dict__ = self.__dict__.copy()
         return copied
 
     def fresh(self) -> _HistoryMessage:
         """Return a copy whose lists and properties a run may change."""
-        copied = self.__copy__()
-        copied.contents = list(self.contents)
-        copied.additional_properties = dict(self.additional_properties)
+        copied = object.__new__(_HistoryMessage)
+        copied.__dict__ = own = self.__dict__.copy()
+        own["contents"] = own["contents"].copy()
+        own["additional_properties"] = own["additional_properties"].copy()
         return copied
 
 
@@ -69,20 +69,27 @@ def history_messages(conversation: models.Conversation) -> list[Message]:
     return [message for _, message in placed_messages(conversation)]
 
 
+def shared_messages(conversation: models.Conversation) -> list[Message]:
+    """Return the same messages as every run is given them that changes none: made once of each entry."""
+    history = conversation.data.conversation_history
+    messages = history.each(_replayed_once)
+    if None in messages:
+        replays = history.each(_replay)
+        unanswered = {run_id for run_id, said in replays if said is None and run_id is not None}
+        messages = [said for run_id, said in replays if run_id not in unanswered]
+    return list(chain.from_iterable(said for said in messages if said))
+
+
 def placed_messages(conversation: models.Conversation) -> list[tuple[Place, Message]]:
     """Return the same messages, each with its place."""
     first = archived(conversation).entries + 1
-    replays = [
-        (position, entry.correlation_id, entry.once(_replay))
-        for position, entry in enumerate(conversation.data.conversation_history.held, start=first)
-        if not isinstance(entry, models.UnknownEntry)
-    ]
-    unanswered = {run_id for _, run_id, messages in replays if messages is None and run_id is not None}
+    replays = conversation.data.conversation_history.each(_replay)
+    unanswered = {replay.run_id for replay in replays if replay.messages is None and replay.run_id is not None}
     return [
         ((position, number), message.fresh())
-        for position, run_id, messages in replays
-        if messages is not None and run_id not in unanswered
-        for number, message in enumerate(messages)
+        for position, replay in enumerate(replays, start=first)
+        if replay.messages and replay.run_id not in unanswered
+        for number, message in enumerate(replay.messages)
     ]
 
 
@@ -95,11 +102,20 @@ def request_entry(
     response_schema: dict[str, Any] | None = None,
     orchestration_id: str | None = None,
 ) -> models.RequestEntry:
-    """Return the entry of one run's request. `created_at` is RFC 3339 text, stored as given."""
-    value = _entry_value("request", run_id, created_at, [_message_value(message) for message in messages])
-    value |= {"orchestrationId": orchestration_id} if orchestration_id is not None else {}
-    value |= {"responseType": response_type}
-    value |= {"responseSchema": to_json_value(response_schema)} if response_schema is not None else {}
+    """Return the entry of one run's request. `created_at` is RFC 3339 text.
+
+    Messages that other packages could send to no model, such as decisions on approvals, are kept beside `messages`:
+    they would replay them as empty ones, which models refuse.
+    """
+    values = [_message_value(message) for message in messages]
+    value = _entry_value("request", run_id, created_at, [each for each in values if _is_sendable(each)])
+    if orchestration_id is not None:
+        value["orchestrationId"] = orchestration_id
+    value["responseType"] = response_type
+    if response_schema is not None:
+        value["responseSchema"] = to_json_value(response_schema)
+    if unsent := [each for each in values if not _is_sendable(each)]:
+        value[OURS] = {UNSENT: unsent}
     return cast(models.RequestEntry, read_entry(value))
 
 
@@ -108,14 +124,25 @@ def response_entry(*, run_id: str, created_at: str, response: AgentResponse[Any]
     value = _entry_value("response", run_id, created_at, [_message_value(message) for message in response.messages])
     if response.usage_details is not None:
         value["usage"] = to_json_value(usage_value(response.usage_details))
-    return cast(models.ResponseEntry, read_entry(_with_ours(value, _response_extras(response))))
+    extras = {name: getattr(response, name) for name in _RESPONSE_FIELDS if getattr(response, name) is not None}
+    if response.additional_properties:
+        extras["additional_properties"] = response.additional_properties
+    try:
+        parsed = response.value
+    except ValueError:  # the framework parses on first access; the answer's text is kept in any case
+        parsed = None
+    if parsed is not None:
+        extras["value"] = parsed
+    if extras:
+        value[OURS] = to_json_value(extras)
+    return cast(models.ResponseEntry, read_entry(value))
 
 
 def failure_entry(*, run_id: str, created_at: str, status: str, code: str, message: str) -> models.ResponseEntry:
     """Return the entry of a run without an answer. `status` is failed, timed_out or cancelled, else ValueError."""
     if status not in UNANSWERED:
         raise ValueError(f"status is {status!r}. Use one of {', '.join(sorted(UNANSWERED))}.")
-    error = {"$type": "error", "message": message, "errorCode": code}
+    error = {"$type": "error", "message": whole_characters(message), "errorCode": code}
     value = _entry_value("response", run_id, created_at, [{"role": "assistant", "contents": [error]}])
     return cast(models.ResponseEntry, read_entry({**value, "status": status}))
 
@@ -145,24 +172,39 @@ def content_values_to_framework(values: Sequence[object]) -> list[Content]:
 
 def content_value(content: Content) -> dict[str, Any]:
     """Return the stored form of any content of the framework."""
+    if type(content) is Content and type(content.text) is str and {**vars(content), "text": ""} == _TEXT:
+        return {
+            "$type": "text",
+            "text": whole_characters(content.text),
+        }  # nearly every content: what is below takes time
     own = to_json_value(content.to_dict())
     value = STORED[own["type"]](own) if own.get("type") in STORED else None
     if value is None:
-        return {"$type": "unknown", "content": own}
-    back = cast(Content, framework_content(_MODEL_OF.validate_python(value)))
-    return _with_ours(value, _difference(own, to_json_value(back.to_dict())))
+        return {"$type": "unknown", "content": own if _is_plain_object(own) else {OURS: own}}
+    back = to_json_value(cast(Content, framework_content(_MODEL_OF.validate_python(value))).to_dict())
+    # Compared as JSON text: 1 is neither True nor 1.0.
+    extras = {name: item for name, item in own.items() if name not in back or dump(back[name]) != dump(item)}
+    extras |= {name: None for name in back if name not in own}
+    return {**value, OURS: extras} if extras else value
+
+
+def _is_plain_object(own: dict[str, Any]) -> bool:
+    """Tell whether .NET reads the object as a content of no known type.
+
+    It takes names that begin with `$` for its own, and reads annotations, which are to be objects without such names.
+    """
+    annotations = own.get("annotations") or []
+    objects = [own, *annotations] if isinstance(annotations, list) else [own, annotations]
+    return all(isinstance(one, dict) and not any(name.startswith("$") for name in one) for one in objects)
 
 
 def framework_content(content: StoredContent) -> Content | None:
     """Return the framework's object for a stored content, or None for what the framework does not know."""
-    fields_of = FRAMEWORK.get(type(content))
-    if fields_of is None:
+    if type(content) is TextContent and not content.unknown_properties():
+        return _plain_text(content.text or "")
+    if type(content) not in FRAMEWORK:
         return _unknown_content(content)
-    if not content.unknown_properties():
-        return (
-            _plain_text(content.text or "") if type(content) is TextContent else Content.from_dict(fields_of(content))
-        )
-    fields = fields_of(content)
+    fields = FRAMEWORK[type(content)](content)
     try:
         return Content.from_dict({**fields, **_ours(content), "type": fields["type"]})
     except _UNREADABLE:  # another writer's `agentFramework`: what the schema says still holds
@@ -177,7 +219,8 @@ def _plain_text(text: str) -> Content:
 
 
 def _unknown_content(content: StoredContent) -> Content | None:
-    value = from_json_value(content.content) if type(content) is UnknownContent else None
+    stored = content.content if type(content) is UnknownContent else None
+    value = from_json_value(stored[OURS] if isinstance(stored, dict) and stored.keys() == {OURS} else stored)
     if not isinstance(value, dict) or "type" not in value:
         return None
     try:
@@ -186,22 +229,31 @@ def _unknown_content(content: StoredContent) -> Content | None:
         return None
 
 
-def _replay(entry: models.RequestEntry | models.ResponseEntry | PlainEntry) -> list[_HistoryMessage] | None:
-    """Return the messages to send again, or None for a run without an answer."""
+class _Replay(NamedTuple):
+    """The run of an entry, and its messages to send again: None for a run without an answer."""
+
+    run_id: str | None
+    messages: list[_HistoryMessage] | None
+
+
+def _replayed_once(entry: models.Entry | PlainEntry) -> list[_HistoryMessage] | None:
+    return entry.once(_replay).messages
+
+
+def _replay(entry: models.Entry | PlainEntry) -> _Replay:
+    if isinstance(entry, models.UnknownEntry):
+        return _Replay(None, [])
     if isinstance(entry, PLAIN):
-        return _replay_plain(entry)
+        plain = [_plain_message(message) for message in entry.messages if message.contents]
+        return _Replay(entry.correlation_id, plain)
     if type(entry) is models.ResponseEntry and is_unanswered(entry):
-        return None
+        return _Replay(entry.correlation_id, None)
     replayed = []
     for message in entry.messages:
         contents = _framework_contents([content for content in message.contents if content.replayed])
         if contents:
             replayed.append(_framework_message(_HistoryMessage, message, contents))
-    return replayed
-
-
-def _replay_plain(entry: PlainEntry) -> list[_HistoryMessage]:
-    return [_plain_message(message) for message in entry.messages if message.contents]
+    return _Replay(entry.correlation_id, replayed)
 
 
 def _plain_message(message: PlainMessage) -> _HistoryMessage:
@@ -236,45 +288,28 @@ def _message_value(message: Message) -> dict[str, Any]:
     role = str(message.role)
     value: dict[str, Any] = {"role": _ROLES.get(role, "user")}
     value["contents"] = [content_value(content) for content in message.contents]
-    value |= {"authorName": str(message.author_name)} if message.author_name is not None else {}
-    extras = {"role": role} if value["role"] != role else {}
+    value |= {"authorName": whole_characters(str(message.author_name))} if message.author_name is not None else {}
+    extras: dict[str, Any] = {"role": role} if value["role"] != role else {}
     extras |= {"message_id": message.message_id} if message.message_id is not None else {}
-    extras |= _filled("additional_properties", message.additional_properties)
-    return _with_ours(value, to_json_value(extras))
+    if message.additional_properties:
+        extras["additional_properties"] = message.additional_properties
+    if extras:
+        value[OURS] = to_json_value(extras)
+    return value
 
 
-def _response_extras(response: AgentResponse[Any]) -> dict[str, Any]:
-    extras = {name: getattr(response, name) for name in _RESPONSE_FIELDS if getattr(response, name) is not None}
-    extras |= _filled("additional_properties", response.additional_properties)
-    extras |= {"value": value} if (value := _value(response)) is not None else {}
-    return cast(dict[str, Any], to_json_value(extras))
-
-
-def _value(response: AgentResponse[Any]) -> Any:
-    try:
-        return response.value
-    except ValueError:  # the framework parses on first access; the answer's text is kept in any case
-        return None
+def _is_sendable(message: dict[str, Any]) -> bool:
+    return any(content["$type"] not in _UNSENDABLE for content in message["contents"])
 
 
 def _entry_value(kind: str, run_id: str, created_at: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"$type": kind, "correlationId": run_id, "createdAt": created_at, "messages": messages}
-
-
-def _difference(own: Mapping[str, Any], back: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what turns `back` into `own` when laid over it, compared as JSON text: 1 is neither True nor 1.0."""
-    changed = {name: value for name, value in own.items() if name not in back or dump(back[name]) != dump(value)}
-    return {**changed, **{name: None for name in back if name not in own}}
-
-
-def _with_ours(value: dict[str, Any], extras: Mapping[str, Any]) -> dict[str, Any]:
-    return {**value, _OURS: extras} if extras else value
+    return {"$type": kind, "correlationId": run_id, "createdAt": moment(created_at), "messages": messages}
 
 
 def _ours(stored: Stored) -> dict[str, Any]:
     if not stored.unknown_properties():
         return {}
-    return _mapping(from_json_value(stored.unknown_properties().get(_OURS)))
+    return _mapping(from_json_value(stored.unknown_properties().get(OURS)))
 
 
 def _text(value: object) -> str | None:
@@ -283,7 +318,3 @@ def _text(value: object) -> str | None:
 
 def _mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _filled(name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: value} if value else {}

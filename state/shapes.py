@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from state.contents import (
+    TOKEN_COUNTS,
     DataContent,
     ErrorContent,
     FunctionCallContent,
@@ -24,67 +25,91 @@ from state.contents import (
     UsageContent,
 )
 from state.errors import UnreadableStateError
-from state.json_text import MAX_DEPTH, dump, is_deeper_than, parse
-from state.python_values import from_json_value
+from state.json_values import MAX_DEPTH, dump, from_json_value, is_deeper_than, parse, portable_value
+from state.portable import is_address, is_data_uri, is_media_type
 
 Value = dict[str, Any]
-_COUNTS: Final = {
-    "inputTokenCount": "input_token_count",
-    "outputTokenCount": "output_token_count",
-    "totalTokenCount": "total_token_count",
-}
-_COUNT_FIELDS: Final = set(_COUNTS.values())
+_MOST_TOKENS: Final = 2**63 - 1  # .NET's `long`; drafts of 1.2.0 refuse negative ones too
 _NO_MEDIA_TYPE: Final = "application/octet-stream"  # the schema requires one for a URI, the framework does not
 
 
 def usage_value(details: Mapping[str, Any]) -> Value:
-    """Return the stored form of token counts; what is not one of the three is under `extensionData`."""
-    value: Value = {name: details[own] for name, own in _COUNTS.items() if type(details.get(own)) is int}
-    kept = {_COUNTS[name] for name in value}
+    """Return the stored form of token counts; what is not one of the three is under `extensionData`.
+
+    So is a count that no other reader can hold, beside the nearest one that it can.
+    """
+    value: Value = {
+        name: min(max(details[own], 0), _MOST_TOKENS)
+        for name, own in TOKEN_COUNTS.items()
+        if type(details.get(own)) is int
+    }
+    kept = {TOKEN_COUNTS[name] for name, count in value.items() if count == details[TOKEN_COUNTS[name]]}
     rest = {own: count for own, count in details.items() if own not in kept}
     return {**value, "extensionData": rest} if rest else value
 
 
 def usage_details(usage: Usage) -> Value:
     """Return the framework's token counts."""
-    stored = usage.model_dump(by_alias=True, exclude_none=True, include=_COUNT_FIELDS)
-    return {**{_COUNTS[name]: count for name, count in stored.items()}, **(usage.extension_data or {})}
+    stored = usage.model_dump(by_alias=True, exclude_none=True, include=set(TOKEN_COUNTS.values()))
+    return {**{TOKEN_COUNTS[name]: count for name, count in stored.items()}, **(usage.extension_data or {})}
 
 
-def _stored(kind: str, required: Mapping[str, str], optional: Mapping[str, str]) -> Callable[[Value], Value | None]:
-    """Make a reader of framework values: stored property -> framework field; required ones must be strings."""
+def _stored(
+    kind: str, required: Mapping[str, str], optional: Mapping[str, str], anything: Mapping[str, str] | None = None
+) -> Callable[[Value], Value | None]:
+    """Make a reader of framework values: stored property -> framework field.
+
+    Required ones must be strings, optional ones too where they are there. `anything` may be any value.
+    """
+    texts, fields = {**required, **optional}, {**required, **optional, **(anything or {})}
 
     def store(own: Value) -> Value | None:
-        if not all(isinstance(own.get(field), str) for field in required.values()):
-            return None
-        fields = {**required, **optional}
-        return {"$type": kind, **{name: own[field] for name, field in fields.items() if own.get(field) is not None}}
+        value = {name: own[field] for name, field in fields.items() if own.get(field) is not None}
+        is_one = required.keys() <= value.keys() and all(isinstance(value.get(name, ""), str) for name in texts)
+        return {"$type": kind, **value} if is_one else None
 
     return store
 
 
+def _stored_data(own: Value) -> Value | None:
+    value = _STORED_DATA(own)
+    return value if value is not None and is_data_uri(value["uri"]) and _has_media_type(value) else None
+
+
 def _stored_uri(own: Value) -> Value | None:
-    return _STORED_URI({"media_type": _NO_MEDIA_TYPE, **own})
+    value = _STORED_URI({"media_type": _NO_MEDIA_TYPE, **own})
+    return value if value is not None and is_address(value["uri"]) and _has_media_type(value) else None
+
+
+def _has_media_type(value: Value) -> bool:
+    """Tell whether a media type is one, or absent."""
+    return is_media_type(value.get("mediaType", _NO_MEDIA_TYPE))
 
 
 def _stored_call(own: Value) -> Value | None:
-    value = _STORED_CALL(own)
-    return value if value is None else {**value, **_stored_arguments(own.get("arguments"))}
+    """Store arguments as the object that they are, or that their text holds, and others as an empty one.
 
-
-def _stored_arguments(arguments: Any) -> Value:
-    if isinstance(arguments, dict):
-        return {"arguments": arguments, "argumentsKind": "object"}
-    parsed = _parsed_arguments(arguments) if isinstance(arguments, str) else None
-    return {} if parsed is None else {"arguments": parsed}
-
-
-def _parsed_arguments(text: str) -> Value | None:
-    try:
-        parsed = parse(text)
-    except UnreadableStateError:
+    .NET's reader requires an object. What the framework holds instead is kept as the difference (`state.convert`).
+    """
+    value, arguments = _STORED_CALL(own), own.get("arguments")
+    if value is None:
         return None
-    return parsed if isinstance(parsed, dict) and not is_deeper_than(parsed, MAX_DEPTH // 2) else None
+    if isinstance(arguments, dict):
+        return {**value, "arguments": arguments, "argumentsKind": "object"}
+    try:
+        parsed = parse(arguments) if isinstance(arguments, str) else None
+    except UnreadableStateError:
+        parsed = None
+    is_object = isinstance(parsed, dict) and not is_deeper_than(parsed, MAX_DEPTH // 2)
+    return {**value, "arguments": portable_value(parsed) if is_object else {}}
+
+
+def _stored_error(own: Value) -> Value | None:
+    """Store details as text, which other readers want."""
+    value = _STORED_ERROR(own)
+    if value is None or isinstance(value.get("details", ""), str):
+        return value
+    return {**value, "details": dump(value["details"])}
 
 
 def _stored_usage(own: Value) -> Value | None:
@@ -92,53 +117,35 @@ def _stored_usage(own: Value) -> Value | None:
     return {"$type": "usage", "usage": usage_value(details)} if isinstance(details, dict) else None
 
 
+_STORED_ERROR: Final = _stored(
+    "error", {}, {"message": "message", "errorCode": "error_code"}, {"details": "error_details"}
+)
+_STORED_DATA: Final = _stored("data", {"uri": "uri"}, {"mediaType": "media_type"})
 _STORED_URI: Final = _stored("uri", {"uri": "uri", "mediaType": "media_type"}, {})
 _STORED_CALL: Final = _stored("functionCall", {"callId": "call_id", "name": "name"}, {})
 
 STORED: Final[Mapping[str, Callable[[Value], Value | None]]] = {
     "text": _stored("text", {"text": "text"}, {}),
     "text_reasoning": _stored("reasoning", {}, {"text": "text"}),
-    "data": _stored("data", {"uri": "uri"}, {"mediaType": "media_type"}),
+    "data": _stored_data,
     "uri": _stored_uri,
-    "error": _stored("error", {}, {"message": "message", "errorCode": "error_code", "details": "error_details"}),
+    "error": _stored_error,
     "function_call": _stored_call,
-    "function_result": _stored("functionResult", {"callId": "call_id"}, {"result": "result"}),
+    "function_result": _stored("functionResult", {"callId": "call_id"}, {}, {"result": "result"}),
     "hosted_file": _stored("hostedFile", {"fileId": "file_id"}, {}),
     "hosted_vector_store": _stored("hostedVectorStore", {"vectorStoreId": "vector_store_id"}, {}),
     "usage": _stored_usage,
 }
 
 
-def _text(content: TextContent) -> Value:
-    return {"type": "text", "text": content.text or ""}
-
-
-def _reasoning(content: ReasoningContent) -> Value:
-    return {"type": "text_reasoning", "text": content.text}
-
-
-def _data(content: DataContent) -> Value:
-    return {"type": "data", "uri": content.uri or "", "media_type": content.media_type}
-
-
-def _uri(content: UriContent) -> Value:
-    return {"type": "uri", "uri": content.uri or "", "media_type": content.media_type}
-
-
-def _error(content: ErrorContent) -> Value:
-    names = {"message": content.message, "error_code": content.error_code, "error_details": content.details}
-    return {"type": "error", **names}
-
-
 def _call(content: FunctionCallContent) -> Value:
-    call = {"type": "function_call", "call_id": content.call_id or "", "name": content.name or ""}
-    return {**call, "arguments": _framework_arguments(content)}
-
-
-def _framework_arguments(content: FunctionCallContent) -> Any:
+    arguments: Any = content.arguments
     if content.arguments_kind == "object":
-        return from_json_value(content.arguments)
-    return None if content.arguments is None else dump(content.arguments)
+        arguments = from_json_value(arguments)
+    elif arguments is not None:
+        arguments = dump(arguments)
+    own = {"type": "function_call", "call_id": content.call_id or "", "name": content.name or ""}
+    return {**own, "arguments": arguments}
 
 
 def _result(content: FunctionResultContent) -> Value:
@@ -150,27 +157,27 @@ def _result(content: FunctionResultContent) -> Value:
     return {**result, "result": text, "items": [{"type": "text", "text": text}]}
 
 
-def _hosted_file(content: HostedFileContent) -> Value:
-    return {"type": "hosted_file", "file_id": content.file_id or ""}
+def _framework(kind: str, required: Mapping[str, str], optional: Mapping[str, str]) -> Callable[[Any], Value]:
+    """Make a writer of framework values: framework field -> the model's; a required one that is absent is empty."""
 
+    def write(content: StoredContent) -> Value:
+        own = {"type": kind, **{name: getattr(content, field) or "" for name, field in required.items()}}
+        return {**own, **{name: getattr(content, field) for name, field in optional.items()}}
 
-def _hosted_vector_store(content: HostedVectorStoreContent) -> Value:
-    return {"type": "hosted_vector_store", "vector_store_id": content.vector_store_id or ""}
-
-
-def _usage(content: UsageContent) -> Value:
-    return {"type": "usage", "usage_details": usage_details(content.usage or Usage())}
+    return write
 
 
 FRAMEWORK: Final[Mapping[type[StoredContent], Callable[[Any], Value]]] = {
-    TextContent: _text,
-    ReasoningContent: _reasoning,
-    DataContent: _data,
-    UriContent: _uri,
-    ErrorContent: _error,
+    TextContent: _framework("text", {"text": "text"}, {}),
+    ReasoningContent: _framework("text_reasoning", {}, {"text": "text"}),
+    DataContent: _framework("data", {"uri": "uri"}, {"media_type": "media_type"}),
+    UriContent: _framework("uri", {"uri": "uri"}, {"media_type": "media_type"}),
+    ErrorContent: _framework(
+        "error", {}, {"message": "message", "error_code": "error_code", "error_details": "details"}
+    ),
     FunctionCallContent: _call,
     FunctionResultContent: _result,
-    HostedFileContent: _hosted_file,
-    HostedVectorStoreContent: _hosted_vector_store,
-    UsageContent: _usage,
+    HostedFileContent: _framework("hosted_file", {"file_id": "file_id"}, {}),
+    HostedVectorStoreContent: _framework("hosted_vector_store", {"vector_store_id": "vector_store_id"}, {}),
+    UsageContent: lambda content: {"type": "usage", "usage_details": usage_details(content.usage or Usage())},
 }

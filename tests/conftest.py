@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.redis_server import RedisServer
 
 
-pytest_plugins = ["tests.support.shown_rules", "tests.support.seeds"]
+pytest_plugins = ["tests.support.shown_rules", "tests.support.seeds", "tests.support.portable_documents"]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -75,13 +75,13 @@ def azurite(npm_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     emulator.stop()
 
 
-@pytest.fixture(scope="module", params=["sqlite", "redis", "blob"])
-def run_log_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The settings that name a run log that several processes may share."""
+@pytest.fixture(scope="module", params=["sqlite", "redis", "tables"])
+def log_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The settings that name a log that several processes may share."""
     if request.param == "sqlite":
-        return {"AGENT_RUN_LOG": f"sqlite:{tmp_path_factory.mktemp(uuid.uuid4().hex) / 'runs.sqlite'}"}
+        return {"AGENT_LOG": f"sqlite:{tmp_path_factory.mktemp(uuid.uuid4().hex) / 'log.sqlite'}"}
     if request.param == "redis":
         redis_server: RedisServer = request.getfixturevalue("redis_server")
-        return {"AGENT_RUN_LOG": redis_server.url}
+        return {"AGENT_LOG": redis_server.url}
     azurite: Azurite = request.getfixturevalue("azurite")
-    return {"AGENT_RUN_LOG": "blob", "AzureWebJobsStorage": azurite.connection_string}
+    return {"AGENT_LOG": "tables", "AzureWebJobsStorage": azurite.connection_string}

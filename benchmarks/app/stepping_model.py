@@ -29,12 +29,16 @@ class SteppingModel(BaseChatClient[Any]):
         return answer(messages)
 
 
-class RecordedClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], SteppingModel):
+class SteppingClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], SteppingModel):
     """The stepping model as every client of agent-framework is: with middleware, by which steps are recorded."""
 
 
-class UnrecordedClient(FunctionInvocationLayer[Any], SteppingModel):
-    """The stepping model without: nothing of a run is recorded but its beginning and its end."""
+class UnrecordedAgent:
+    """The same agent as a class of one's own: nothing of a run is recorded but its beginning and its end."""
+
+    def __init__(self, agent: Agent[Any]) -> None:
+        self.id, self.name, self.description = agent.id, agent.name, agent.description
+        self.run = agent.run
 
 
 async def answer(messages: Sequence[Message]) -> ChatResponse[Any]:
@@ -50,8 +54,7 @@ async def step() -> str:
     return "Done."
 
 
-def stepping_agents() -> list[Agent[Any]]:
-    return [
-        Agent(RecordedClient(), name="recorded", tools=[step]),
-        Agent(UnrecordedClient(), name="unrecorded", tools=[step]),
-    ]
+def stepping_agents() -> list[Any]:
+    """Return two agents that do the same; what they do is recorded of one of them."""
+    unrecorded = Agent(SteppingClient(), name="unrecorded", tools=[step])
+    return [Agent(SteppingClient(), name="recorded", tools=[step]), UnrecordedAgent(unrecorded)]

@@ -57,8 +57,8 @@ async def words(messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate
     began = time.perf_counter()
     for number in range(int(count)):
         await asyncio.sleep(max(0.0, began + number / rate - time.perf_counter()))
-        said = Content.from_text(f"{time.perf_counter():.6f} ")
-        yield ChatResponseUpdate(role="assistant", contents=[said], message_id="spoken")
+        output = Content.from_text(f"{time.perf_counter():.6f} ")
+        yield ChatResponseUpdate(role="assistant", contents=[output], message_id="spoken")
 
 
 def says(text: str) -> ChatResponse[Any]:

@@ -1,4 +1,4 @@
-"""One append and one read of each store of threads' logs, beside those of the run logs: time, processor and calls."""
+"""One append and one read of each store of threads' logs: time, processor and calls."""
 
 from __future__ import annotations
 
@@ -15,19 +15,12 @@ from benchmarks.figures import Figure, Result, milliseconds
 from benchmarks.samples import median
 from benchmarks.sizes import Sizes
 from benchmarks.turns import WrongAnswerError
-from hosting.address import Address
-from hosting.events import Accepted, Signalled
-from hosting.ports import RunLogStore
-from hosting.requests import RunRequest
-from hosting.runlog.blob import BlobStore, run_log_container
-from hosting.runlog.redis import RedisStore
-from hosting.runlog.sqlite import SqliteStore
-from hosting.storage.blob_account import storage_account
-from hosting.storage.table_account import table_account
+from hosting.names import Address
 from hosting.stores.contract import Append, Appended, Row, StoredHead, ThreadStore
 from hosting.stores.memory import MemoryThreadStore
 from hosting.stores.redis import RedisThreadStore
 from hosting.stores.sqlite import SqliteThreadStore
+from hosting.stores.storage_account import table_account
 from hosting.stores.tables import TablesThreadStore
 from tests.support.azurite import LOCK, Azurite
 from tests.support.node_packages import RegistryUnreachableError, install
@@ -54,8 +47,8 @@ class Taken:
 async def measure(sizes: Sizes) -> Result:
     """Each store by itself, in this process; Azurite and Redis are others, where they can be had.
 
-    An append is of two events of 500 bytes, a row and a head of 1,000; in a run log, where there are neither, of the
-    events. Raises WrongAnswerError for an append that is not done.
+    An append is of two events of 500 bytes, a row and a head of 1,000. Raises WrongAnswerError for an append that is
+    not done.
     """
     figures: list[Figure] = []
     with stores() as (found, azurite):
@@ -97,7 +90,6 @@ def stores() -> Iterator[tuple[dict[str, Open], Azurite | None]]:
         found: dict[str, Open] = {
             "memory": lambda: thread_log(MemoryThreadStore(HUB)),
             "SQLite": lambda: thread_log(SqliteThreadStore(folder / "threads.sqlite", HUB)),
-            "run log in SQLite": lambda: run_log(SqliteStore(folder / "runs.sqlite")),
         }
         azurite = None
         with contextlib.suppress(RegistryUnreachableError):
@@ -105,12 +97,10 @@ def stores() -> Iterator[tuple[dict[str, Open], Azurite | None]]:
             servers.callback(azurite.stop)
             account = {"AzureWebJobsStorage": azurite.connection_string}
             found["tables"] = lambda: thread_log(TablesThreadStore(table_account(account, "benchmarks"), HUB))
-            found["run log in blobs"] = lambda: run_log(BlobStore(run_log_container(storage_account(account))))
         if (command := find_server()) is not None:
             redis = RedisServer(command, folder)
             servers.callback(redis.stop)
             found["Redis"] = lambda: thread_log(RedisThreadStore(redis.url, HUB))
-            found["run log in Redis"] = lambda: run_log(RedisStore(redis.url))
         yield found, azurite
 
 
@@ -134,34 +124,3 @@ async def thread_log(store: ThreadStore) -> AsyncIterator[tuple[Call, Call]]:
 
     yield append, read
     await store.close()
-
-
-async def run_log(store: RunLogStore) -> AsyncIterator[tuple[Call, Call]]:
-    """Yield how to append two events to a run, behind what was appended before, and how to read one that has three."""
-    for run_id in ("long", "short"):
-        await store.open(opening(run_id))
-    position = 1
-
-    async def append_to(run_id: str, after: int) -> None:
-        events = (Signalled(at=float(after)), Signalled(at=float(after)))
-        if not await store.append(run_id, *events, after=after):
-            raise WrongAnswerError(f"An append behind {after} was refused.")
-
-    async def append() -> None:
-        nonlocal position
-        await append_to("long", position)
-        position += 2
-
-    async def read() -> None:
-        if await store.read("short") is None:
-            raise WrongAnswerError("The run is not there.")
-
-    await append_to("short", 1)
-    yield append, read
-    await store.close()
-
-
-def opening(run_id: str) -> Accepted:
-    """Return a run's first event."""
-    request = RunRequest(message="measured")
-    return Accepted(at=0.0, run_id=run_id, agent="joker", thread_id="thread", fingerprint="print", request=request)

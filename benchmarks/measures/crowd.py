@@ -35,8 +35,8 @@ async def one_round(connections: Sequence[Connection], thread_id: str) -> tuple[
     turns = await asyncio.gather(
         *(take_turn(connection, "timed", text, thread_id) for connection, text in zip(connections, sent, strict=True))
     )
-    asked = await take_turn(connections[0], "timed", "recall", thread_id)
-    kept = Counter(json.loads(asked.text))
+    requested = await take_turn(connections[0], "timed", "recall", thread_id)
+    kept = Counter(json.loads(requested.text))
     return (
         sum(1 for text in sent if kept[text]),
         sum(1 for text in sent if kept[text] > 1),

@@ -1,8 +1,6 @@
-"""One thread that grows: what a turn costs after a hundred and after a thousand others."""
+"""One thread that grows: what a turn costs late in a conversation, beside one of its thirtieth."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from benchmarks.connection import Connection
 from benchmarks.figures import Figure, Result, milliseconds
@@ -11,21 +9,25 @@ from benchmarks.sizes import Sizes
 from benchmarks.turns import WrongAnswerError, take_turn
 from benchmarks.warm_up import warm_host
 
-SPANS: Mapping[str, slice] = {"1-30": slice(0, 30), "70-100": slice(69, 100), "970-1,000": slice(969, 1000)}
-HUNDRED = 100
+AROUND = 15
+TURNS = (30, 150, 1000)
+SHORT = TURNS[1] + AROUND
 
 
 async def measure(sizes: Sizes) -> Result:
-    """Several threads to their hundredth turn, so that thirty turns are not all there is, and one to its last."""
+    """Several threads until behind turn 150, so that thirty turns are not all there is, and one to its last.
+
+    A turn is the middle of the thirty around it.
+    """
     async with warm_host(sizes) as host, host.process.connection() as connection:
-        threads = [await grow(connection, f"short-{number}", HUNDRED) for number in range(sizes.grown_threads - 1)]
+        threads = [await grow(connection, f"short-{number}", SHORT) for number in range(sizes.grown_threads - 1)]
         threads.append(await grow(connection, "long", sizes.grown_turns))
-    medians = {name: median(found) for name, span in SPANS.items() if (found := spanned(threads, span))}
-    first = medians.pop("1-30")
-    figures = [milliseconds("p50 of turns 1-30", first)]
-    for name, seconds in medians.items():
-        figures.append(milliseconds(f"p50 of turns {name}", seconds))
-        figures.append(Figure(f"turns {name} over 1-30", seconds / first))
+    medians = {turn: median(found) for turn in TURNS if (found := around(threads, turn))}
+    first = medians.pop(TURNS[0])
+    figures = [milliseconds(f"turn {TURNS[0]}", first)]
+    for turn, seconds in medians.items():
+        figures.append(milliseconds(f"turn {turn:,}", seconds))
+        figures.append(Figure(f"turn {turn:,} over {TURNS[0]}", seconds / first))
     return Result(tuple(figures), host.empty_route_seconds)
 
 
@@ -40,5 +42,6 @@ async def grow(connection: Connection, thread_id: str, turns: int) -> list[float
     return seconds
 
 
-def spanned(threads: list[list[float]], span: slice) -> list[float]:
-    return [seconds for thread in threads for seconds in thread[span]]
+def around(threads: list[list[float]], turn: int) -> list[float]:
+    """Return the seconds of the turns around that one."""
+    return [seconds for thread in threads for seconds in thread[turn - AROUND : turn + AROUND]]

@@ -1,4 +1,4 @@
-"""The same turns over each run log: what its backend adds to one."""
+"""The same turns over each backend of the threads' log: what it adds to one."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Settings = Mapping[str, str]
 async def measure(sizes: Sizes) -> Result:
     """All hosts stand beside each other and take turns in turn, so that whatever else the machine does meets each.
 
-    Redis and Azurite (blobs) are servers on this machine, where they can be had.
+    Redis and Azurite (tables) are servers on this machine, where they can be had.
     """
     async with contextlib.AsyncExitStack() as stack:
         hosts = {
             name: await stack.enter_async_context(warm_host(sizes, settings))
-            for name, settings in stack.enter_context(run_logs()).items()
+            for name, settings in stack.enter_context(logs()).items()
         }
         connections = {name: await stack.enter_async_context(host.process.connection()) for name, host in hosts.items()}
         turns: dict[str, list[float]] = {name: [] for name in hosts}
@@ -44,18 +44,18 @@ async def measure(sizes: Sizes) -> Result:
 
 
 @contextmanager
-def run_logs() -> Iterator[dict[str, Settings]]:
-    """Yield the settings of each run log that can be had here."""
-    found: dict[str, Settings] = {"SQLite": {"AGENT_RUN_LOG": "sqlite"}}
+def logs() -> Iterator[dict[str, Settings]]:
+    """Yield the settings of each log that can be had here."""
+    found: dict[str, Settings] = {"SQLite": {"AGENT_LOG": "sqlite"}}
     with contextlib.ExitStack() as servers:
         folder = Path(servers.enter_context(tempfile.TemporaryDirectory()))
         command = find_server()
         if command is not None:
             redis = RedisServer(command, folder)
             servers.callback(redis.stop)
-            found["Redis"] = {"AGENT_RUN_LOG": redis.url}
+            found["Redis"] = {"AGENT_LOG": redis.url}
         with contextlib.suppress(RegistryUnreachableError):
             azurite = Azurite(install(LOCK, ROOT / ".pytest_cache" / "d" / "azurite"), folder)
             servers.callback(azurite.stop)
-            found["blobs"] = {"AGENT_RUN_LOG": "blob", "AzureWebJobsStorage": azurite.connection_string}
+            found["tables"] = {"AGENT_LOG": "tables", "AzureWebJobsStorage": azurite.connection_string}
         yield found

@@ -1,7 +1,6 @@
 """Streams of a model whose words tell when they were said: how long until they are read, and whether that grows.
 
-A word is in the run log before it is sent, and words within a tenth of a second are sent together. So the first one
-shows what the way costs, and the others wait for half of that tenth on average.
+A word goes out when it comes and is logged with others, so what it takes is the way from the model to the reader.
 """
 
 from __future__ import annotations
@@ -42,18 +41,19 @@ async def word_delays(connection: Connection, count: int) -> list[float]:
     """Return for each word of one stream the seconds between its being said and its being here."""
     body = json.dumps({"message": f"speak {count} {WORDS_PER_SECOND}"}).encode()
     answer = await connection.request("POST", "/api/agents/timed/run", body, accept="text/event-stream")
-    delays = list(delays_of(answer))
+    delays = [came_at - output for came_at, output in words_in(answer)]
     if len(delays) != count:
         raise WrongAnswerError(f"A stream of {count} words had {len(delays)}: {answer.body[-300:].decode()}")
     return delays
 
 
-def delays_of(answer: Answer) -> Iterator[float]:
+def words_in(answer: Answer) -> Iterator[tuple[float, float]]:
+    """Iterate over the words of a stream: when each came, and when its model said it."""
     text = b""
     for came_at, piece in answer.pieces:
         *frames, text = (text + piece).split(b"\n\n")
         for words in (frame.partition(b"data: ")[2] for frame in frames if b"event: delta" in frame):
-            yield from (came_at - float(said) for said in json.loads(words)["text"].split())
+            yield from ((came_at, float(output)) for output in json.loads(words)["text"].split())
 
 
 def quarter(streams: Sequence[Sequence[float]], number: int) -> list[float]:

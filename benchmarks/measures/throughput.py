@@ -49,7 +49,7 @@ async def start_instances(host: HostProcess, name: str, prefix: str, count: int)
 
 async def start_some(connection: Connection, name: str, prefix: str, numbers: Iterator[int]) -> None:
     for number in numbers:
-        await told(connection, "POST", f"{API}/orchestrators/{name}/{prefix}-{number:05}", 202)
+        await received(connection, "POST", f"{API}/orchestrators/{name}/{prefix}-{number:05}", 202)
 
 
 async def until(is_true: Callable[[], Awaitable[bool]], every_seconds: float) -> None:
@@ -62,7 +62,7 @@ async def until(is_true: Callable[[], Awaitable[bool]], every_seconds: float) ->
 
 async def none_runs(connection: Connection, prefix: str) -> bool:
     query = f"runtimeStatus=Running,Pending&instanceIdPrefix={prefix}-&top=1&showInput=false"
-    return not json.loads(await told(connection, "GET", f"{API}/instances?{query}", 200))
+    return not json.loads(await received(connection, "GET", f"{API}/instances?{query}", 200))
 
 
 async def signal_seconds(host: HostProcess, count: int) -> list[float]:
@@ -71,9 +71,9 @@ async def signal_seconds(host: HostProcess, count: int) -> list[float]:
     async with host.connection() as connection:
         for number in range(count):
             now = json.dumps(json.dumps(time.time())).encode()
-            await told(connection, "POST", f"{path}?op=tick", 202, now)
+            await received(connection, "POST", f"{path}?op=tick", 202, now)
             await until(partial(has_counted, connection, path, number + 1), 0)
-        delays: list[float] = json.loads(await told(connection, "GET", path, 200))
+        delays: list[float] = json.loads(await received(connection, "GET", path, 200))
     return delays
 
 
@@ -82,7 +82,7 @@ async def has_counted(connection: Connection, path: str, count: int) -> bool:
     return answer.status == 200 and len(json.loads(answer.body)) >= count
 
 
-async def told(connection: Connection, method: str, path: str, status: int, body: bytes = b"") -> bytes:
+async def received(connection: Connection, method: str, path: str, status: int, body: bytes = b"") -> bytes:
     """Return the body of the answer; raises WrongAnswerError when its status is another one."""
     answer = await connection.request(method, path, body)
     if answer.status != status:

@@ -10,7 +10,7 @@ from benchmarks.connection import Connection
 from benchmarks.cpu_time import cpu_seconds
 from benchmarks.figures import Figure
 from benchmarks.host_process import HostProcess, hosted
-from benchmarks.measures.throughput import API, start_instances, told, until
+from benchmarks.measures.throughput import API, received, start_instances, until
 from benchmarks.resident import resident_megabytes
 from benchmarks.sizes import Sizes
 
@@ -45,7 +45,7 @@ async def all_wait(host: HostProcess, number: int) -> None:
 
 
 async def is_running(connection: Connection, path: str) -> bool:
-    return b'"Running"' in await told(connection, "GET", path, 202)
+    return b'"Running"' in await received(connection, "GET", path, 202)
 
 
 async def idle_share(host: HostProcess, seconds: float) -> float:

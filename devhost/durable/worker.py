@@ -305,12 +305,19 @@ class QueuePoll:
         self._deliver = deliver
         self._longest_seconds = longest_seconds
         self._last_seq = 0
+        self._seen_version: int | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def look(self) -> bool:
-        """Deliver what came since the last look, the first time all that waits; return whether there was anything."""
+        """Deliver what came since the last look, the first time all that waits; return whether there was anything.
+
+        Where no other process has written since, there is nothing.
+        """
+        version = await self._store.version_of_others()
+        if version == self._seen_version:
+            return False
         arrivals = await self._store.arrivals(self._last_seq)
-        self._last_seq = arrivals.last_seq
+        self._last_seq, self._seen_version = arrivals.last_seq, version
         for arrival in arrivals.of:
             self._deliver(arrival.target, arrival.due)
         return bool(arrivals.of)

@@ -1,1 +1,1 @@
-"""Agents outside Azure Functions: over a worker and a client of the `durabletask` SDK."""
+"""A worker and a client of the Durable Task SDK: agents in a process of your own."""

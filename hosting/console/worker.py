@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
 from agent_framework import SupportsAgentRun
 from durabletask.client import TaskHubGrpcClient
@@ -15,24 +13,25 @@ from durabletask.task import OrchestrationContext
 from durabletask.worker import TaskHubGrpcWorker
 from typing_extensions import Self
 
-from hosting.agent.loop import AgentLoop
-from hosting.app_stores import choose_stores
-from hosting.calling.proxy import DurableAgent
-from hosting.console.engine import TaskHubEntityClient, TaskHubOrchestrations
-from hosting.console.entity import ServedEntity, register_entity
-from hosting.console.orchestrations import AgentTask, CallingOrchestration
-from hosting.entity.entities import Entities
-from hosting.entity.expiry import checked_ttl
-from hosting.entity.settling import Settling
-from hosting.entity.sweep import Sweep, Swept
+from hosting.console.client import CONSOLE_HUB
+from hosting.console.durable import AgentTask, CallingOrchestration, ServedEntity, TaskHubClient
+from hosting.entity.proxy import DurableAgent
+from hosting.entity.thread_entity import ThreadEntity
+from hosting.names import entity_name
 from hosting.plan import Plan
-from hosting.process.time_limit import TimeLimit
-from hosting.retry import Retry
+from hosting.principal import Principal
+from hosting.request.run_request import Retry
+from hosting.runner.agent_loop import AgentLoop
+from hosting.runner.attempt import TimeLimit
+from hosting.runner.callbacks import CallbackCalls, Listeners
+from hosting.service.retention import Sweep, Swept, checked_ttl
+from hosting.service.services import Services
 from hosting.settings import read_settings
+from hosting.stores.choice import choose_stores
 
 
 class AgentWorker:
-    """Hosts agents on any worker of the SDK; orchestrations and activities are added to that worker as ever.
+    """Hosts agents on any worker of the SDK; add orchestrations and activities to that worker as usual.
 
     Settings are those of an app (docs/settings.md), read from `environ`; stores with relative paths are below `folder`.
     Wrong agents, names and settings raise `hosting.errors.ConfigurationError`. Use it as a context manager, or call
@@ -46,9 +45,14 @@ class AgentWorker:
         client: TaskHubGrpcClient | None = None,
         environ: Mapping[str, str] = os.environ,
         folder: Path | None = None,
+        hub: str = CONSOLE_HUB,
     ) -> None:
-        """Wrap a worker that has not been started; with a `client` of the same engine tools reach orchestrations."""
-        self._orchestrations = None if client is None else TaskHubOrchestrations(client)
+        """Wrap a worker that has not been started; with a `client` of the same engine tools reach orchestrations.
+
+        The names of all that is stored begin with `hub`: apps that share a store have different ones, and clients
+        have the worker's.
+        """
+        self._engine = None if client is None else TaskHubClient(client)
         self._settings = settings = read_settings(environ)
         folder = folder or Path.cwd()
         self._worker = worker
@@ -57,8 +61,8 @@ class AgentWorker:
         self._time_limit = TimeLimit(settings.run_timeout_seconds, None)
         self._stopping = threading.Event()
         self._loop = AgentLoop(settings.tool_threads)
-        self._stores = choose_stores(settings, folder, environ)
-        self._entities = Entities(settings, self._loop, self._stores)
+        listeners = Listeners(CallbackCalls(settings.callback_seconds))
+        self._services = Services(choose_stores(settings, folder, environ, hub), settings, self._loop, listeners)
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
@@ -77,29 +81,36 @@ class AgentWorker:
         planned = self._plan.add(agent, http=False, mcp=False)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        entity = self._entities.of(planned, seconds, ttl, retry)
-        served = ServedEntity(entity, self._loop, self._stopping, self._orchestrations)
-        register_entity(self._worker, planned.name, served)
+        self._services.hold(planned, seconds, retry)
+        entity = ThreadEntity(planned, self._services, ttl)
+        served = ServedEntity(entity, self._loop, self._stopping, self._engine)
+        self._worker.add_entity(served.operate, name=entity_name(planned.name))
         if ttl is not None:
             self._ttls[planned.name] = ttl
 
     def get_agent(
-        self, context: OrchestrationContext, name: str, *, retry: Retry | None = None
+        self,
+        context: OrchestrationContext,
+        name: str,
+        *,
+        retry: Retry | None = None,
+        owner: Principal | None = None,
     ) -> DurableAgent[AgentTask]:
         """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name.
 
-        `retry` is for runs that are given none; without it they have the agent's own.
+        `retry` is for runs that are given none; without it they have the agent's own. Threads are the `owner`'s, the
+        same at every replay; without one they are the app's.
         """
         planned = self._plan.known(name)
-        return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry)
+        return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry, owner)
 
     def sweep(self, client: TaskHubGrpcClient) -> Swept:
-        """Have threads whose time to live is up delete themselves; to be called now and then, by one process at least.
+        """Have threads whose time to live is up delete themselves; call it now and then, in one process at least.
 
-        Raises `EngineUnavailableError` and `LogUnavailableError`; what was asked until then stays asked.
+        Raises `EngineUnavailableError` and `LogUnavailableError`; the deletions that it began until then go on.
         """
-        sweep = Sweep(self._ttls, time.time, Settling(self._stores.log))
-        return self._loop.result_of(sweep.run(TaskHubEntityClient(client)))
+        sweep = Sweep("expire", lambda: self._ttls, self._services.threads)
+        return self._loop.result_of(sweep.run(TaskHubClient(client)))
 
     def start(self) -> None:
         """Begin to take work, on threads of the SDK; returns at once."""
@@ -109,7 +120,8 @@ class AgentWorker:
         """Take no more work, return once what runs has ended, and close what agents and stores hold open."""
         self._stopping.set()
         self._worker.stop()
-        self._loop.result_of(self._stores.log.close())
+        self._loop.result_of(self._services.leave(0.0))
+        self._loop.result_of(self._services.close())
         self._loop.close()
 
     def __enter__(self) -> Self:
@@ -117,6 +129,6 @@ class AgentWorker:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         """Stop."""
         self.stop()

@@ -1,1 +1,1 @@
-"""A thread: the one writer of its conversation, what it keeps, moves and forgets."""
+"""The thread's entity as Durable Functions knows it, and the proxy that calls it."""

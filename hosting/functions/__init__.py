@@ -1,1 +1,1 @@
-"""The Azure surface: one file per trigger, none of them knows another."""
+"""Azure Functions: the triggers and bindings of the app."""

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 import azure.durable_functions as df
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
+from starlette.requests import ClientDisconnect
 
 from hosting.errors import (
     HostingError,
     InternalError,
     MethodNotAllowedError,
+    UnauthorizedError,
     UnknownAgentError,
     UnknownApprovalError,
     UnknownRunError,
     UnknownThreadError,
 )
-from hosting.functions.client import DurableEntityClient
-from hosting.identity import is_id
-from hosting.plan import AgentPlan, Plan
-from hosting.ports import EntityClient
-from hosting.process.invocation import Invocation, begin_invocation, current_invocation, mark_task
-from hosting.reply.routes import Route
-from hosting.reply.run_replies import (
+from hosting.functions.access import Access
+from hosting.functions.durable import DurableClient, enter_invocation
+from hosting.http.owner_routes import SHARED_ROUTES, shared
+from hosting.http.replies import (
     RETRY_AFTER_SECONDS,
     TRY_AGAIN,
     Reply,
@@ -38,98 +39,159 @@ from hosting.reply.run_replies import (
     thread_headers,
     thread_ids,
 )
-from hosting.request.negotiation import Form
-from hosting.request.run_call import Call
+from hosting.http.routes import Route
+from hosting.invocation import Invocation, current_invocation, mark_task
+from hosting.names import Address, is_id
+from hosting.plan import AgentPlan, Plan
+from hosting.principal import NOBODY, Asker
+from hosting.request.run_call import Form, RawRequest
+from hosting.service.sharing import SharedThread
 
 logger = logging.getLogger(__name__)
 
 _MOST_BYTES_ON_THE_LOOP = 1024
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
+_NOT_KEPT = {"cache-control": "no-store"}
+"""Answers hold messages of persons and states of the moment; no cache on the way knows the keys that open them."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request to one of the routes, and the durable client of its invocation."""
+class HttpRequest:
+    """A request to one of the routes, with the durable client of its invocation, the app's agents, and who sent it.
 
-    request: Request
-    client: EntityClient
+    `shared` is the thread that a grant in the path opens.
+    """
+
+    req: Request
+    client: DurableClient
     route: Route
+    plan: Plan
+    asker: Asker = NOBODY
+    shared: SharedThread | None = None
 
-    async def call(self) -> Call:
-        """Return the request free of the web framework, its body read."""
-        return Call(_joined(self.request.headers.items()), self.query, await self.request.body(), self.base_url)
+    async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
+        """Return what `parse` makes of the request with its body; of a large one in a thread, so that others go on."""
+        body = await self.req.body()
+        raw = RawRequest(joined(self.req.headers.items()), joined(self.req.query_params.multi_items()), body)
+        return parse(raw) if len(body) <= _MOST_BYTES_ON_THE_LOOP else await asyncio.to_thread(parse, raw)
 
     @property
     def query(self) -> Mapping[str, str]:
         """The query's parameters, repeated ones joined by a comma."""
-        return _joined(self.request.query_params.multi_items())
+        return joined(self.req.query_params.multi_items())
 
-    @property
+    @cached_property
     def base_url(self) -> str:
         """The origin and route prefix by which the caller reached us, from the forwarded headers; no `/` at the end.
 
         In FastAPI mode the request comes through the worker's own server, whose address is of no use to the caller.
         """
-        req = self.request
+        req = self.req
         prefix = "/".join(req.url.path.rstrip("/").split("/")[: -(self.route.path.count("/") + 1)])
         host = req.headers.get("x-forwarded-host") or req.headers.get("host", "")
         proto = req.headers.get("x-forwarded-proto") or req.url.scheme
         return f"{proto}://{host}{prefix}" if _HOST.match(host) and proto in ("http", "https") else prefix
 
-    def agent(self, plan: Plan) -> AgentPlan:
-        """Return the agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
-        return named_agent(self.request, plan)
+    @property
+    def agent(self) -> AgentPlan:
+        """The agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
+        return named_agent(self.req, self.plan) if self.shared is None else _agent(self.shared.address.agent, self.plan)
+
+    @property
+    def address(self) -> Address:
+        """The thread that the path names, as one of whoever asks; raises as `agent` and `thread_id` do."""
+        if self.shared is not None:
+            return self.shared.address
+        return Address.of(self.agent.name, self.thread_id, self.asker.owner)
+
+    def thread_url(self, agent: str, thread_id: str) -> str:
+        """Return where whoever asks finds that thread."""
+        if self.shared is not None:
+            return f"{self.base_url}/shared/{self.asker.grant}"
+        return f"{self.base_url}/agents/{agent}/threads/{thread_id}"
 
     @property
     def thread_id(self) -> str:
-        """The thread id that the path names; raises `UnknownThreadError` for what no thread is called."""
-        thread_id: str = self.request.path_params["thread_id"]
-        if not is_id(thread_id):
-            raise UnknownThreadError(f"There is no thread {thread_id[:80]!r}.")
-        return thread_id
+        """The thread id that the path names; raises `UnknownThreadError` for what is no id."""
+        return self.shared.address.thread_id if self.shared is not None else self._id("thread", UnknownThreadError)
 
     @property
     def run_id(self) -> str:
-        """The run id that the path names; raises `UnknownRunError` for what no run is called."""
-        run_id: str = self.request.path_params["run_id"]
-        if not is_id(run_id):
-            raise UnknownRunError(f"There is no run {run_id[:80]!r}.")
-        return run_id
+        """The run id that the path names; raises `UnknownRunError` for what is no id."""
+        return self._id("run", UnknownRunError)
 
     @property
     def approval_id(self) -> str:
-        """The approval id that the path names; raises `UnknownApprovalError` for what no approval is called."""
-        approval_id: str = self.request.path_params["approval_id"]
-        if not is_id(approval_id):
-            raise UnknownApprovalError(f"There is no approval {approval_id[:80]!r}.")
-        return approval_id
+        """The approval id that the path names; raises `UnknownApprovalError` for what is no id."""
+        return self._id("approval", UnknownApprovalError)
+
+    def _id(self, kind: str, refusal: type[HostingError]) -> str:
+        value: str = self.req.path_params[f"{kind}_id"]
+        if not is_id(value):
+            raise refusal(f"There is no {kind} {value[:80]!r}.")
+        return value
 
 
-Handler = Callable[[Asked], Awaitable[Reply | Streamed]]
+Handler = Callable[[HttpRequest], Awaitable[Reply | Streamed]]
 
 
-def register_route(app: df.DFApp, route: Route, handler: Handler, *, path: str | None = None) -> None:
-    """Register the handler as an HTTP trigger with a durable client; `path` takes the place of the route's own."""
+@dataclass(frozen=True)
+class Served:
+    """What every route is registered with: the app, its agents, who may do what, and the `routes` that there are."""
 
-    async def serve(req: Request, client: Any) -> Response:
-        begin_invocation()
-        return await answer(req, lambda: handler(Asked(req, DurableEntityClient(client), route)))
+    app: df.DFApp
+    plan: Plan
+    access: Access
+    routes: list[Route] = field(default_factory=list)
+
+
+def serves(served: Served, route: Route, agent: str | None = None) -> Callable[[Handler], Handler]:
+    """Register the decorated handler as an HTTP trigger with a durable client.
+
+    Where callers have threads of their own, a route of a thread is served for those with whom one is shared too.
+    `agent` is whom the route is for, where its path has no place for a name. Nothing of a request is read before the
+    app knows who sent it.
+    """
+
+    def register(handler: Handler) -> Handler:
+        _register(served, route, agent, handler)
+        if served.access.resolver is not None and (mirrored := shared(route)) in SHARED_ROUTES:
+            _register(served, mirrored, None, handler)
+        return handler
+
+    return register
+
+
+async def asker_of(served: Served, route: Route, agent: str | None, req: Request) -> tuple[Asker, SharedThread | None]:
+    """Return who sends the request, for whose threads; raises as `Access.of` does."""
+    headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
+    return await served.access.of(route, agent, headers, query, req.path_params)
+
+
+def _register(served: Served, route: Route, agent: str | None, handler: Handler) -> None:
+    app = served.app
+    served.routes.append(route)
+
+    async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
+        asker, opened = await asker_of(served, route, agent, req)
+        return await handler(HttpRequest(req, client, route, served.plan, asker, opened))
+
+    async def serve(req: Request, client: Any, context: func.Context) -> Response:
+        return await respond(req, handled(req, enter_invocation(client, context)))
 
     level = {"auth_level": func.AuthLevel.ANONYMOUS} if route.is_anonymous else {}
-    trigger = app.route(route=path or route.path, methods=[route.method], **level)
+    trigger = app.route(route=route.path, methods=[route.method], **level)
     app.function_name(route.function)(trigger(app.durable_client_input(client_name="client")(serve)))
-
-
-async def parsed(call: Call, parse: Callable[[], T]) -> T:
-    """Return what `parse` makes of a call: of a large body in a thread, so that other requests do not wait for it."""
-    return parse() if len(call.body) <= _MOST_BYTES_ON_THE_LOOP else await asyncio.to_thread(parse)
 
 
 def named_agent(req: Request, plan: Plan) -> AgentPlan:
     """Return the agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
-    name = req.path_params["name"]
+    return _agent(req.path_params["name"], plan)
+
+
+def _agent(name: str, plan: Plan) -> AgentPlan:
     planned = plan.find(name)
     if planned is None or not planned.http:
         known = ", ".join(each.name for each in plan.agents.values() if each.http) or "none"
@@ -137,55 +199,54 @@ def named_agent(req: Request, plan: Plan) -> AgentPlan:
     return planned
 
 
-async def answer(req: Request, work: Callable[[], Awaitable[Reply | Streamed]]) -> Response:
-    """Return what `work` replies; a refusal as its problem, a defect of ours as 500 without its cause."""
+async def respond(req: Request, work: Awaitable[Reply | Streamed]) -> Response:
+    """Return the response for the work's reply; a refusal as its problem, a defect of ours as 500 without its cause."""
     try:
-        reply = await work()
+        reply = await work
     except HostingError as error:
         reply = _refusal(req, error)
+    except ClientDisconnect:
+        logger.info("A caller of %s left before its request was whole.", req.url.path)
+        reply = Reply(400, "", None)  # nobody reads it
     except Exception:
         logger.exception("A request to %s failed.", req.url.path)
         reply = _refusal(req, InternalError("The app failed on this request; the cause is in its log."))
+    headers = {**_NOT_KEPT, **reply.headers}
     if isinstance(reply, Streamed):
-        return StreamingResponse(
-            _sent(reply.frames, current_invocation()), 200, {**reply.headers, "content-type": "text/event-stream"}
-        )
-    return Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
+        headers["content-type"] = "text/event-stream"
+        return StreamingResponse(_sent(reply.frames, current_invocation()), 200, headers)
+    return Response(reply.body, reply.status, headers, reply.media_type)
 
 
 async def _sent(frames: AsyncGenerator[bytes, None], invocation: Invocation | None) -> AsyncIterator[bytes]:
-    """Yield the frames to the task that sends them, which is none of the invocation's by itself."""
+    """Yield the frames in the task that sends them, which the worker's web server made for no invocation."""
     mark_task(invocation)
     async with aclosing(frames):
         async for frame in frames:
             yield frame
 
 
-def _joined(items: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return each name once; repeated ones joined by a comma, as HTTP joins headers, so that no value is dropped."""
-    given: dict[str, list[str]] = {}
+def joined(items: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return each name once, repeated ones joined by a comma as HTTP joins headers, so that no value is dropped."""
+    by_name: dict[str, list[str]] = {}
     for name, value in items:
-        given.setdefault(name, []).append(value)
-    return {name: ",".join(values) for name, values in given.items()}
-
-
-def _error_form(req: Request) -> Form:
-    accept, sent = req.headers.get("accept", ""), req.headers.get("content-type", "")
-    wants_text = accept.startswith("text/plain") or (accept in ("", "*/*") and sent.startswith("text/"))
-    return "text" if wants_text else "json"
+        by_name.setdefault(name, []).append(value)
+    return {name: ",".join(values) for name, values in by_name.items()}
 
 
 def _refusal(req: Request, error: HostingError) -> Reply:
     """Return the problem, with the thread that the request named in its body or its path."""
-    named = error.thread_id or req.path_params.get("thread_id", "")
-    if not is_id(named):
-        return problem_reply(error, _error_form(req), _error_headers(error))
-    headers = {**_error_headers(error), **thread_headers(named)}
-    return problem_reply(error, _error_form(req), headers, thread_ids(named))
-
-
-def _error_headers(error: HostingError) -> dict[str, str]:
-    told = {"x-content-type-options": "nosniff"}
+    accept, sent = req.headers.get("accept", ""), req.headers.get("content-type", "")
+    wants_text = accept.startswith("text/plain") or (accept in ("", "*/*") and sent.startswith("text/"))
+    form: Form = "text" if wants_text else "json"
+    headers = {"x-content-type-options": "nosniff"}
     if isinstance(error, MethodNotAllowedError):
-        return {**told, "allow": "POST"}
-    return {**told, "retry-after": str(RETRY_AFTER_SECONDS)} if error.status in TRY_AGAIN else told
+        headers["allow"] = "POST"
+    elif isinstance(error, UnauthorizedError):
+        headers["www-authenticate"] = "Bearer"
+    elif error.status in TRY_AGAIN:
+        headers["retry-after"] = str(max(RETRY_AFTER_SECONDS, math.ceil(error.retry_after_seconds)))
+    thread_id = error.thread_id or req.path_params.get("thread_id", "")
+    if not is_id(thread_id):
+        return problem_reply(error, form, headers)
+    return problem_reply(error, form, {**headers, **thread_headers(thread_id)}, thread_ids(thread_id))

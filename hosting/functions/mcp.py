@@ -1,92 +1,105 @@
-"""The MCP tool trigger `mcptool-<agent>`: the agent as a tool that keeps a conversation (http-api.md section 7)."""
+"""The MCP tool trigger `mcptool-<agent>`: an agent as a tool with a conversation (http-api.md section 7)."""
 
 from __future__ import annotations
 
 import json
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 import azure.durable_functions as df
+import azure.functions as func
 
 from hosting.errors import BodyTooLargeError, HostingError, InternalError, InvalidFieldError, MissingMessageError
-from hosting.functions.client import DurableEntityClient
-from hosting.identity import check_thread_id
-from hosting.names import mcp_function
+from hosting.functions.durable import enter_invocation
+from hosting.names import APP, check_thread_id, mcp_function
 from hosting.plan import AgentPlan, ToolPlan
 from hosting.ports import EntityClient
-from hosting.process.invocation import begin_invocation
-from hosting.reply.run_replies import approval_fields, completed_text, ids, run_error, told_text
-from hosting.request.run_call import RunCall, Wait, one_thread_id
-from hosting.request.run_request import check_message
-from hosting.requests import RunRequest
-from hosting.run.runs import Runs
-from hosting.run_record import RunRecord
+from hosting.principal import Asker, PrincipalRequest, PrincipalResolver, owner_of, resolve
+from hosting.request.fields import check_message
+from hosting.request.run_call import StartRun, Wait, one_thread_id
+from hosting.request.run_request import RunRequest
+from hosting.service.outcome import answer_with_calls, approval_fields, completed_text, run_error
+from hosting.service.runs import Runs
 from hosting.settings import Settings
 from hosting.thread.events import Completed
+from hosting.thread.run import RunRecord
 
 logger = logging.getLogger(__name__)
 
 _ESCAPED_BYTES = 6
 _HEADERS_BYTES = 65_536
-_INTERNAL = {"code": InternalError.code}
 _THREAD_ARGUMENTS = ("threadId", "sessionId")
+_ARGUMENTS = (
+    ("query", "What to ask the agent.", True),
+    ("threadId", "The conversation to go on with, from an earlier answer's thread_id.", False),
+    ("sessionId", "Another name of threadId.", False),
+)
 _PROPERTIES = json.dumps(
     [
-        {
-            "propertyName": "query",
-            "propertyType": "string",
-            "description": "What to ask the agent.",
-            "isRequired": True,
-        },
-        {
-            "propertyName": "threadId",
-            "propertyType": "string",
-            "description": "The conversation to go on with, from an earlier answer's thread_id.",
-            "isRequired": False,
-        },
-        {
-            "propertyName": "sessionId",
-            "propertyType": "string",
-            "description": "Another name of threadId.",
-            "isRequired": False,
-        },
+        {"propertyName": name, "propertyType": "string", "description": description, "isRequired": is_required}
+        for name, description, is_required in _ARGUMENTS
     ]
 )
 
 
-def register_tool(app: df.DFApp, plan: AgentPlan, tool_plan: ToolPlan, runs: Runs, settings: Settings) -> None:
+def register_tool(app: df.DFApp, tool_plan: ToolPlan, served: ServedTool) -> None:
     """Register one agent as the MCP tool that was planned for it."""
 
-    async def tool(context: str, client: Any) -> str:
-        begin_invocation()
-        return await call_tool(context, plan, runs, settings, DurableEntityClient(client))
+    async def tool(call: str, client: Any, context: func.Context) -> str:
+        return await served.call(call, enter_invocation(client, context))
 
     trigger = app.mcp_tool_trigger(
-        arg_name="context",
+        arg_name="call",
         tool_name=tool_plan.name,
         description=tool_plan.description,
         tool_properties=_PROPERTIES,
         use_result_schema=True,
     )
-    app.function_name(mcp_function(plan.name))(trigger(app.durable_client_input(client_name="client")(tool)))
+    app.function_name(mcp_function(served.plan.name))(trigger(app.durable_client_input(client_name="client")(tool)))
 
 
-async def call_tool(context: str, plan: AgentPlan, runs: Runs, settings: Settings, client: EntityClient) -> str:
-    """Return the tool result for the trigger's text; whatever goes wrong is a tool error with our sentence."""
-    try:
-        most = settings.max_body_bytes
-        # JSON escapes a byte to six at most: what is longer holds too much, and is not even read.
-        _check_size(len(context), _ESCAPED_BYTES * most + _HEADERS_BYTES)
-        call = parse_call(json.loads(context).get("arguments") or {}, plan.name)
-        _check_size(len(call.request.message.encode()), most)
-        attached = await runs.start(plan.name, call, client)
-        record = await runs.wait(attached.record, client, settings.wait_seconds)
-        return _tool_result(record, plan, settings)
-    except HostingError as error:
-        return _envelope(error.detail, {"code": error.code}, is_error=True)
-    except Exception:
-        logger.exception("The tool of agent %s failed.", plan.name)
-        return _envelope("The app failed on this call; the cause is in its log.", _INTERNAL, is_error=True)
+@dataclass(frozen=True)
+class ServedTool:
+    """An agent as an MCP tool. With a `resolver`, which says who calls, threads are the caller's."""
+
+    plan: AgentPlan
+    runs: Runs
+    settings: Settings
+    resolver: PrincipalResolver | None = None
+
+    async def call(self, context: str, client: EntityClient) -> str:
+        """Return the tool result for the trigger's text; whatever goes wrong is a tool error with our sentence."""
+        try:
+            most = self.settings.max_body_bytes
+            # JSON escapes a byte to six at most: a longer text holds too much, and is not even parsed.
+            _check_size(len(context), _ESCAPED_BYTES * most + _HEADERS_BYTES)
+            given = json.loads(context)
+            principal = None
+            if self.resolver is not None:
+                asked = PrincipalRequest(_headers(given), f"MCP {self.plan.name}", self.plan.name, is_mcp=True)
+                principal = await resolve(self.resolver, asked)
+            call = parse_call(given.get("arguments") or {}, self.plan.name, owner_of(principal))
+            _check_size(len(call.request.message.encode()), most)
+            begun = await self.runs.start(self.plan.name, call, client, Asker.of(principal))
+            run = await self.runs.wait(begun, client, self.settings.wait_seconds)
+            return _tool_result(run.record, self.plan, self.settings)
+        except HostingError as error:
+            return _envelope(error.detail, {"code": error.code}, is_error=True)
+        except Exception:
+            logger.exception("The tool of agent %s failed.", self.plan.name)
+            detail = "The app failed on this call; the cause is in its log."
+            return _envelope(detail, {"code": InternalError.code}, is_error=True)
+
+
+def _headers(context: dict[str, Any]) -> dict[str, str]:
+    """Return the headers of the client's transport by name in lower case (host contract 5.3); repeated ones joined."""
+    found: dict[str, str] = {}
+    headers = ((context.get("transport") or {}).get("properties") or {}).get("headers") or {}
+    for name, value in headers.items():
+        lower = str(name).lower()
+        found[lower] = f"{found[lower]},{value}" if lower in found else str(value)
+    return found
 
 
 def _check_size(size_bytes: int, most_bytes: int) -> None:
@@ -95,7 +108,7 @@ def _check_size(size_bytes: int, most_bytes: int) -> None:
         raise BodyTooLargeError(f"The tool call has {size_bytes} bytes; the limit is {most_bytes}. Send less.")
 
 
-def parse_call(arguments: dict[str, Any], agent: str) -> RunCall:
+def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> StartRun:
     """Return the run that the tool's arguments ask for; raise a `HostingError` that names the argument."""
     for name in ("query", *_THREAD_ARGUMENTS):
         if arguments.get(name) is not None and not isinstance(arguments[name], str):
@@ -104,9 +117,9 @@ def parse_call(arguments: dict[str, Any], agent: str) -> RunCall:
     if not query or not query.strip():
         raise MissingMessageError("The argument 'query' is blank or missing. Say what to ask the agent.")
     thread_id = one_thread_id([arguments[name] for name in _THREAD_ARGUMENTS if arguments.get(name)])
-    return RunCall(
+    return StartRun(
         request=RunRequest(message=check_message(query)),
-        thread_id=None if thread_id is None else check_thread_id(thread_id, agent),
+        thread_id=None if thread_id is None else check_thread_id(thread_id, agent, owner),
         wait=Wait(),
         form="text",
         idempotency_key=None,
@@ -114,22 +127,22 @@ def parse_call(arguments: dict[str, Any], agent: str) -> RunCall:
 
 
 def _tool_result(record: RunRecord, plan: AgentPlan, settings: Settings) -> str:
-    terminal = record.terminal
-    if isinstance(terminal, Completed) and terminal.approvals:
-        waiting = {"pending_approvals": approval_fields(record, terminal.approvals)}
-        told = f"{told_text(record, terminal)}\n\n{_how_to_answer(record, plan)}"
-        return _envelope(told, {"response": completed_text(terminal), **waiting, **_places(record)}, is_error=False)
+    terminal, where = record.terminal, {"thread_id": record.accepted.thread_id, "run_id": record.run_id}
     if isinstance(terminal, Completed):
         text = completed_text(terminal)
-        return _envelope(text, {"response": text, **_places(record)}, is_error=False)
+        if not terminal.approvals:
+            return _envelope(text, {"response": text, **where}, is_error=False)
+        waiting = {"pending_approvals": approval_fields(record, terminal.approvals)}
+        with_calls = f"{answer_with_calls(record, terminal)}\n\n{_how_to_answer(record, plan)}"
+        return _envelope(with_calls, {"response": text, **waiting, **where}, is_error=False)
     if terminal is not None:
         error = run_error(terminal)
-        return _envelope(error.detail, {"code": error.code, **_places(record)}, is_error=True)
+        return _envelope(error.detail, {"code": error.code, **where}, is_error=True)
     late = (
         f"The agent has not answered within {settings.wait_seconds:g} s. "
         f"Its run {record.run_id} goes on; ask again on thread {record.accepted.thread_id}."
     )
-    return _envelope(late, {"code": "run_pending", **_places(record)}, is_error=True)
+    return _envelope(late, {"code": "run_pending", **where}, is_error=True)
 
 
 def _how_to_answer(record: RunRecord, plan: AgentPlan) -> str:
@@ -143,11 +156,6 @@ def _how_to_answer(record: RunRecord, plan: AgentPlan) -> str:
         '{"approved": true} or {"approved": false, "reason": "..."}. '
         f"The conversation then goes on on thread {accepted.thread_id}."
     )
-
-
-def _places(record: RunRecord) -> dict[str, str]:
-    known = ids(record)
-    return {"thread_id": known["thread_id"], "run_id": known["run_id"]}
 
 
 def _envelope(text: str, structured: dict[str, Any], *, is_error: bool) -> str:

@@ -1,66 +1,155 @@
-"""Agents inside Durable Functions orchestrations: the proxy's calls as tasks of the SDK.
+"""Orchestrations of the user's for callers over HTTP: started for somebody, and their state read by nobody else.
 
-The SDK's retry around an entity call is not used: it would run the agent again for an outcome that is recorded, and on
-the real host `task_all` with retries loses its place (host contract 0.5, 21 and 23).
+Theory. The engine's own answer to a start holds URLs with a key that opens every entity, and so every conversation.
+Here a caller gets the place of a route of ours instead. Where callers have threads of their own, the owner is the
+beginning of the instance's id, which a caller neither sees nor sends: another's orchestration is one that never was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import inspect
+import json
+import logging
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import azure.durable_functions as df
-from azure.durable_functions.models.Task import CompoundTask, TaskBase
+import azure.functions as func
 
-from hosting.calling.called_answer import AgentRunError, Call, read_answer
-from hosting.calling.proxy import DurableAgent
-from hosting.names import entity_name
-from hosting.plan import Plan
-from hosting.retry import Retry
+from hosting.errors import HostingError, UnauthorizedError, UnknownOrchestrationError
+from hosting.functions.answering import HttpRequest, Served, serves
+from hosting.functions.durable import DurableClient
+from hosting.http.replies import RETRY_AFTER_SECONDS, Reply, json_reply, problem_reply
+from hosting.http.routes import ORCHESTRATION
+from hosting.names import APP, is_id, new_id
+from hosting.ports import OrchestrationClient, OrchestrationStatus
+from hosting.principal import Principal, PrincipalRequest, owner_of, resolve
+from hosting.service.bodies import OrchestrationState
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 1.0
+_TELLS_KEYS = ("create_check_status_response", "create_http_management_payload")
+"""Methods of the SDK's client whose answers hold a system key; a longer name of one ends in the first."""
 
 
-class AgentTask(CompoundTask):  # type: ignore[misc]  # the SDK carries no types
-    """The task of one run: an entity call whose result is read as the agent's response."""
+class Orchestrations:
+    """Starts the orchestrations of an app and tells how they stand. `prefix` is that of its HTTP routes."""
 
-    def __init__(self, call: Call, sent: TaskBase) -> None:
-        self._call = call
-        super().__init__([sent])
-        self.action_repr = sent.action_repr  # the call's own action: the host knows no compound of one
+    def __init__(self, served: Served, prefix: str) -> None:
+        self._served = served
+        self._prefix = prefix.strip("/")
 
-    def try_set_value(self, child: TaskBase) -> None:
-        """Take the call's end as this task's: the response, or the error that names agent, run and cause."""
+    async def principal(self, req: func.HttpRequest) -> Principal | None:
+        """Return who sends a request to a route of the user's; None for nobody, and where the app does not ask."""
+        resolver = self._served.access.resolver
+        if resolver is None:
+            return None
+        headers = {name.lower(): value for name, value in req.headers.items()}
         try:
-            response = read_answer(self._call, child.result)
-        except AgentRunError as error:
-            self.set_value(is_error=True, value=error)
-        else:
-            self.set_value(is_error=False, value=response)
+            return await resolve(resolver, PrincipalRequest(headers, f"{req.method} {urlsplit(req.url).path}"))
+        except UnauthorizedError:
+            return None
+
+    async def run(
+        self,
+        req: func.HttpRequest,
+        client: df.DurableOrchestrationClient,
+        name: str,
+        given: object,
+        *,
+        principal: Principal | None,
+        wait_seconds: float,
+    ) -> func.HttpResponse:
+        """Start an orchestration for whoever sends the request, and return its output, or where to ask for it.
+
+        One that fails within the wait is answered 500, with its state.
+        """
+        try:
+            principal = principal or await self.principal(req)
+            if principal is None and self._served.access.resolver is not None:
+                raise UnauthorizedError("This app wants to know who asks, and the request does not say so. Sign in.")
+            durable, shown = DurableClient(client), new_id()
+            await durable.start(name, _instance(owner_of(principal), shown), given)
+            found = await _ended(durable, _instance(owner_of(principal), shown), wait_seconds)
+            url = urlsplit(req.url)
+            where = "/".join(part for part in (f"{url.scheme}://{url.netloc}", self._prefix) if part)
+            if found is not None and found.status == "Completed":
+                return func.HttpResponse(json.dumps(found.output, ensure_ascii=False), mimetype="application/json")
+            reply = _state_reply(shown, found, f"{where}/{ORCHESTRATION.path.format(instance_id=shown)}")
+        except HostingError as error:
+            reply = problem_reply(error, "json")
+        return func.HttpResponse(
+            reply.body,
+            status_code=reply.status if reply.status != 200 else 500,
+            mimetype=reply.media_type,
+            headers=dict(reply.headers),
+        )
+
+    def register_status(self) -> None:
+        """Register `GET orchestrations/{instance_id}`."""
+
+        @serves(self._served, ORCHESTRATION)
+        async def status(request: HttpRequest) -> Reply:
+            shown: str = request.req.path_params["instance_id"]
+            instance = _instance(request.asker.owner, shown)
+            found = await request.client.status(instance) if is_id(shown) else None
+            if found is None:
+                raise UnknownOrchestrationError(f"There is no orchestration {shown[:80]!r}.")
+            return _state_reply(shown, found, f"{request.base_url}/{ORCHESTRATION.path.format(instance_id=shown)}")
 
 
-class CallingOrchestration:
-    """A running orchestration, for the proxies in it."""
-
-    def __init__(self, context: df.DurableOrchestrationContext) -> None:
-        self._context = context
-
-    @property
-    def orchestration_id(self) -> str:
-        """The orchestration's id."""
-        return str(self._context.instance_id)
-
-    def new_id(self) -> str:
-        """Return the next id; the SDK makes it of instance, time and a counter, so a replay makes the same one."""
-        return str(self._context.new_uuid()).replace("-", "")
-
-    def call(self, call: Call, fields: Mapping[str, Any]) -> AgentTask:
-        """Return the task that calls the agent's entity."""
-        place = df.EntityId(entity_name(call.agent), call.thread_id)
-        return AgentTask(call, self._context.call_entity(place, "run", dict(fields)))
+def _instance(owner: str, shown: str) -> str:
+    return shown if owner == APP else f"{owner}!{shown}"
 
 
-def get_agent(
-    context: df.DurableOrchestrationContext, plan: Plan, name: str, retry: Retry | None = None
-) -> DurableAgent[AgentTask]:
-    """Return the proxy of a registered agent; raises `UnknownAgentError` for a name that is none."""
-    planned = plan.known(name)
-    return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry)
+async def _ended(client: OrchestrationClient, instance: str, seconds: float) -> OrchestrationStatus | None:
+    """Return how an instance stands, as soon as it has ended or after so many seconds."""
+    clock = asyncio.get_running_loop().time
+    end, pause = clock() + seconds, FIRST_PAUSE_SECONDS
+    found = await client.status(instance)
+    while (found is None or not found.is_over) and (left := end - clock()) > 0:
+        await asyncio.sleep(min(pause, left))
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        found = await client.status(instance)
+    return found
+
+
+def _state_reply(shown: str, found: OrchestrationStatus | None, url: str) -> Reply:
+    """Return 200 for one that has ended, else 202. Why one failed is in the app's log."""
+    status = "Pending" if found is None else found.status
+    body: OrchestrationState = {
+        "id": shown,
+        "status": status,
+        "custom_status": None if found is None else found.custom_status,
+    }
+    if found is not None and status == "Completed":
+        body["output"] = found.output
+    if found is not None and found.is_over:
+        return json_reply(200, body)
+    return json_reply(202, body, {"location": url, "retry-after": str(RETRY_AFTER_SECONDS)})
+
+
+def warn_of_management_urls(functions: Iterable[Any]) -> None:
+    """Log a warning for each function with an HTTP route whose code answers with the engine's own URLs."""
+    for function in functions:
+        if not any(json.loads(raw)["type"] == "httpTrigger" for raw in function.get_raw_bindings()):
+            continue
+        handler = inspect.unwrap(getattr(function.get_user_function(), "client_function", function.get_user_function()))
+        try:
+            source = inspect.getsource(handler)
+        except (OSError, TypeError):
+            continue
+        if any(name in source for name in _TELLS_KEYS):
+            code = handler.__code__
+            logger.warning(
+                "Function %s (%s, line %d) answers with management URLs, which hold a key to every conversation. "
+                "Answer with app.run_orchestration(...) instead.",
+                function.get_function_name(),
+                Path(code.co_filename).name,
+                code.co_firstlineno,
+            )

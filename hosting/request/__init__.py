@@ -1,1 +1,1 @@
-"""What callers send, parsed and checked at the border."""
+"""Callers' requests: parsed, checked and refused in one room, over HTTP, MCP or from an orchestration."""

@@ -1,22 +1,138 @@
-"""The contents of a request: texts, pictures and files in the stored form, checked against what the model takes."""
+"""The contents of a request: texts, pictures and files in the stored form, checked against what the model takes.
+
+`read_contents` checks them, `contents_schema` says the same as a JSON Schema. Both go by `Limits`: the sizes that the
+settings allow, and what the model behind the agent takes besides text. An agent or its client declares that, else a
+setting does: no client of agent-framework says it of itself, and one that cannot take a content may drop it silently.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
-from hosting.errors import ContentTooLargeError, InvalidFieldError, UnsupportedContentError
-from hosting.request.contents_schema import LONGEST_REFERENCE, MEDIA_TYPE, MOST_CONTENTS
-from hosting.request.limits import Limits
-from hosting.request.model_inputs import FILE
+from hosting.errors import ConfigurationError, ContentTooLargeError, InvalidFieldError, UnsupportedContentError
 from hosting.request.strict_json import json_type, refuse_lone_surrogates
+from hosting.settings import MODEL_INPUT, Settings
+from state.contents import KINDS, checked_content
 from state.errors import BadContentError
-from state.given import checked_content
 
-_MEDIA_TYPE = re.compile(MEDIA_TYPE)
+ATTRIBUTE = "MODEL_INPUTS"
+FILE = "hostedFile"
+MOST_CONTENTS = 32
+LONGEST_REFERENCE = 2048
+_INPUT = re.compile(MODEL_INPUT)
+_TOKEN = "[a-z0-9!#$&^_.+-]+"
+_MEDIA_TYPE = re.compile(f"{_TOKEN}/{_TOKEN}")
+_LABEL = "[A-Za-z0-9-]{1,63}"
+_HOST = f"{_LABEL}(\\.{_LABEL}){{0,3}}"
+_PORT = "(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+_BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
 _VISIBLE = re.compile(r"[\x21-\x7e]+\Z")
+_BLANK = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+NOT_BLANK: Mapping[str, Any] = {"type": "string", "pattern": f"[^{_BLANK}]"}
+"""A text with a character that `str.strip` leaves. Written out, for `\\s` means something else in each language."""
+
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """Media types, ranges of them like `image/*`, and `hostedFile` for files kept by the model's provider."""
+
+    names: tuple[str, ...]
+
+    def take(self, name: str) -> bool:
+        """Tell whether the model takes a media type in lower case, or `hostedFile`."""
+        ranges = (f"{name.partition('/')[0]}/*", "*/*") if "/" in name else ()
+        return any(accepted in self.names for accepted in (name, *ranges))
+
+    def __str__(self) -> str:
+        """Return the names as a sentence lists them."""
+        return ", ".join(["text", *(name for name in self.names if name != "text")])
+
+
+def model_inputs(agent: object, default: str) -> ModelInputs:
+    """Return what the attribute `MODEL_INPUTS` of an agent or of its client lists, else the setting's `default`.
+
+    Raises `ConfigurationError` for a name in the attribute that is neither a media type nor `hostedFile` nor `text`.
+    """
+    for owner in (agent, getattr(agent, "client", None)):
+        names = getattr(owner, ATTRIBUTE, None)
+        if names is None:
+            continue
+        wrong = [names] if isinstance(names, str) else [name for name in names if not _INPUT.fullmatch(name)]
+        if wrong:
+            raise ConfigurationError(
+                f"{ATTRIBUTE} of {type(owner).__name__} has {wrong[0]!r:.80}. List media types such as image/* or "
+                f"application/pdf, {FILE}, or text for nothing else."
+            )
+        return ModelInputs(tuple(names))
+    return ModelInputs(tuple(name.strip() for name in default.split(",")))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sizes of a body and of one data URI in bytes, the roles that a caller may speak in, what the model takes."""
+
+    body_bytes: int
+    data_bytes: int
+    roles: tuple[str, ...]
+    inputs: ModelInputs
+
+
+def limits_of(agent: object, settings: Settings) -> Limits:
+    """Return the limits of an agent; raises `ConfigurationError` for model inputs that are none."""
+    return Limits(
+        body_bytes=settings.max_body_bytes,
+        data_bytes=settings.max_data_bytes,
+        roles=tuple(role.strip() for role in settings.caller_roles.split(",")),
+        inputs=model_inputs(agent, settings.model_inputs),
+    )
+
+
+def contents_schema(limits: Limits) -> dict[str, Any]:
+    """Return the schema of a list of contents; what the model does not take is not in it."""
+    reference = {"type": "string", "maxLength": LONGEST_REFERENCE}
+    properties: dict[str, Mapping[str, Any]] = {"text": {"text": NOT_BLANK}}
+    if media := _media_pattern(limits.inputs, ""):
+        properties["data"] = {
+            "uri": {"type": "string", "maxLength": limits.data_bytes, "pattern": f"^data:{media};base64,{_BASE64}$"},
+            "mediaType": {"type": "string", "pattern": f"^{media}$"},
+        }
+    if media := _media_pattern(limits.inputs, "image/"):
+        properties["uri"] = {
+            "uri": {**reference, "pattern": f"^https?://{_HOST}(:{_PORT})?(/[!-~]*)?$"},
+            "mediaType": {"type": "string", "pattern": f"^{media}$"},
+        }
+    if limits.inputs.take(FILE):
+        properties[FILE] = {"fileId": {**NOT_BLANK, "maxLength": LONGEST_REFERENCE}}
+    schemas = [
+        {
+            "type": "object",
+            "properties": {
+                "$type": {"const": name},
+                **{known: properties[name][known] for known in (*kind.required, *kind.optional)},
+            },
+            "required": ["$type", *kind.required],
+            "additionalProperties": False,
+        }
+        for name, kind in KINDS.items()
+        if name in properties
+    ]
+    return {"type": "array", "maxItems": MOST_CONTENTS, "items": {"oneOf": schemas}}
+
+
+def _media_pattern(inputs: ModelInputs, beginning: str) -> str | None:
+    """Return a pattern of the media types that are taken and begin so, or None when none does."""
+    names = [name for name in inputs.names if "/" in name]
+    if beginning:
+        names = [f"{beginning}*" if name == "*/*" else name for name in names]
+    patterns = [
+        "/".join(_TOKEN if part == "*" else part.replace(".", "\\.").replace("+", "\\+") for part in name.split("/", 1))
+        for name in names
+        if name.startswith(beginning)
+    ]
+    return f"(?:{'|'.join(patterns)})" if patterns else None
 
 
 def read_contents(value: object, limits: Limits) -> tuple[dict[str, Any], ...]:
@@ -34,65 +150,16 @@ def _read_content(index: int, value: object, limits: Limits) -> dict[str, Any]:
         content = checked_content(index, value)
     except BadContentError as error:
         raise InvalidFieldError(f"The field 'contents' is not valid: {error}") from None
-    return _CHECKS[content["$type"]](index, content, limits)
-
-
-def _text(index: int, content: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    return content
-
-
-def _data(index: int, content: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    size = len(content["uri"])
-    if size > limits.data_bytes:
-        raise ContentTooLargeError(
-            f"contents[{index}] has {size:,} bytes as a data URI; the limit is {limits.data_bytes:,}. Send a smaller "
-            "one, or a uri."
-        )
-    media_type = _media_type(index, content)
-    head = content["uri"][5:].lower()
-    if not head.startswith((f"{media_type};", f"{media_type},")):
-        raise InvalidFieldError(f"contents[{index}].mediaType is {media_type!r}, and its data URI says another.")
-    return _taken(index, {**content, "mediaType": media_type}, media_type, limits)
-
-
-def _uri(index: int, content: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    if not _is_web_address(content["uri"]):
-        raise InvalidFieldError(
-            f"contents[{index}].uri is {content['uri']!r:.80}. Send an http or https address of at most "
-            f"{LONGEST_REFERENCE} characters; the model's provider fetches it, this app does not."
-        )
-    media_type = _media_type(index, content)
-    if not media_type.startswith("image/"):
-        raise UnsupportedContentError(
-            f"contents[{index}] refers to {media_type}: only pictures are taken by reference. Send it as data."
-        )
-    return _taken(index, {**content, "mediaType": media_type}, media_type, limits)
-
-
-def _is_web_address(uri: str) -> bool:
-    if len(uri) > LONGEST_REFERENCE or not _VISIBLE.match(uri):
-        return False
-    try:
-        parts = urlsplit(uri)
-        return parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        return False
-
-
-def _file(index: int, content: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    if len(content["fileId"]) > LONGEST_REFERENCE:
-        raise InvalidFieldError(f"contents[{index}].fileId has more than {LONGEST_REFERENCE} characters.")
-    return _taken(index, content, FILE, limits)
-
-
-def _media_type(index: int, content: Mapping[str, Any]) -> str:
-    media_type = str(content["mediaType"]).lower()
-    if not _MEDIA_TYPE.fullmatch(media_type):
-        raise InvalidFieldError(f"contents[{index}].mediaType is {media_type!r:.80}. Send one like image/png.")
-    return media_type
-
-
-def _taken(index: int, content: dict[str, Any], name: str, limits: Limits) -> dict[str, Any]:
+    kind = content["$type"]
+    if kind == "text":
+        return content
+    if kind == FILE:
+        name = FILE
+        if len(content["fileId"]) > LONGEST_REFERENCE:
+            raise InvalidFieldError(f"contents[{index}].fileId has more than {LONGEST_REFERENCE} characters.")
+    else:
+        name = _media_type(index, content, limits)
+        content = {**content, "mediaType": name}
     if not limits.inputs.take(name):
         raise UnsupportedContentError(
             f"contents[{index}] is {name}, and the model of this agent takes {limits.inputs} only."
@@ -100,9 +167,31 @@ def _taken(index: int, content: dict[str, Any], name: str, limits: Limits) -> di
     return content
 
 
-_CHECKS: dict[str, Callable[[int, dict[str, Any], Limits], dict[str, Any]]] = {
-    "text": _text,
-    "data": _data,
-    "uri": _uri,
-    "hostedFile": _file,
-}
+def _media_type(index: int, content: Mapping[str, Any], limits: Limits) -> str:
+    """Return the media type of data or of a reference, in lower case; refuse one that its address contradicts."""
+    is_data, uri = content["$type"] == "data", content["uri"]
+    if is_data and len(uri) > limits.data_bytes:
+        raise ContentTooLargeError(
+            f"contents[{index}] has {len(uri):,} bytes as a data URI; the limit is {limits.data_bytes:,}. Send a "
+            "smaller one, or a uri."
+        )
+    if not is_data and not _is_web_address(uri):
+        raise InvalidFieldError(
+            f"contents[{index}].uri is {uri!r:.80}. Send an http or https address of at most "
+            f"{LONGEST_REFERENCE} characters; the model's provider fetches it, this app does not."
+        )
+    media_type = str(content["mediaType"]).lower()
+    if not _MEDIA_TYPE.fullmatch(media_type):
+        raise InvalidFieldError(f"contents[{index}].mediaType is {media_type!r:.80}. Send one like image/png.")
+    if is_data and not uri[5:].lower().startswith((f"{media_type};", f"{media_type},")):
+        raise InvalidFieldError(f"contents[{index}].mediaType is {media_type!r}, and its data URI says another.")
+    if not is_data and not media_type.startswith("image/"):
+        raise UnsupportedContentError(
+            f"contents[{index}] refers to {media_type}: only pictures are taken by reference. Send it as data."
+        )
+    return media_type
+
+
+def _is_web_address(uri: str) -> bool:
+    scheme = uri.partition(":")[0].lower()
+    return len(uri) <= LONGEST_REFERENCE and _VISIBLE.match(uri) is not None and scheme in ("http", "https")

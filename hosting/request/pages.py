@@ -1,40 +1,137 @@
-"""Which part of a list a request asks for (http-api.md section 3): `limit`, `before`, `after`, `order`, `cursor`."""
+"""The parameters of a request beside its body: which part of a list or of a stream it wants.
+
+Each `Parameter` says once how a value is read and refused, and what the OpenAPI document says of it. Lists take
+`limit`, `before`, `after`, `order` and `cursor` (http-api.md section 3). A run's events are also read by the Durable
+Streams protocol: `offset`, `live`, `cursor`. An offset is the position of the last event that the reader has, with
+leading zeros, so that offsets sort as text (durable-streams PROTOCOL.md 1.0, sections 5.6 to 5.8, 8 and 10.1).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from hosting.errors import InvalidFieldError
-from hosting.parameters import Parameter
+from hosting.names import APP, OWNER_LENGTH, id_pattern
+
+Schema = Mapping[str, Any]
+Live = Literal["long-poll", "sse"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A named value in a request's path, query or headers; `schema` is the JSON Schema of what is taken.
+
+    `pattern` and `advice` are for those that `read` reads: what the whole text matches, and what to send instead.
+    """
+
+    name: str
+    location: Literal["path", "query", "header"]
+    says: str
+    schema: Schema = field(hash=False)
+    pattern: re.Pattern[str] | None = None
+    advice: str = ""
+
+    def read(self, source: Mapping[str, str]) -> str | None:
+        """Return the text in the query or the headers, None when it is absent; raises `InvalidFieldError`."""
+        text = source.get(self.name)
+        if text is None or self.pattern is None or self.pattern.fullmatch(text):
+            return text
+        raise InvalidFieldError(f"The {self.location} {self.name!r} is {text[:80]!r}. Send {self.advice}")
+
 
 DEFAULT_LIMIT = 50
 MOST = 200
-_ORDERS = ("asc", "desc")
+BEGINNING = "-1"
+NOW = "now"
 _LONGEST_CURSOR = 1024
-_MOST_DIGITS = 9
-_POSITION = {"type": "integer", "minimum": 0, "maximum": 10**_MOST_DIGITS - 1}
+_DIGITS = 9
+_NUMBER = re.compile(f"[0-9]{{1,{_DIGITS}}}")
+_EVENT_ID = re.compile(rf"([0-9]{{1,{_DIGITS}}})(?:\.[0-9]{{1,{_DIGITS}}})?")
+_ORDER = re.compile("asc|desc")
+_OWNER = re.compile(rf"[a-z0-9]{{{OWNER_LENGTH}}}|{APP}")
+_OFFSET = re.compile(rf"{BEGINNING}|{NOW}|[0-9]{{{_DIGITS}}}")
+_LIVE = re.compile("|".join(get_args(Live)))
+_CURSOR = re.compile("[0-9]{1,15}")
 
+_PATH_ID: Schema = {"type": "string", "pattern": f"^{id_pattern()}$"}
+_POSITION: Schema = {"type": "integer", "minimum": 0, "maximum": 10**_DIGITS - 1}
+_ID: Schema = {"type": "string", "pattern": f"^{_EVENT_ID.pattern}$"}
+_NUMBER_ADVICE = f"a whole number of at most {_DIGITS} digits."
+_ID_ADVICE = "the id of an event, or 0 for all."
+_OFFSET_ADVICE = f"Stream-Next-Offset of the answer before, '{BEGINNING}' for all events or '{NOW}' for those to come."
+
+THREAD_IN_PATH = Parameter("thread_id", "path", "The thread.", _PATH_ID)
+RUN_IN_PATH = Parameter("run_id", "path", "The run.", _PATH_ID)
+APPROVAL_IN_PATH = Parameter("approval_id", "path", "The approval.", _PATH_ID)
+GRANT_IN_PATH = Parameter(
+    "grant", "path", "What was shared with you: `grant` of the owner's answer.", {"type": "string"}
+)
+GRANT_ID_IN_PATH = Parameter("grant_id", "path", "The grant.", {"type": "string"})
+OWNER = Parameter(
+    "owner",
+    "query",
+    "For administrators: whose threads are meant.",
+    {"type": "string", "pattern": f"^{_OWNER.pattern}$"},
+    _OWNER,
+    "the 16 characters of an owner, or 'app'.",
+)
 LIMIT = Parameter(
-    "limit", "query", "How many.", {"type": "integer", "minimum": 1, "maximum": MOST, "default": DEFAULT_LIMIT}
+    "limit",
+    "query",
+    "How many.",
+    {"type": "integer", "minimum": 1, "maximum": MOST, "default": DEFAULT_LIMIT},
+    _NUMBER,
+    _NUMBER_ADVICE,
 )
 ORDER = Parameter(
-    "order", "query", "Oldest or newest first.", {"type": "string", "enum": list(_ORDERS), "default": "asc"}
+    "order",
+    "query",
+    "Oldest or newest first.",
+    {"type": "string", "enum": ["asc", "desc"], "default": "asc"},
+    _ORDER,
+    "'asc' (oldest first) or 'desc'.",
 )
-AFTER = Parameter("after", "query", "Only entries after this position.", _POSITION)
-EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _POSITION)
-LAST_EVENT_ID = Parameter("last-event-id", "header", "Only events after this id; it goes before `after`.", _POSITION)
-IF_NONE_MATCH = Parameter("if-none-match", "header", "ETag of an answer to the same read.", {"type": "string"})
-BEFORE = Parameter("before", "query", "Only entries before this position.", _POSITION)
+AFTER = Parameter("after", "query", "Only entries after this position.", _POSITION, _NUMBER, _NUMBER_ADVICE)
+BEFORE = Parameter("before", "query", "Only entries before this position.", _POSITION, _NUMBER, _NUMBER_ADVICE)
 CURSOR = Parameter(
     "cursor",
     "query",
     "next_cursor of the page before; empty for the first.",
     {"type": "string", "pattern": f"^[ -~]{{0,{_LONGEST_CURSOR}}}$"},
 )
-
-T = TypeVar("T")
+EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _ID, _EVENT_ID, _ID_ADVICE)
+LAST_EVENT_ID = Parameter(
+    "last-event-id", "header", "Only events after this id; it goes before `after`.", _ID, _EVENT_ID, _ID_ADVICE
+)
+IF_NONE_MATCH = Parameter("if-none-match", "header", "ETag of an answer to the same read.", {"type": "string"})
+OFFSET = Parameter(
+    "offset",
+    "query",
+    f"Durable Streams: the events behind this one, as JSON. '{BEGINNING}' for all, '{NOW}' for those to come.",
+    {"type": "string", "pattern": f"^(?:{_OFFSET.pattern})$"},
+    _OFFSET,
+    _OFFSET_ADVICE,
+)
+LIVE = Parameter(
+    "live",
+    "query",
+    "Durable Streams: wait for events behind `offset`, for some time or as long as they come.",
+    {"type": "string", "enum": list(get_args(Live))},
+    _LIVE,
+    "'long-poll' or 'sse', or leave it out.",
+)
+STREAM_CURSOR = Parameter(
+    "cursor",
+    "query",
+    "Durable Streams: Stream-Cursor of the answer before.",
+    {"type": "string", "pattern": f"^{_CURSOR.pattern}$"},
+    _CURSOR,
+    "Stream-Cursor of the answer before.",
+)
 
 
 @dataclass(frozen=True)
@@ -59,34 +156,21 @@ class Window:
         return reversed(items) if self.is_newest_first else items
 
 
-def read_position(query: Mapping[str, str], headers: Mapping[str, str]) -> int:
-    """Return behind which event a stream goes on: `Last-Event-ID`, else `after`, else 0.
-
-    A browser that reconnects sends the first and repeats the second as it was. Raises `InvalidFieldError`.
-    """
-    after = _number(EVENTS_AFTER, query, 0) or 0
-    return _number(LAST_EVENT_ID, headers, after) or 0
+def read_window(query: Mapping[str, str]) -> Window:
+    """Return the window of a list that a request wants; raises `InvalidFieldError` that names the parameter."""
+    order, limit = ORDER.read(query), read_limit(query)
+    after, before = AFTER.read(query), BEFORE.read(query)
+    return Window(
+        limit, None if after is None else int(after), None if before is None else int(before), order == "desc"
+    )
 
 
 def read_limit(query: Mapping[str, str]) -> int:
-    """Return how many items are asked for; raises `InvalidFieldError` unless that is 1 to 200."""
-    limit = _number(LIMIT, query, DEFAULT_LIMIT)
-    if limit is None or not 1 <= limit <= MOST:
+    """Return how many items a request wants; raises `InvalidFieldError` unless that is 1 to 200."""
+    limit = int(LIMIT.read(query) or DEFAULT_LIMIT)
+    if not 1 <= limit <= MOST:
         raise InvalidFieldError(f"The query 'limit' is {limit}. Send 1 to {MOST}, or leave it out for {DEFAULT_LIMIT}.")
     return limit
-
-
-def read_window(query: Mapping[str, str]) -> Window:
-    """Return the window that a request asks for; raises `InvalidFieldError` that names the parameter."""
-    order = query.get(ORDER.name, "asc")
-    if order not in _ORDERS:
-        raise InvalidFieldError(f"The query 'order' is {order[:80]!r}. Send 'asc' (oldest first) or 'desc'.")
-    return Window(
-        limit=read_limit(query),
-        after=_number(AFTER, query, None),
-        before=_number(BEFORE, query, None),
-        is_newest_first=order == "desc",
-    )
 
 
 def read_cursor(query: Mapping[str, str]) -> str | None:
@@ -97,13 +181,40 @@ def read_cursor(query: Mapping[str, str]) -> str | None:
     return cursor
 
 
-def _number(parameter: Parameter, query: Mapping[str, str], default: int | None) -> int | None:
-    text = query.get(parameter.name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-        raise InvalidFieldError(
-            f"The {parameter.place} {parameter.name!r} is {text[:80]!r}. "
-            f"Send a whole number of at most {_MOST_DIGITS} digits."
-        )
-    return int(text)
+def read_position(query: Mapping[str, str], headers: Mapping[str, str]) -> int:
+    """Return behind which position of the log a stream goes on: that of `Last-Event-ID`, else of `after`, else 0.
+
+    A browser that reconnects sends the first and repeats the second as it was. Of the id of a delta that was not logged
+    yet the position alone counts: what was logged behind it is sent again. Raises `InvalidFieldError`.
+    """
+    after, last = EVENTS_AFTER.read(query), LAST_EVENT_ID.read(headers)
+    event_id = after if last is None else last
+    return 0 if event_id is None else int(event_id.partition(".")[0])
+
+
+@dataclass(frozen=True)
+class StreamQuery:
+    """Events behind position `after`, None for those to come; `cursor` is 0 when the reader has none."""
+
+    after: int | None
+    live: Live | None = None
+    cursor: int = 0
+
+
+def read_stream_query(query: Mapping[str, str]) -> StreamQuery | None:
+    """Return which events a query wants, None when it does not use the protocol; raises `InvalidFieldError`."""
+    cursor = STREAM_CURSOR.read(query)
+    if OFFSET.name not in query and LIVE.name not in query:
+        return None
+    if EVENTS_AFTER.name in query:
+        raise InvalidFieldError("The queries 'offset' and 'after' say the same in two ways. Send one of them.")
+    offset = OFFSET.read(query)
+    if offset is None:
+        raise InvalidFieldError(f"The query 'offset' is missing. Send {OFFSET.advice}")
+    after = None if offset == NOW else max(0, int(offset))
+    return StreamQuery(after, cast("Live | None", LIVE.read(query)), int(cursor or 0))
+
+
+def offset_of(position: int) -> str:
+    """Return the offset behind the event at `position`."""
+    return f"{position:0{_DIGITS}d}"

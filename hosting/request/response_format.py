@@ -1,17 +1,87 @@
-"""What a caller wants the answer to be (`response_format`, http-api.md section 2), read and checked at the border."""
+"""What a caller wants the answer to be (`response_format`, http-api.md section 2), and the check that it is.
+
+`FORMAT_SCHEMA` says what the field takes, and `JSON_SCHEMA` what it takes of JSON Schema; other keywords are taken too
+(docs/http-api.md). Parts are not described as JSON Schemas again: whether a reference or a pattern in one is right
+cannot be said in a schema, and generated requests would grow without end.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from hosting.errors import InvalidFieldError
-from hosting.request.format_schema import NAME_PATTERN
-from hosting.request.strict_json import json_type, refuse_lone_surrogates
-from hosting.requests import ResponseFormat
+from hosting.errors import HostingError, InvalidFieldError, InvalidOutputError
+from hosting.request.run_request import ResponseFormat
+from hosting.request.strict_json import json_type, parse_json, refuse_lone_surrogates
 
+CHECK_SECONDS = 5.0
+JSON_SCHEMA_NAME = "JsonSchema"
+NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
 _NAME = re.compile(NAME_PATTERN)
+Schema = Mapping[str, Any]
+
+_PART: Schema = {"type": ["object", "boolean"]}
+_PARTS: Schema = {"type": "array", "items": _PART, "minItems": 1}
+_TEXT: Schema = {"type": "string"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_NUMBER: Schema = {"type": "number"}
+
+JSON_SCHEMA: Schema = {
+    "type": "object",
+    "description": "A JSON Schema of draft-07, 2019-09 or 2020-12; more keywords than these are taken.",
+    "properties": {
+        "type": {"enum": ["array", "boolean", "integer", "null", "number", "object", "string"]},
+        "description": _TEXT,
+        "enum": {"type": "array"},
+        "properties": {"type": "object", "additionalProperties": _PART},
+        "required": {"type": "array", "items": _TEXT, "uniqueItems": True},
+        "additionalProperties": _PART,
+        "items": _PART,
+        "maxItems": _COUNT,
+        "maxLength": _COUNT,
+        "minimum": _NUMBER,
+        "maximum": _NUMBER,
+        "anyOf": _PARTS,
+    },
+}
+
+
+def _of_type(kind: str, **members: Schema) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"type": {"const": kind}, **members},
+        "required": ["type", *members],
+        "additionalProperties": False,
+    }
+
+
+_MEMBERS: dict[str, tuple[Schema, Callable[[Any], bool], str]] = {
+    "name": (
+        {"type": ["string", "null"], "pattern": f"^{NAME_PATTERN}$"},
+        lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)),
+        "1 to 64 of A-Z a-z 0-9 _ -",
+    ),
+    "description": ({"type": ["string", "null"]}, lambda value: isinstance(value, str), "a string"),
+    "strict": ({"type": ["boolean", "null"]}, lambda value: isinstance(value, bool), "true or false"),
+}
+"""What OpenAI's form has beside the schema: its JSON Schema, whether a value is right, and what to send."""
+
+_SCHEMA: Schema = {"$ref": f"#/components/schemas/{JSON_SCHEMA_NAME}"}
+_ENVELOPE: Schema = {
+    "type": "object",
+    "properties": {"schema": _SCHEMA, **{name: schema for name, (schema, _, _) in _MEMBERS.items()}},
+    "required": ["schema"],
+    "additionalProperties": False,
+}
+FORMAT_SCHEMA: Schema = {
+    "anyOf": [
+        _SCHEMA,
+        _of_type("json_schema", json_schema=_ENVELOPE),
+        _of_type("json_object"),
+        _of_type("text"),
+    ]
+}
 
 
 def read_response_format(value: object) -> ResponseFormat | None:
@@ -24,41 +94,15 @@ def read_response_format(value: object) -> ResponseFormat | None:
             f"The field 'response_format' is a JSON {json_type(value)}. Send a JSON Schema object, "
             'or {"type": "json_object"}.'
         )
-    kind = value.get("type")
-    read = _FORMS.get(kind) if isinstance(kind, str) else None
-    return read(value) if read else _of_schema(value)
+    form = value.get("type")
+    if form in ("text", "json_object"):
+        _refuse_unknown("response_format", value, ("type",))
+        return ResponseFormat() if form == "json_object" else None
+    members = _envelope_members(value) if form == "json_schema" else {"schema": value}
+    refuse_lone_surrogates(members)
+    schema = members.pop("schema")
+    from hosting.request.json_schema import BadSchemaError, check_schema
 
-
-def _text(value: dict[str, Any]) -> None:
-    _refuse_unknown("response_format", value, ("type",))
-
-
-def _any_object(value: dict[str, Any]) -> ResponseFormat:
-    _refuse_unknown("response_format", value, ("type",))
-    return ResponseFormat()
-
-
-def _enveloped(value: dict[str, Any]) -> ResponseFormat:
-    _refuse_unknown("response_format", value, ("type", "json_schema"))
-    inner = value.get("json_schema")
-    if not isinstance(inner, dict) or not isinstance(inner.get("schema"), dict):
-        raise InvalidFieldError(
-            "The field 'response_format' has no object json_schema.schema. "
-            'Send {"type": "json_schema", "json_schema": {"name": "...", "schema": {...}}}.'
-        )
-    given = {name: member for name, member in inner.items() if member is not None}
-    _refuse_unknown("response_format.json_schema", given, ("schema", *_MEMBERS))
-    for name, (is_right, wanted) in _MEMBERS.items():
-        if name in given and not is_right(given[name]):
-            raise InvalidFieldError(f"response_format.json_schema.{name} is {given[name]!r:.80}. Send {wanted}.")
-    return _of_schema(**given)
-
-
-def _of_schema(schema: dict[str, Any], **members: Any) -> ResponseFormat:
-    from hosting.request.accepted_schema import check_schema
-    from hosting.request.schema_parts import BadSchemaError
-
-    refuse_lone_surrogates([schema, members])
     try:
         check_schema(schema)
     except BadSchemaError as error:
@@ -66,19 +110,48 @@ def _of_schema(schema: dict[str, Any], **members: Any) -> ResponseFormat:
     return ResponseFormat(json_schema=schema, **members)
 
 
-def _refuse_unknown(place: str, value: dict[str, Any], known: tuple[str, ...]) -> None:
+def _envelope_members(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema and the other members of OpenAI's form, those that are null left out."""
+    _refuse_unknown("response_format", value, ("type", "json_schema"))
+    inner = value.get("json_schema")
+    if not isinstance(inner, dict) or not isinstance(inner.get("schema"), dict):
+        raise InvalidFieldError(
+            "The field 'response_format' has no object json_schema.schema. "
+            'Send {"type": "json_schema", "json_schema": {"name": "...", "schema": {...}}}.'
+        )
+    members = {name: member for name, member in inner.items() if member is not None}
+    _refuse_unknown("response_format.json_schema", members, ("schema", *_MEMBERS))
+    for name, (_, is_right, wanted) in _MEMBERS.items():
+        if name in members and not is_right(members[name]):
+            raise InvalidFieldError(f"response_format.json_schema.{name} is {members[name]!r:.80}. Send {wanted}.")
+    return members
+
+
+def _refuse_unknown(path: str, value: dict[str, Any], known: tuple[str, ...]) -> None:
     for name in value:
         if name not in known:
-            raise InvalidFieldError(f"{place} has {name!r:.80}, which is not known here. Known: {', '.join(known)}.")
+            raise InvalidFieldError(f"{path} has {name!r:.80}, which is not known here. Known: {', '.join(known)}.")
 
 
-_FORMS: dict[str, Callable[[dict[str, Any]], ResponseFormat | None]] = {
-    "text": _text,
-    "json_object": _any_object,
-    "json_schema": _enveloped,
-}
-_MEMBERS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "name": (lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)), "1 to 64 of A-Z a-z 0-9 _ -"),
-    "description": (lambda value: isinstance(value, str), "a string"),
-    "strict": (lambda value: isinstance(value, bool), "true or false"),
-}
+def structured_value(wanted: ResponseFormat, text: str) -> Any:
+    """Return the JSON value of an answer's text when it is what was wanted.
+
+    Raises `InvalidOutputError`, which names the path and the rule and quotes nothing of the answer. May take up to
+    `CHECK_SECONDS` and more for a large answer: call it in a thread.
+    """
+    try:
+        value = parse_json(text.encode("utf-8", "surrogatepass"))
+    except HostingError:  # its sentence speaks of a request, and quotes
+        raise InvalidOutputError("The answer is not one strict JSON value, as response_format wants it.") from None
+    if wanted.json_schema is None:
+        fault = None if isinstance(value, dict) else f"it is a JSON {json_type(value)} and not an object"
+    else:
+        from hosting.request.json_schema import UncheckableError, value_fault
+
+        try:
+            fault = value_fault(wanted.json_schema, value, CHECK_SECONDS)
+        except UncheckableError as error:
+            fault = str(error)
+    if fault is not None:
+        raise InvalidOutputError(f"The answer does not fit response_format: {fault}.")
+    return value

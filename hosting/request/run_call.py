@@ -1,4 +1,9 @@
-"""A caller's request, parsed and checked at the border (http-api.md sections 1 and 2). Nothing is started here."""
+"""A caller's HTTP request, parsed and checked before anything is started (http-api.md sections 1 to 3).
+
+`parse_run` and `parse_decision` read the body, the query and the headers together: which form the body has and which
+the answer gets, the thread, and whether the caller waits. What they refuse raises a `HostingError` of
+`errors.REQUEST_ERRORS`.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,9 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, cast
 
 from hosting.errors import (
     BodyTooLargeError,
@@ -18,14 +23,27 @@ from hosting.errors import (
     InvalidIdempotencyKeyError,
     InvalidWaitError,
     UnknownFieldError,
+    UnsupportedMediaTypeError,
 )
-from hosting.identity import check_thread_id
-from hosting.request.limits import Limits
-from hosting.request.negotiation import Form, answer_form, body_form
-from hosting.request.run_request import REQUEST_FIELDS, read_run_request
+from hosting.names import APP, check_thread_id
+from hosting.principal import Principal
+from hosting.request.contents import Limits
+from hosting.request.fields import (
+    DECISION_FIELDS,
+    REQUEST_FIELDS,
+    read_decision,
+    read_flag,
+    read_members,
+    read_text,
+)
+from hosting.request.run_request import Decision, RunRequest
 from hosting.request.strict_json import decode_utf8, json_type, parse_json
-from hosting.requests import RunRequest
 
+Form = Literal["json", "text", "events"]
+
+Access = Literal["read", "run"]
+LONGEST_NAME = 128
+"""Bytes of an issuer or an id that a request names: they stand in the head of a thread."""
 THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
 THREAD_ID_HEADERS = ("x-ms-thread-id", "x-ms-session-id")
 WAIT_FIELDS = ("wait_for_response", "waitForResponse")
@@ -33,21 +51,22 @@ WAIT_HEADER = "x-ms-wait-for-response"
 PREFER = "prefer"
 STREAM = "stream"
 FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM})
-
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 IDEMPOTENCY_KEY = "idempotency-key"
 IDEMPOTENCY_KEY_PATTERN = r"[\x21-\x7e]{1,255}"
 _KEY = re.compile(IDEMPOTENCY_KEY_PATTERN)
+_JSON = ("application/json", "application/problem+json")
+_OPAQUE = ("multipart/", "image/", "audio/", "video/")
+_UTF8 = ("utf-8", "utf8", "us-ascii", "ascii", "")
 
 
 @dataclass(frozen=True)
-class Call:
-    """One HTTP request, free of any web framework. Header names are lower case; `base_url` ends before `/agents/`."""
+class RawRequest:
+    """One HTTP request, free of any web framework. Header names are lower case."""
 
     headers: Mapping[str, str]
     query: Mapping[str, str]
     body: bytes
-    base_url: str
 
 
 @dataclass(frozen=True)
@@ -58,17 +77,12 @@ class Wait:
     answer: bool = True
     applied: str | None = None
 
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """What the answer says of the caller's preference."""
-        return {"Preference-Applied": self.applied} if self.applied else {}
-
 
 @dataclass(frozen=True)
-class RunCall:
-    """What a caller asked for: the request itself and how the answer is to be given.
+class StartRun:
+    """A caller's request to run an agent, and how the caller wants the answer.
 
-    `streams`: the run's log gets what the agent says as it says it, whoever reads that.
+    `streams`: the run's deltas go to the log as they come, whoever reads them there.
     """
 
     request: RunRequest
@@ -93,126 +107,204 @@ def fingerprint(agent: str, thread_id: str | None, request: RunRequest) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
-def parse_run(call: Call, agent: str, limits: Limits) -> RunCall:
-    """Return the run that a request asks of `agent`; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
-    check_size(call.body, limits.body_bytes)
-    form = body_form(call.headers.get("content-type", ""))
+@dataclass(frozen=True)
+class AnswerApproval:
+    """A caller's decision, and how the caller wants the answer of the run that may go on."""
+
+    decision: Decision
+    wait: Wait
+    form: Form
+
+
+def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP) -> StartRun:
+    """Return the run of `agent` that a request starts; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
+
+    How long a thread id may be depends on the owner.
+    """
+    form = body_form(call, limits.body_bytes)
     fields = json_fields(call.body, FIELDS) if form == "json" else {"message": decode_utf8(call.body)}
-    streams = _streams(fields)
+    streams = fields.get(STREAM) is not None and read_flag(STREAM, fields[STREAM])
     answer = answer_form(call.headers.get("accept", ""), "events" if streams else form)
-    thread_id = _thread_id(fields, call)
-    return RunCall(
-        request=read_run_request(fields, limits),
-        thread_id=None if thread_id is None else check_thread_id(thread_id, agent),
-        wait=read_wait(fields, call),
-        form=answer,
-        idempotency_key=_idempotency_key(call),
-        traceparent=call.headers.get("traceparent"),
-        streams=streams or answer == "events",
-    )
-
-
-def check_size(body: bytes, most: int) -> None:
-    """Refuse a body of more than so many bytes."""
-    if len(body) > most:
-        raise BodyTooLargeError(f"The body has {len(body)} bytes; the limit is {most}. Send less.")
-
-
-def json_fields(body: bytes, known: Collection[str]) -> dict[str, Any]:
-    """Return the members of a body that is one strict JSON object of known fields; else raise a `HostingError`."""
-    fields = parse_json(body)
-    if not isinstance(fields, dict):
-        raise InvalidBodyError(f"The body is a JSON {json_type(fields)}. Send an object of these: {_listed(known)}.")
-    for name in fields:
-        if name not in known:
-            raise UnknownFieldError(f"The field {name[:80]!r} is not known. {_nearest(name, known)}")
-    return fields
-
-
-def _nearest(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name[:80], known, n=1)
-    return f"Did you mean {near[0]!r}?" if near else f"Known fields: {_listed(known)}."
-
-
-def _listed(known: Collection[str]) -> str:
-    return ", ".join(sorted(known))
-
-
-def _thread_id(fields: Mapping[str, Any], call: Call) -> str | None:
-    given = [_text_id(name, fields[name]) for name in THREAD_ID_FIELDS if name in fields]
-    given += [call.query[name] for name in THREAD_ID_FIELDS if name in call.query]
-    given += [call.headers[name] for name in THREAD_ID_HEADERS if name in call.headers]
-    return one_thread_id(given)
-
-
-def one_thread_id(given: list[str]) -> str | None:
-    """Return the one thread id among all spellings, blanks left out; refuse two different ones."""
-    named = {value for value in given if value.strip()}
-    if len(named) > 1:
-        shown = " and ".join(repr(value[:80]) for value in sorted(named)[:2])
-        raise ConflictingThreadIdsError(f"The request names two threads, {shown}. Send one.")
-    return next(iter(named), None)
-
-
-def _text_id(name: str, value: object) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise InvalidFieldError(f"The field {name!r} is a JSON {json_type(value)}. Send a string.")
-    return value
-
-
-def _streams(fields: Mapping[str, Any]) -> bool:
-    wish = fields.get(STREAM)
-    if wish is not None and not isinstance(wish, bool):
-        raise InvalidFieldError(f"The field {STREAM!r} is a JSON {json_type(wish)}. Send true or false.")
-    return wish is True
-
-
-def read_wait(fields: Mapping[str, Any], call: Call) -> Wait:
-    """Return the wait of the first place that names one; what the others say must be understood too."""
-    places = [(WAIT_HEADER, call.headers), *((name, source) for source in (call.query, fields) for name in WAIT_FIELDS)]
-    said = [_truth(name, source[name]) for name, source in places if source.get(name) is not None]
-    preferred = _preferred(call.headers.get(PREFER, ""))
-    return Wait(answer=said[0]) if said else preferred
-
-
-def _preferred(prefer: str) -> Wait:
-    """Return what `Prefer` asks for; `wait` decides beside `respond-async`: so long, and not longer (RFC 7240, 4.3)."""
-    given = dict(_preferences(prefer))
-    applied = ", ".join(f"wait={given[name]}" if name == "wait" else name for name in given)
-    if "wait" in given:
-        return Wait(seconds=float(given["wait"]), applied=applied)
-    return Wait(answer=False, applied=applied) if given else Wait()
-
-
-def _preferences(prefer: str) -> Iterator[tuple[str, str]]:
-    for item in prefer.split(","):
-        name, _, value = item.partition(";")[0].partition("=")
-        name, value = name.strip().lower(), value.strip().strip('"')
-        if name == "respond-async":
-            yield name, ""
-        elif name == "wait":
-            if not value.isascii() or not value.isdigit():
-                raise InvalidWaitError(
-                    f"The preference wait={value[:80]!r} is not a number of seconds. Send Prefer: wait=30."
-                )
-            yield name, value[:9]
-
-
-def _truth(name: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    text = str(value).strip().lower() if isinstance(value, str | int) else ""
-    if text not in TRUTH:
-        raise InvalidWaitError(f"{name} is {str(value)[:80]!r}. Send true, false, 1, 0, yes or no.")
-    return TRUTH[text]
-
-
-def _idempotency_key(call: Call) -> str | None:
+    for name in THREAD_ID_FIELDS:
+        if fields.get(name) is not None:
+            read_text(name, fields[name])
+    sources = ((fields, THREAD_ID_FIELDS), (call.query, THREAD_ID_FIELDS), (call.headers, THREAD_ID_HEADERS))
+    thread_id = one_thread_id(source[name] for source, names in sources for name in names if source.get(name))
+    request = RunRequest(**read_members(fields, limits))
+    if thread_id is not None:
+        thread_id = check_thread_id(thread_id, agent, owner)
+    wait = read_wait(fields, call)
     key = call.headers.get(IDEMPOTENCY_KEY)
     if key is not None and not _KEY.fullmatch(key):
         raise InvalidIdempotencyKeyError(
             "The Idempotency-Key must be 1 to 255 visible ASCII characters without blanks."
         )
-    return key
+    traceparent = call.headers.get("traceparent")
+    return StartRun(request, thread_id, wait, answer, key, traceparent, streams=streams or answer == "events")
+
+
+def parse_decision(call: RawRequest, approval_id: str, most_bytes: int) -> AnswerApproval:
+    """Return the decision that a request holds; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+    if body_form(call, most_bytes) != "json":
+        raise UnsupportedMediaTypeError('An approval is answered in JSON. Send application/json: {"approved": true}.')
+    fields = json_fields(call.body, {*DECISION_FIELDS, *WAIT_FIELDS})
+    return AnswerApproval(
+        decision=read_decision({**fields, "id": approval_id}),
+        wait=read_wait(fields, call),
+        form=answer_form(call.headers.get("accept", ""), "json"),
+    )
+
+
+OWNER_FIELDS: Mapping[str, Mapping[str, Any]] = {
+    "issuer": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Who signs them in."},
+    "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Who they are to the issuer."},
+}
+GRANT_FIELDS: Mapping[str, Mapping[str, Any]] = {
+    **OWNER_FIELDS,
+    "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run: to ask the agent too."},
+}
+
+
+def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, Access]:
+    """Return with whom a thread is to be shared, and for what; raise a `HostingError` otherwise."""
+    if body_form(call, most_bytes) != "json":
+        raise UnsupportedMediaTypeError(
+            'A grant is JSON. Send application/json: {"issuer": "...", "id": "...", "access": "read"}.'
+        )
+    fields = json_fields(call.body, GRANT_FIELDS.keys())
+    access = read_text("access", fields.get("access"))
+    if access not in ("read", "run"):
+        raise InvalidFieldError(f"The field 'access' is {access[:80]!r}. Send 'read' or 'run'.")
+    return _named_principal(fields), cast(Access, access)
+
+
+def parse_owner(call: RawRequest, most_bytes: int) -> Principal:
+    """Return whose a thread is to be; raise a `HostingError` otherwise."""
+    if body_form(call, most_bytes) != "json":
+        raise UnsupportedMediaTypeError('An owner is JSON. Send application/json: {"issuer": "...", "id": "..."}.')
+    return _named_principal(json_fields(call.body, OWNER_FIELDS.keys()))
+
+
+def _named_principal(fields: Mapping[str, Any]) -> Principal:
+    issuer, who = (read_text(name, fields.get(name)) for name in OWNER_FIELDS)
+    try:
+        if max(len(issuer.encode(errors="replace")), len(who.encode(errors="replace"))) > LONGEST_NAME:
+            raise ValueError(f"An issuer and an id that are named have at most {LONGEST_NAME} bytes.")
+        return Principal(issuer, who)
+    except ValueError as error:
+        raise InvalidFieldError(f"{error} Send those by which they sign in.") from None
+
+
+def body_form(call: RawRequest, most_bytes: int) -> Form:
+    """Tell how a body is read: JSON for `application/json` and `+json`, text for whatever else may be text.
+
+    Raises `BodyTooLargeError`, and `UnsupportedMediaTypeError` for media that cannot be a message and for a charset
+    other than UTF-8.
+    """
+    if len(call.body) > most_bytes:
+        raise BodyTooLargeError(f"The body has {len(call.body)} bytes; the limit is {most_bytes}. Send less.")
+    media, _, parameters = call.headers.get("content-type", "").partition(";")
+    media = media.strip().lower()
+    if media.startswith(_OPAQUE):
+        raise UnsupportedMediaTypeError(
+            f"A body of type {media!r} cannot be a message. Send application/json or text/plain."
+        )
+    charset = _parameter(parameters, "charset") if parameters else ""
+    if charset not in _UTF8:
+        raise UnsupportedMediaTypeError(f"The charset {charset!r} is not supported. Send UTF-8.")
+    return "json" if media == "application/json" or media.endswith("+json") else "text"
+
+
+def answer_form(accept: str, otherwise: Form) -> Form:
+    """Tell how the answer is written: what `Accept` prefers; `otherwise` without one, or where it does not choose."""
+    qualities: dict[str, float] = {}
+    for item in accept.split(","):
+        media, _, parameters = item.partition(";")
+        if media.strip():
+            try:
+                quality = float(_parameter(parameters, "q") or 1)
+            except ValueError:
+                quality = 0.0
+            qualities[media.strip().lower()] = min(max(quality, 0.0), 1.0)
+    if not qualities:
+        return otherwise
+
+    def quality_of(media: str, any_of_kind: str) -> float:
+        return qualities.get(media, qualities.get(any_of_kind, qualities.get("*/*", 0.0)))
+
+    json_quality = max(quality_of(media, "application/*") for media in _JSON)
+    text_quality = quality_of("text/plain", "text/*")
+    if quality_of("text/event-stream", "text/*") > max(json_quality, text_quality):
+        return "events"
+    if json_quality == text_quality:
+        return otherwise if json_quality else "text"
+    return "json" if json_quality > text_quality else "text"
+
+
+def _parameter(parameters: str, name: str) -> str:
+    """Return the value of a media type's parameter in lower case, without its quotes; nothing when it has none."""
+    for item in parameters.split(";"):
+        key, _, value = item.partition("=")
+        if key.strip().lower() == name:
+            return value.strip().strip('"').lower()
+    return ""
+
+
+def json_fields(body: bytes, known: Set[str]) -> dict[str, Any]:
+    """Return the members of a body that is one strict JSON object of known fields; else raise a `HostingError`."""
+    fields = parse_json(body)
+    if isinstance(fields, dict) and fields.keys() <= known:
+        return fields
+    listed = ", ".join(sorted(known))
+    if not isinstance(fields, dict):
+        raise InvalidBodyError(f"The body is a JSON {json_type(fields)}. Send an object of these: {listed}.")
+    unknown = next(name for name in fields if name not in known)[:80]
+    near = difflib.get_close_matches(unknown, known, n=1)
+    advice = f"Did you mean {near[0]!r}?" if near else f"Known fields: {listed}."
+    raise UnknownFieldError(f"The field {unknown!r} is not known. {advice}")
+
+
+def one_thread_id(names: Iterable[str]) -> str | None:
+    """Return the one thread id among all spellings, blanks left out; refuse two different ones."""
+    named = {name for name in names if name.strip()}
+    if len(named) > 1:
+        shown = " and ".join(repr(name[:80]) for name in sorted(named)[:2])
+        raise ConflictingThreadIdsError(f"The request names two threads, {shown}. Send one.")
+    return next(iter(named), None)
+
+
+def read_wait(fields: Mapping[str, Any], call: RawRequest) -> Wait:
+    """Return whether the caller waits, by the header, else the query, else the body, else `Prefer`.
+
+    Raises `InvalidWaitError` when any of them cannot be understood, also one that does not decide.
+    """
+    sources = ((call.headers, (WAIT_HEADER,)), (call.query, WAIT_FIELDS), (fields, WAIT_FIELDS))
+    answers = [
+        _truth(name, source[name]) for source, names in sources for name in names if source.get(name) is not None
+    ]
+    preferences: dict[str, str] = {}
+    for item in call.headers.get(PREFER, "").split(","):
+        name, _, value = item.partition(";")[0].partition("=")
+        name, value = name.strip().lower(), value.strip().strip('"')
+        if name == "respond-async":
+            preferences[name] = name
+        elif name == "wait":
+            if not value.isascii() or not value.isdigit():
+                raise InvalidWaitError(
+                    f"The preference wait={value[:80]!r} is not a number of seconds. Send Prefer: wait=30."
+                )
+            preferences[name] = f"wait={value[:9]}"
+    if answers:
+        return Wait(answer=answers[0])
+    applied = ", ".join(preferences.values()) or None
+    # `wait` decides beside `respond-async`: so long, and not longer (RFC 7240, 4.3).
+    if "wait" in preferences:
+        return Wait(float(preferences["wait"].partition("=")[2]), applied=applied)
+    return Wait(answer="respond-async" not in preferences, applied=applied)
+
+
+def _truth(name: str, value: object) -> bool:
+    text = str(value).strip().lower() if isinstance(value, str | int) else ""
+    if text not in TRUTH:
+        raise InvalidWaitError(f"{name} is {str(value)[:80]!r}. Send true, false, 1, 0, yes or no.")
+    return TRUTH[text]

@@ -1,149 +1,131 @@
-"""The request itself, whatever door it came through: its fields, each read and checked (http-api.md section 2)."""
+"""A caller's request to an agent, and an agent's requests for approval: the values that the events of a run carry.
+
+Each is parsed at the border and frozen. Stored ones are read again by every later version, which ignores members that
+it does not know.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from hosting.errors import InvalidEncodingError, InvalidFieldError, MissingMessageError
-from hosting.request.contents import read_contents
-from hosting.request.contents_schema import contents_schema
-from hosting.request.decisions import read_decisions
-from hosting.request.format_schema import FORMAT_SCHEMA
-from hosting.request.limits import Limits
-from hosting.request.response_format import read_response_format
-from hosting.request.strict_json import has_lone_surrogate, json_type
-from hosting.requests import RunRequest, Spoken
-from hosting.retry import read_retry
+from pydantic import BaseModel, ConfigDict
 
-MOST_EARLIER = 100
-"""Messages before the one that is to be answered; longer conversations are what threads are for."""
+from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
+
+RETRIED = frozenset({RunFailedError.code, InvalidOutputError.code})
+"""Ends that another try may change; a time limit, a cancel and a refusal are for good."""
+
+_RANGES = {
+    "attempts": (1, 100),
+    "first_pause_seconds": (0, 86_400),
+    "backoff": (1, 100),
+    "longest_pause_seconds": (0, 86_400),
+}
 
 
 @dataclass(frozen=True)
-class Field:
-    """One field of a request: the member that it fills, how it is read, and the JSON Schema of what it takes."""
+class Retry:
+    """How often a run whose model or agent failed is tried: `attempts` at most, with pauses that grow by `backoff`.
 
-    member: str
-    read: Callable[[object, Limits], Any]
-    schema: Callable[[Limits], Mapping[str, Any]]
-    says: str
-
-
-def read_run_request(fields: Mapping[str, Any], limits: Limits) -> RunRequest:
-    """Return the request that the fields make; null counts as absent. Raises `HostingError`s of the request."""
-    return RunRequest(**_said(_read(fields, limits)))
-
-
-def _said(values: dict[str, Any]) -> dict[str, Any]:
-    if not values.get("message") and not values.get("contents"):
-        raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
-    return values
-
-
-def _read(fields: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name, field in REQUEST_FIELDS.items():
-        if fields.get(name) is None:
-            continue
-        value = field.read(fields[name], limits)
-        if values.setdefault(field.member, value) != value:
-            raise InvalidFieldError(f"The field {field.member!r} is given twice, as {name!r} too. Send one.")
-    return values
-
-
-def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
-    """Return the request that an orchestration, or another package, carries in its call of the entity.
-
-    How and when that caller wants the answer shown is its own matter (`request_response_format`, `wait_for_response`).
+    The run is tried again before its end is recorded. The steps in its journal are replayed, so a tool that was called
+    is not called once more (docs/durability.md); the SDKs' own retries around a call would meet the recorded end. All
+    attempts share the run's time limit: one that could only begin behind it is not made. Raises `InvalidFieldError` for
+    a number out of its range.
     """
-    if order.get("options"):
-        raise InvalidFieldError("The field 'options' is not served. Send response_format and enable_tool_calls.")
-    carried = order.get("response_format")
-    if isinstance(carried, dict) and "__response_schema_type__" in carried:
-        raise InvalidFieldError(
-            "The field 'response_format' names a Python class, and none is imported because a message names it. "
-            "Send its JSON Schema (model_json_schema())."
-        )
-    read = read_run_request if order.get("decisions") is None else _deciding
-    request = read(order, limits)
-    more = {
-        "earlier": _earlier(order.get("earlier") or (), limits),
-        "orchestration_id": _orchestration_id(order.get("orchestrationId")),
-        "retry": read_retry(order.get("retry")),
-    }
-    return request.model_copy(update=more)
+
+    attempts: int = 3
+    first_pause_seconds: float = 1.0
+    backoff: float = 2.0
+    longest_pause_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in _RANGES.items():
+            value = getattr(self, name)
+            kinds = (int,) if name == "attempts" else (int, float)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= most:
+                kind = "a whole number" if name == "attempts" else "a number"
+                raise InvalidFieldError(f"retry.{name} is {value!r:.80}. Give {kind} from {least} to {most}.")
+
+    def pause_seconds(self, failures: int) -> float | None:
+        """Return how long to pause after so many failed attempts, or None when there is to be no other."""
+        if failures >= self.attempts:
+            return None
+        return min(self.first_pause_seconds * self.backoff ** (failures - 1), self.longest_pause_seconds)
+
+    def fields(self) -> dict[str, float]:
+        """Return the members as a request carries them."""
+        return asdict(self)
 
 
-def _earlier(given: object, limits: Limits) -> tuple[Spoken, ...]:
-    """Return the messages before the last; each is read as that one is."""
-    if not isinstance(given, list | tuple) or not all(isinstance(item, dict) for item in given):
-        raise InvalidFieldError("The field 'earlier' is not an array of objects. Send one for each earlier message.")
-    if len(given) > MOST_EARLIER:
-        raise InvalidFieldError(f"The field 'earlier' has {len(given)} messages; the limit is {MOST_EARLIER}.")
-    fields = [{name: item.get(name) for name in ("message", "contents", "role")} for item in given]
-    return tuple(Spoken(**_said(_read(message, limits))) for message in fields)
+def read_retry(value: object) -> Retry | None:
+    """Return what a request carries as its `retry`, None for nothing; raises `InvalidFieldError`."""
+    if value is None:
+        return None
+    known = [field.name for field in fields(Retry)]
+    if not isinstance(value, Mapping) or not set(value) <= set(known):
+        raise InvalidFieldError(f"The field 'retry' is {value!r:.80}. Send an object of {', '.join(known)}.")
+    return Retry(**value)
 
 
-def _deciding(order: Mapping[str, Any], limits: Limits) -> RunRequest:
-    """Return the request that brings the answers to approvals; a message has its turn when the calls were made."""
-    values = _read(order, limits)
-    if values.get("message") or values.get("contents") or order.get("earlier"):
-        raise InvalidFieldError("Answers to approvals and a message are two runs. Send the answers first.")
-    return RunRequest(**values, decisions=read_decisions(order["decisions"]))
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-def check_message(value: object) -> str:
-    """Return the message when it is a text with something in it, and one that can be stored."""
-    if not isinstance(value, str):
-        raise InvalidFieldError(f"The field 'message' is a JSON {json_type(value)}. Send a string.")
-    if not value.strip():
-        raise MissingMessageError('The message is blank. Send {"message": "..."}, or the message itself as text/plain.')
-    if has_lone_surrogate(value):
-        raise InvalidEncodingError(
-            "The message has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
-        )
-    return value
+class ResponseFormat(_Value):
+    """What a caller wants the answer to be: a value of the JSON Schema, or without one any JSON object.
+
+    The rest is what OpenAI's form says to the model: a name, a description and whether it must be `strict`.
+    """
+
+    json_schema: dict[str, Any] | None = None
+    name: str = "response"
+    description: str | None = None
+    strict: bool | None = None
+
+    def envelope(self) -> dict[str, Any]:
+        """Return OpenAI's form, which every client of agent-framework takes."""
+        if self.json_schema is None:
+            return {"type": "json_object"}
+        members = self.model_dump(include={"name", "description", "strict"}, exclude_none=True)
+        return {"type": "json_schema", "json_schema": {**members, "schema": self.json_schema}}
 
 
-def _role(value: object, limits: Limits) -> str:
-    if not isinstance(value, str) or value not in limits.roles:
-        allowed = " or ".join(repr(role) for role in limits.roles)
-        raise InvalidFieldError(f"The role {str(value)[:80]!r} is not allowed here. Send {allowed}, or leave it out.")
-    return value
+class Decision(_Value):
+    """What somebody decided of the tool call that waited under this approval's id."""
+
+    id: str
+    approved: bool
+    reason: str | None = None
 
 
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidFieldError(f"The field 'enable_tool_calls' is a JSON {json_type(value)}. Send true or false.")
-    return value
+class UserMessage(_Value):
+    """One message of a caller: its text, then its `contents` in stored form; one of them is not empty."""
+
+    message: str = ""
+    contents: tuple[dict[str, Any], ...] = ()
+    role: str = "user"
 
 
-def _orchestration_id(value: object) -> str | None:
-    if value is not None and (not isinstance(value, str) or has_lone_surrogate(value)):
-        raise InvalidFieldError("The field 'orchestrationId' is not a text that can be stored. Send the instance's id.")
-    return value
+class RunRequest(UserMessage):
+    """A caller's request to an agent: parsed, checked, free of transport (no Accept, no wait).
+
+    The message that is to be answered, and the `earlier` ones sent with it. Or, without any, the `decisions` on every
+    tool call for whose approval the thread waits.
+    """
+
+    earlier: tuple[UserMessage, ...] = ()
+    response_format: ResponseFormat | None = None
+    enable_tool_calls: bool = True
+    orchestration_id: str | None = None
+    decisions: tuple[Decision, ...] = ()
+    retry: Retry | None = None
 
 
-_FORMAT = Field(
-    "response_format",
-    lambda value, _: read_response_format(value),
-    lambda _: FORMAT_SCHEMA,
-    "What the answer must be.",
-)
-REQUEST_FIELDS: Mapping[str, Field] = {
-    "message": Field(
-        "message",
-        lambda value, _: check_message(value),
-        lambda _: {"type": "string", "pattern": "\\S"},
-        "What the agent is asked.",
-    ),
-    "contents": Field("contents", read_contents, contents_schema, "Texts, pictures and files behind the message."),
-    "role": Field("role", _role, lambda limits: {"enum": list(limits.roles)}, "Who speaks."),
-    "enable_tool_calls": Field(
-        "enable_tool_calls", lambda value, _: _flag(value), lambda _: {"type": "boolean"}, "false: no tool is run."
-    ),
-    "response_format": _FORMAT,
-    "responseFormat": _FORMAT,
-}
+class PendingApproval(_Value):
+    """A tool call that is made only if somebody approves it. `arguments` are the object or text that the model sent."""
+
+    id: str
+    tool: str
+    arguments: Any

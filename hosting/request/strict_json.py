@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any, NoReturn
 
 from hosting.errors import InvalidEncodingError, InvalidJsonError
-from state.json_text import is_deeper_than
+from state.json_values import is_deeper_than
 
 MAX_DEPTH = 64
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -49,23 +49,24 @@ def has_lone_surrogate(text: str) -> bool:
     return _LONE_SURROGATE.search(text) is not None
 
 
-def refuse_lone_surrogates(value: Any) -> None:
+def refuse_lone_surrogates(value: Any, subject: str = "body") -> None:
     """Raise `InvalidEncodingError` when a text anywhere in a JSON value holds half of a surrogate pair."""
     pending = [value]
     while pending:
         item = pending.pop()
-        if isinstance(item, str) and has_lone_surrogate(item):
-            raise InvalidEncodingError(
-                "The body has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
-            )
-        if isinstance(item, dict):
+        if isinstance(item, str):
+            if _LONE_SURROGATE.search(item) is not None:
+                raise InvalidEncodingError(
+                    f"The {subject} has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
+                )
+        elif isinstance(item, dict):
             pending += [*item.keys(), *item.values()]
         elif isinstance(item, list):
             pending += item
 
 
 def json_type(value: object) -> str:
-    """Return JSON's word for the type of a parsed value."""
+    """Return JSON's name for the type of a parsed value."""
     names = {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}
     return names.get(type(value), "null")
 

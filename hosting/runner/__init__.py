@@ -1,1 +1,1 @@
-"""One agent, run once: its steps, its words, its end, all in the thread's log."""
+"""One agent, run once: the loop, the steps that are recorded, the deltas, and the log that its holder appends to."""

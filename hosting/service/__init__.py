@@ -1,1 +1,1 @@
-"""The verbs that every surface calls, over the threads' log."""
+"""The verbs that every surface calls: accept, wait, follow, cancel, answer, reset, delete, export, list, watch."""

@@ -10,22 +10,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from hosting.address import Address
 from hosting.errors import EngineUnavailableError, LogUnavailableError, UnreadableStateError
-from hosting.names import entity_name
+from hosting.names import Address
 from hosting.ports import EntityClient
-from hosting.stores.thread_log import ThreadLog
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.archiving import entry_bytes
 from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
 from hosting.thread.events import Event, encode
 from hosting.thread.head import Head
 from state.codec import read
 from state.errors import UnreadableStateError as UnreadableDocumentError
-from state.models import Conversation, entry_text
+from state.models import Conversation
 
 logger = logging.getLogger(__name__)
+
+Shorten = Callable[[Conversation], Conversation]
 
 CACHED_BYTES = 64 * 1024 * 1024
 _READ_AGAIN_SECONDS = (0.05, 0.2, 1.0)
@@ -36,24 +38,36 @@ _MODEL_FACTOR = 8
 
 @dataclass(frozen=True)
 class _Kept:
-    """A conversation that is remembered, about how many bytes its entries take, and each request that waits in it."""
+    """A conversation that is remembered, the bytes of its entries' text, and of each request that waits in it."""
 
     snapshot: Snapshot
     epoch: int
-    size_bytes: int
+    text_bytes: int
     open_bytes: Mapping[str, int]
 
     @property
     def held_bytes(self) -> int:
-        return _KEPT_COSTS_BYTES + self.size_bytes + sum(self.open_bytes.values())
+        return _KEPT_COSTS_BYTES + _MODEL_FACTOR * (self.text_bytes + sum(self.open_bytes.values()))
 
 
 class Documents:
-    """Conversations of one app's threads, for one event loop; the newest are remembered within `cached_bytes`."""
+    """Conversations of one app's threads, for one event loop; the newest are remembered within `cached_bytes`.
 
-    def __init__(self, log: ThreadLog, cached_bytes: int = CACHED_BYTES) -> None:
+    One whose entries have more than `document_bytes` of text is remembered as `shorten` leaves it.
+    """
+
+    def __init__(
+        self,
+        log: ThreadLog,
+        cached_bytes: int = CACHED_BYTES,
+        *,
+        shorten: Shorten = lambda conversation: conversation,
+        document_bytes: int = CACHED_BYTES,
+    ) -> None:
         self._log = log
         self._cached_bytes = cached_bytes
+        self._shorten = shorten
+        self._document_bytes = document_bytes
         self._held_bytes = 0
         self._kept: OrderedDict[Address, _Kept] = OrderedDict()
 
@@ -79,15 +93,15 @@ class Documents:
             return remembered
         kept = self._kept.get(address)
         if kept and kept.epoch == head.epoch and head.trimmed <= kept.snapshot.position < head.position:
-            snapshot, after, size = kept.snapshot, kept.snapshot.position, kept.size_bytes
+            snapshot, after, size = kept.snapshot, kept.snapshot.position, kept.text_bytes
         elif is_new:
             snapshot, after, size = Snapshot(read(None), 0, 0, {}), 0, 0
         else:
             if client is None:
                 raise EngineUnavailableError("The conversation is remembered no more. It is given again.")
-            text = await client.read(entity_name(address.agent), address.thread_id)
-            snapshot, head = await self._resumed(address, text, head, client)
-            after, size = snapshot.since, _MODEL_FACTOR * len(text or "")
+            text = await client.read(*address.entity)
+            snapshot, text, head = await self.resumed(address, text, head, client)
+            after, size = snapshot.since, len(text or "")
         if newest and newest[0][0] <= after + 1 and newest[-1][0] == head.position:
             return self.follow(address, head, snapshot, [one for one in newest if one[0] > after], size)
         return self.follow(address, head, snapshot, await self._log.events(address, after), size)
@@ -102,7 +116,11 @@ class Documents:
 
     def put(self, address: Address, head: Head, snapshot: Snapshot) -> None:
         """Remember the conversation as its one writer has it, up to the head's position."""
-        self._keep(address, head, snapshot, _MODEL_FACTOR * _texts_bytes(snapshot.conversation, 0))
+        kept = self._kept.get(address)
+        is_known = kept is not None and kept.snapshot.conversation is snapshot.conversation
+        self._keep(
+            address, head, snapshot, kept.text_bytes if kept and is_known else _text_bytes(snapshot.conversation)
+        )
 
     def appended(self, address: Address, head: Head, events: Sequence[tuple[int, Event]]) -> None:
         """Have what is remembered of the thread go on with what this process has just appended."""
@@ -110,24 +128,25 @@ class Documents:
         if kept is None or not events:
             return
         if kept.epoch == head.epoch and kept.snapshot.position == events[0][0] - 1:
-            self.follow(address, head, kept.snapshot, events, kept.size_bytes)
+            self.follow(address, head, kept.snapshot, events, kept.text_bytes)
         else:
             self.forget(address)
 
     def follow(
-        self, address: Address, head: Head, snapshot: Snapshot, events: Sequence[tuple[int, Event]], size_bytes: int = 0
+        self, address: Address, head: Head, snapshot: Snapshot, events: Sequence[tuple[int, Event]], text_bytes: int = 0
     ) -> Snapshot:
-        """Return the snapshot behind these events, and remember it."""
+        """Return the snapshot behind these events, and remember it; `text_bytes` are those of the one given."""
         followed = snapshot.follow([(at, event) for at, event in events if at <= head.position])
-        self._keep(address, head, followed, size_bytes + _grown_bytes(snapshot, followed))
-        return followed
+        grown = _text_bytes(followed.conversation, len(snapshot.conversation.data.conversation_history))
+        return self._keep(address, head, followed, text_bytes + grown)
 
-    async def _resumed(
+    async def resumed(
         self, address: Address, text: str | None, head: Head, client: EntityClient
-    ) -> tuple[Snapshot, Head]:
-        """Return from where the document goes on, and the head it was compared with.
+    ) -> tuple[Snapshot, str | None, Head]:
+        """Return from where the stored document goes on, that document, and the head it was compared with.
 
         The document is read again where a newer one has been stored meanwhile, and the head where the log has gone on.
+        Raises as `at` does.
         """
         for pause in (*_READ_AGAIN_SECONDS, None):
             found = resume(_parsed(text), head)
@@ -135,28 +154,31 @@ class Documents:
                 head = await self._log.head(address)
                 found = resume(_parsed(text), head)
             if isinstance(found, Snapshot):
-                return found, head
+                return found, text, head
             if isinstance(found, Ahead):
                 raise found.refusal()
             assert isinstance(found, Outdated)
             if pause is not None:
                 await asyncio.sleep(pause)
-                text = await client.read(entity_name(address.agent), address.thread_id)
+                text = await client.read(*address.entity)
         raise LogUnavailableError("The stored conversation is older than its log. Try again.")
 
-    def _keep(self, address: Address, head: Head, snapshot: Snapshot, size_bytes: int) -> None:
+    def _keep(self, address: Address, head: Head, snapshot: Snapshot, text_bytes: int) -> Snapshot:
         before = self._kept.get(address)
         known = before.open_bytes if before is not None else {}
+        if text_bytes > self._document_bytes:  # seldom: what is left out then is a good part of it
+            snapshot = replace(snapshot, conversation=self._shorten(snapshot.conversation))
+            text_bytes = _text_bytes(snapshot.conversation)
         waiting = {
-            run_id: known.get(run_id) or _MODEL_FACTOR * len(encode(accepted))
-            for run_id, (_, accepted) in snapshot.open.items()
+            run_id: known.get(run_id) or len(encode(accepted)) for run_id, (_, accepted) in snapshot.open.items()
         }
         self.forget(address)
-        self._kept[address] = kept = _Kept(snapshot, head.epoch, size_bytes, waiting)
+        self._kept[address] = kept = _Kept(snapshot, head.epoch, text_bytes, waiting)
         self._held_bytes += kept.held_bytes
         while self._held_bytes > self._cached_bytes:
             _, oldest = self._kept.popitem(last=False)
             self._held_bytes -= oldest.held_bytes
+        return snapshot
 
     def forget(self, address: Address) -> None:
         """Remember nothing of the thread."""
@@ -171,10 +193,6 @@ def _parsed(text: str | None) -> Conversation | None:
         raise UnreadableStateError.because(error) from error
 
 
-def _grown_bytes(before: Snapshot, after: Snapshot) -> int:
-    """Return about how many bytes more the later one takes: of the entries that it has and the other has not."""
-    return _MODEL_FACTOR * _texts_bytes(after.conversation, len(before.conversation.data.conversation_history))
-
-
-def _texts_bytes(conversation: Conversation, first: int) -> int:
-    return sum(len(entry.once(entry_text)) for entry in conversation.data.conversation_history.held[first:])
+def _text_bytes(conversation: Conversation, first: int = 0) -> int:
+    """Return how many bytes of text the conversation's entries have, from that one on."""
+    return sum(entry.once(entry_bytes) for entry in conversation.data.conversation_history.held[first:])

@@ -4,6 +4,11 @@ Theory. `deleting` ended all runs and keeps new ones out. The tombstone is one a
 counts, whatever stands in any store, in a document that was handed out or in a signal that is under way. Only then the
 rest goes, and every step of that may be repeated: it removes what is older than the tombstone, so a delivery that comes
 late takes nothing of a later life of the thread. What is archived or attached lies under its epoch for the same reason.
+
+The receipt of a deletion: what was deleted where, in counts and hashes, and what became of its durable instances.
+
+It stands in the tombstone, holds no word of the conversation, and outlives the thread. Instances are found by the
+entity and purged by whoever holds a durable client, so each begins as pending; what became of them is an event behind.
 """
 
 from __future__ import annotations
@@ -12,75 +17,208 @@ import hashlib
 import logging
 import time
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
-from hosting.address import Address
-from hosting.entity.capacity import size_bytes
-from hosting.entity.receipt import Instance, Reason, Receipt
-from hosting.entity.whole_conversation import WholeConversation
+from pydantic import BaseModel, ConfigDict
+
 from hosting.errors import ArchiveIncompleteError
-from hosting.events import Place
-from hosting.names import entity_name
-from hosting.ports import ArchiveStore, AttachmentStore
-from hosting.stores.thread_log import ThreadLog, epoch_place
-from hosting.thread.commands import Bury
-from hosting.thread.events import Accepted, Deleting, Event
+from hosting.names import Address, StoreKey
+from hosting.ports import ArchiveStore, AttachmentStore, Clock
+from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
+from hosting.service.archiving import WholeConversation, size_bytes
+from hosting.thread.commands import Bury, Delete
+from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
+from hosting.thread.events import Accepted, Deleted, DeleteReason, Deleting, Event, Settled
 from hosting.thread.head import Head
-from state.archived import archived
+from state.attached import references
 from state.codec import held_entry, read
+from state.conversation import LogMark, exchanges, log_mark
 from state.errors import UnreadableStateError as UnreadableDocumentError
-from state.models import Conversation, RequestEntry
+from state.extension import archived
+from state.models import Conversation, RequestEntry, ResponseEntry
+
+Outcome = Literal["pending", "deleted", "running", "missing"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Instance(_Record):
+    """A durable instance that carried messages of the thread.
+
+    `running`: it has not ended and was left alone. `missing`: this task hub does not have it, because it was purged
+    before or belongs to somebody else.
+    """
+
+    id: str
+    outcome: Outcome = "pending"
+
+
+class Receipt(_Record):
+    """What one deletion removed. `deleted_at` is in seconds since 1970, `sha256` of the stored document's UTF-8.
+
+    `attachments` are their hashes.
+    """
+
+    deleted_at: float
+    reason: DeleteReason
+    document_bytes: int
+    sha256: str
+    runs: int
+    archived_entries: int
+    attachments: tuple[str, ...] = ()
+    instances: tuple[Instance, ...] = ()
+
+
+def read_receipt(events: Iterable[Event]) -> Receipt | None:
+    """Return the receipt of a thread's last deletion, with what became of its instances since; None without one."""
+    found: Receipt | None = None
+    for event in events:
+        if isinstance(event, Deleted):
+            found = Receipt.model_validate(event.receipt)
+        elif isinstance(event, Settled) and found is not None:
+            settled = [Instance.model_validate(instance.model_dump()) for instance in event.instances]
+            found = found.model_copy(update={"instances": tuple(settled)})
+    return found
+
 
 logger = logging.getLogger(__name__)
+
+UNUSED_SECONDS = 86_400.0
+"""After so long nobody refers any more to what was uploaded and is not referred to yet."""
 
 _NAMES_ONE = '"orchestrationId"'
 
 
-class Erasing:
+class Eraser:
     """Erases the threads of the app whose task hub is `hub` from every store but the entity's own state."""
 
-    def __init__(self, log: ThreadLog, archive: ArchiveStore, attachments: AttachmentStore, hub: str) -> None:
+    def __init__(
+        self,
+        log: ThreadLog,
+        archive: ArchiveStore,
+        attachments: AttachmentStore,
+        hub: str,
+        clock: Clock = time.time,
+    ) -> None:
         self._log = log
         self._archive = archive
         self._attachments = attachments
         self._hub = hub
+        self._clock = clock
 
     async def delete(self, address: Address, stored: str | None) -> bool:
         """Erase the thread if it is being deleted, or was and is not erased yet; tell whether its document must go too.
 
-        Raises `LogUnavailableError`, `ArchiveUnavailableError` and `AttachmentsUnavailableError`: the operation is to
-        be delivered again.
+        Of a thread that lives again only what its earlier lives left is erased: the process may have died behind the
+        tombstone. Raises `LogUnavailableError`, `ArchiveUnavailableError` and `AttachmentsUnavailableError`: the
+        operation is to be delivered again.
         """
         head = await self._log.head(address)
         if head.state == "deleting":
             receipt = await self._receipt(address, head, stored)
-            head = (await self._log.ask(address, Bury(time.time(), receipt.model_dump(mode="json")))).head
-        if head.state != "deleted":
-            return False  # it lives again, or was never deleted: a late delivery
-        place = epoch_place(self._hub, address, head.epoch - 1)
-        await self._archive.erase(place)
-        await self._attachments.erase(place)
-        await self._log.erase(address, head.position - 1)
-        return True
+            head = (await self._log.execute(address, Bury(time.time(), receipt.model_dump(mode="json")))).head
+        tombstone = head.epoch if head.state == "deleted" else head.epoch - 1
+        if tombstone < 0:
+            return False  # it was never deleted
+        mark = _mark(stored)
+        await self._archive.erase(epoch_store_key(self._hub, address, tombstone - 1))
+        if mark is not None and mark.epoch > head.epoch:  # the log was restored without this document
+            await self._archive.erase(epoch_store_key(self._hub, address, mark.epoch))
+            await self._attachments.erase(epoch_store_key(self._hub, address, mark.epoch))
+        for epoch in await self._attachments.epochs(store_key(self._hub, address)):
+            if epoch < tombstone:  # also what a process put there that knew of none of the lives since
+                await self._attachments.erase(epoch_store_key(self._hub, address, epoch))
+        await self._log.erase(address, head.trimmed)
+        return head.state == "deleted" or (mark is not None and mark.epoch < head.epoch)
+
+    async def expire(self, address: Address, stored: str | None) -> bool:
+        """Erase a thread whose time is up by its stored document; tell and raise as `delete` does.
+
+        It is kept where a run is open, or where the log says more than the document: an answer that is not stored yet
+        begins the time anew. Whatever is appended while that is looked at keeps it too, until it is asked again.
+        """
+        head = await self._log.head(address)
+        if head.state == "open":
+            if await self._says_more(address, head, _readable(stored)):
+                return False
+            decided = await self._log.execute(address, Delete(time.time(), "expired", head.position))
+            head = decided.head
+        return head.state != "open" and await self.delete(address, stored)
+
+    async def _says_more(self, address: Address, head: Head, stored: Conversation | None) -> bool:
+        """Tell whether the log changes the conversation behind the document; one ahead of its log knows of no more."""
+        found = resume(stored, head)
+        if isinstance(found, Ahead):
+            return False
+        if isinstance(found, Outdated):
+            return True
+        events = await self._log.events(address, found.since)
+        return found.follow(events).conversation is not found.conversation
+
+    async def erase_older(self, address: Address) -> None:
+        """Erase what is left of earlier lives of the thread, of an upload that came behind their end.
+
+        Raises `ArchiveUnavailableError` and `AttachmentsUnavailableError`.
+        """
+        head, thread = await self._log.head(address), store_key(self._hub, address)
+        for store in (self._archive, self._attachments):
+            for epoch in await store.epochs(thread):
+                if epoch < head.epoch:
+                    await store.erase(epoch_store_key(self._hub, address, epoch))
+
+    async def erase_unused(self, address: Address, stored: str | None) -> None:
+        """Erase what was uploaded for the thread's present life more than a day ago and nothing refers to.
+
+        Somebody put it there whose append or commit conflicted, or who died; a day is far beyond any lease, so nobody
+        is about to refer to it. Raises `LogUnavailableError`, `ArchiveUnavailableError` and
+        `AttachmentsUnavailableError`. Where the document or the archive cannot be read, nobody knows what they refer
+        to, and all of it stays.
+        """
+        before = self._clock() - UNUSED_SECONDS
+        head = await self._log.head(address)
+        place = epoch_store_key(self._hub, address, head.epoch)
+        if head.state != "open" or not (unused := set(await self._attachments.put_before(place, before))):
+            return
+        unused -= await self._log.attachment_hashes(address, head.epoch)
+        try:
+            found = resume(None if stored is None else read(stored), head)
+            if unused and isinstance(found, Snapshot):
+                unused -= await self._referred(place, found.conversation)
+                await self._attachments.erase(place, unused, before=before)
+        except (UnreadableDocumentError, ArchiveIncompleteError):
+            logger.warning("What thread %s of agent %s refers to is not known.", address.thread_id, address.agent)
+
+    async def _referred(self, place: StoreKey, conversation: Conversation) -> set[str]:
+        """Return the hashes of the attachments that a conversation refers to, its archive included."""
+        referred = set(frozenset().union(*map(references, exchanges(conversation))))
+        async for texts in WholeConversation(place, conversation, self._archive).archived_blocks():
+            older = (entry for entry in map(held_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
+            referred = referred.union(*map(references, older))
+        return referred
 
     async def _receipt(self, address: Address, head: Head, stored: str | None) -> Receipt:
         text, conversation = stored or "", _readable(stored)
         events = [event for _, event in await self._log.events(address, head.trimmed)]
-        place = epoch_place(self._hub, address, head.epoch)
-        said = [] if conversation is None else await self._orchestrations(address, place, conversation)
-        asked = (event.request.orchestration_id for event in events if isinstance(event, Accepted))
-        own = f"@{entity_name(address.agent)}@{address.thread_id}"
+        place = epoch_store_key(self._hub, address, head.epoch)
+        reason, carrying = _reason(events), list[str]()
+        if reason != "assigned":  # what carried a thread's messages goes with them, and these only change their owner
+            carrying += [] if conversation is None else await self._orchestrations(address, place, conversation)
+            carrying += [id_ for one in events if isinstance(one, Accepted) and (id_ := one.request.orchestration_id)]
+        own = "@{}@{}".format(*address.entity)
         return Receipt(
             deleted_at=time.time(),
-            reason=_reason(events),
+            reason=reason,
             document_bytes=size_bytes(text),
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),
             runs=sum(isinstance(event, Accepted) for event in events),
             archived_entries=0 if conversation is None else archived(conversation).entries,
             attachments=tuple(await self._attachments.hashes(place)),
-            instances=tuple(Instance(id=name) for name in dict.fromkeys([*said, *filter(None, asked), own])),
+            instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own])),
         )
 
-    async def _orchestrations(self, address: Address, place: Place, conversation: Conversation) -> list[str]:
+    async def _orchestrations(self, address: Address, place: StoreKey, conversation: Conversation) -> list[str]:
         """Return the orchestrations that a conversation names. An archive with a gap is no reason to keep the rest."""
         named: dict[str, None] = {}
         try:
@@ -91,6 +229,11 @@ class Erasing:
         return [*named, *_orchestration_ids(conversation.data.conversation_history.held)]
 
 
+def _mark(stored: str | None) -> LogMark | None:
+    conversation = _readable(stored)
+    return None if conversation is None else log_mark(conversation)
+
+
 def _readable(stored: str | None) -> Conversation | None:
     try:
         return None if stored is None else read(stored)
@@ -98,7 +241,7 @@ def _readable(stored: str | None) -> Conversation | None:
         return None  # it goes all the same
 
 
-def _reason(events: Iterable[Event]) -> Reason:
+def _reason(events: Iterable[Event]) -> DeleteReason:
     deleting = [event for event in events if isinstance(event, Deleting)]
     return deleting[-1].reason if deleting else "asked"
 

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+import math
+from collections.abc import AsyncGenerator, Callable, Iterable
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError
-from hosting.service.changes import Appended, Changes, Follower, News, Spoken
-from hosting.service.holders import Holders
+from hosting.ports import EntityClient
+from hosting.runner.journal import awake_seconds
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.broadcast import Appended, Broadcast, DeltaText, Follower, News
+from hosting.service.held_runs import HeldRuns
+from hosting.service.patience import Patience
 from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH, Run, unbroken
 from hosting.stores.contract import ThreadStore
-from hosting.stores.thread_log import ThreadLog
 from hosting.thread.events import Claimed, Delta, RunEvent
 from hosting.thread.run import RunRecord
 
@@ -29,18 +33,23 @@ OUTAGE_SECONDS = 20.0
 
 
 class Following:
-    """Follows runs of this app's log, which may stay away for `outage_seconds`."""
+    """Follows runs of this app's log, which may stay away for `outage_seconds`.
+
+    A run that waits for its turn for longer than `queue_seconds` is ended.
+    """
 
     def __init__(
         self,
         log: ThreadLog,
         store: ThreadStore,
-        changes: Changes,
-        holders: Holders,
+        changes: Broadcast,
+        holders: HeldRuns,
         *,
         first_look_seconds: float = FIRST_LOOK_SECONDS,
         quiet_seconds: float = QUIET_SECONDS,
         outage_seconds: float = OUTAGE_SECONDS,
+        queue_seconds: float = math.inf,
+        clock: Callable[[], float] = awake_seconds,
     ) -> None:
         self._log = log
         self._store = store
@@ -49,38 +58,55 @@ class Following:
         self._first_look_seconds = first_look_seconds
         self._quiet_seconds = quiet_seconds
         self._outage_seconds = outage_seconds
+        self._queue_seconds = queue_seconds
+        self._clock = clock
 
-    async def follow(self, run: Run) -> AsyncIterator[list[News]]:
+    async def follow(
+        self, run: Run, client: EntityClient, *, logged_only: bool = False
+    ) -> AsyncGenerator[list[News], None]:
         """Yield the run's events from its first to its end, and its words as they come; nothing for each quiet time.
 
-        Raises `ThreadDeletedError` once its thread is deleted, and `LogUnavailableError` when the log stays away.
+        Words that were told when they came are not told again when they are logged. Whoever follows a run watches it
+        (`Holders.watched`), and it begins here where nobody holds it in its turn. With `logged_only` nothing is told
+        but what the log says, words as its deltas. Raises `ThreadDeletedError` once its thread is deleted, and
+        `LogUnavailableError` when the log stays away.
         """
-        telling = _Telling(run)
+        delivery = _Delivery(run, logged_only=logged_only)
+        patience = Patience(self._log, run.address, run.run_id, self._queue_seconds, clock=self._clock)
         clock = asyncio.get_running_loop().time
-        look, told_at, seen_at = self._first_look_seconds, clock(), clock()
-        with self._changes.followed(run.address) as follower:
-            news: Iterable[News] = await self._read(telling)
+        look, sent_at, seen_at = self._first_look_seconds, clock(), clock()
+        with (
+            self._holders.watched(run.address, run.run_id, client),
+            self._changes.followed(run.address) as follower,
+        ):
+            news: Iterable[News] = await self._read(delivery)
             while True:
-                if told := telling.tell(news):
-                    yield told
-                    look, told_at = self._first_look_seconds, clock()
-                if telling.is_over:
+                if new := delivery.new_of(news):
+                    yield new
+                    look, sent_at = self._first_look_seconds, clock()
+                if delivery.is_over:
                     return
-                if clock() - told_at >= self._quiet_seconds:
+                if clock() - sent_at >= self._quiet_seconds:
                     yield []
-                    told_at = clock()
+                    sent_at = clock()
                 is_here = self._holders.held(run.run_id) is not None
                 news = await follower.next(LONGEST_LOOK_SECONDS if is_here else 0.0)
-                is_behind = follower.has_missed or telling.lacks(news)
+                is_behind = follower.has_missed or delivery.lacks(news)
                 if news and not is_behind:
                     continue
                 try:
+                    if delivery.awaits_holder and not is_behind and not is_here:
+                        is_here = await self._holders.claim_turn(run.address, run.run_id, client) is not None
+                    if not is_here and delivery.record is not None:
+                        decided = await patience.check(delivery.record)
+                        if decided is not None:
+                            self._holders.publish(run.address, decided)
                     if not is_here and not is_behind:
-                        await self._watch(telling, follower, look)
+                        await self._watch(delivery, follower, look)
                         look = min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
                     if not is_here or is_behind:
                         follower.has_missed = False
-                        news = await self._read(telling)
+                        news = await self._read(delivery)
                     seen_at = clock()
                 except LogUnavailableError:
                     if clock() - seen_at > self._outage_seconds:
@@ -88,49 +114,55 @@ class Following:
                     logger.warning("The log cannot be reached to follow run %s.", run.run_id)
                     await asyncio.sleep(look)
 
-    async def _watch(self, telling: _Telling, follower: Follower, seconds: float) -> None:
+    async def _watch(self, delivery: _Delivery, follower: Follower, seconds: float) -> None:
         """Return when there may be more: as soon as the store or this process says so, or after so many seconds."""
-        hearing = asyncio.ensure_future(follower.arrives(seconds))
-        watching = asyncio.ensure_future(self._store.watch(telling.run.address, telling.position, seconds))
+        arriving = asyncio.ensure_future(follower.arrives(seconds))
+        watching = asyncio.ensure_future(self._store.watch(delivery.run.address, delivery.position, seconds))
         try:
-            await asyncio.wait((hearing, watching), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((arriving, watching), return_when=asyncio.FIRST_COMPLETED)
             if watching.done() and not watching.result():
-                await hearing
+                await arriving
         finally:
-            hearing.cancel()
+            arriving.cancel()
             watching.cancel()
 
-    async def _read(self, telling: _Telling) -> list[News]:
-        run, after = telling.run, telling.position
+    async def _read(self, delivery: _Delivery) -> list[News]:
+        run, after = delivery.run, delivery.position
         events = unbroken(run.record, after, await self._log.events(run.address, after))
         return [Appended(position, event) for position, event in events]
 
 
-class _Telling:
-    """What one follower has been told of a run: up to which position, and which text."""
+class _Delivery:
+    """What one follower has got of a run: up to which position, and which text."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, *, logged_only: bool) -> None:
         self.run = run
+        self._logged_only = logged_only
         self.position = run.record.first - 1
-        self._record: RunRecord | None = None
+        self.record: RunRecord | None = None
         self._text = ""
 
     @property
     def is_over(self) -> bool:
         """Whether the last event was told; raises `ThreadDeletedError` for a run that has no end of its own."""
-        if self._record is not None and self._record.is_deleted and self._record.terminal is None:
+        if self.record is not None and self.record.is_deleted and self.record.terminal is None:
             raise ThreadDeletedError(f"Run {self.run.run_id!r} was deleted with its thread.")
-        return self._record is not None and self._record.terminal is not None
+        return self.record is not None and self.record.terminal is not None
 
-    def tell(self, news: Iterable[News]) -> list[News]:
+    @property
+    def awaits_holder(self) -> bool:
+        """Whether nobody holds the run, as far as the follower knows."""
+        return self.record is not None and self.record.claim is None
+
+    def new_of(self, news: Iterable[News]) -> list[News]:
         """Return what of it is new to the follower, and its own run's."""
-        told: list[News] = []
+        new: list[News] = []
         for one in news:
-            if isinstance(one, Spoken):
-                told += self._spoken(one)
+            if isinstance(one, DeltaText):
+                new += [] if self._logged_only else self._unlogged(one)
             elif one.position == self.position + 1:
-                told += self._appended(one)
-        return told
+                new += self._appended(one)
+        return new
 
     def lacks(self, news: Iterable[News]) -> bool:
         """Tell whether something came between what was told and this, from another process: the log has it."""
@@ -139,23 +171,27 @@ class _Telling:
 
     def _appended(self, one: Appended) -> list[News]:
         self.position, event = one.position, one.event
-        if self._record is None:
-            self._record = RunRecord(self.run.record.accepted, one.position, one.position)
+        if self.record is None:
+            self.record = RunRecord(self.run.record.accepted, one.position, one.position)
         else:
-            self._record = self._record.after(one.position, event)
+            self.record = self.record.after(one.position, event)
         if not isinstance(event, RunEvent) or event.run_id != self.run.run_id:
             return []
-        if isinstance(event, Delta):
-            return self._spoken(Spoken(event.run_id, event.offset, event.text))
+        if isinstance(event, Delta) and not self._logged_only:
+            return [one] if self._add_text(event) else []
         if isinstance(event, Claimed):
-            self._text = self._text[: len(self._record.text)]
+            self._text = self._text[: len(self.record.text)]
         return [one]
 
-    def _spoken(self, words: Spoken) -> list[News]:
-        if words.run_id != self.run.run_id or words.offset > len(self._text):
-            return []  # another run's, or words behind some that were missed: the log has both
-        end = words.offset + len(words.text)
-        if end <= len(self._text) and self._text[words.offset : end] == words.text:
-            return []
-        self._text = self._text[: words.offset] + words.text
-        return [words]
+    def _unlogged(self, delta: DeltaText) -> list[News]:
+        if delta.run_id != self.run.run_id or delta.offset > len(self._text):
+            return []  # another run's, or text behind some that were missed: the log has both
+        return [DeltaText(delta.run_id, delta.offset, delta.text, self.position)] if self._add_text(delta) else []
+
+    def _add_text(self, delta: DeltaText | Delta) -> bool:
+        """Add a delta to the text that was delivered; return whether any of it was new."""
+        end = delta.offset + len(delta.text)
+        if end <= len(self._text) and self._text[delta.offset : end] == delta.text:
+            return False
+        self._text = self._text[: delta.offset] + delta.text
+        return True

@@ -12,29 +12,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
-from hosting.address import Address, keyed_thread_id
-from hosting.errors import (
-    EngineUnavailableError,
-    LogUnavailableError,
-    ThreadDeletedError,
-    UnknownRunError,
-)
-from hosting.identity import new_id
-from hosting.names import entity_name
+from hosting.errors import EngineUnavailableError, LogUnavailableError, ThreadDeletedError, UnknownRunError
+from hosting.names import Address, keyed_thread_id, new_id
 from hosting.ports import EntityClient
-from hosting.request.run_call import RunCall, Wait
-from hosting.runner.journal import appended
-from hosting.service.changes import Appended, Changes, Spoken
-from hosting.service.holders import Holders
+from hosting.principal import NOBODY, Asker
+from hosting.request.run_call import StartRun, Wait
+from hosting.runner.journal import appended, awake_seconds
+from hosting.runner.telemetry import carried_traceparent
+from hosting.runner.thread_log import Decided, ThreadLog
+from hosting.service.broadcast import Appended, Broadcast, DeltaText
+from hosting.service.held_runs import HeldRuns
+from hosting.service.patience import Patience, read_run
 from hosting.settings import Settings
-from hosting.stores.thread_log import Asked, ThreadLog
-from hosting.thread.commands import Accept, Attach, Cancel, Change, Command, Refused, SignalFailed, Terms, Unchanged
+from hosting.thread.commands import Accept, Attach, Cancel, Change, Command, Refused, SignalFailed, Unchanged
 from hosting.thread.events import Accepted, Event
 from hosting.thread.head import Head
-from hosting.thread.rows import GoneRow, KeyRow, RunRow, key_name, run_name
+from hosting.thread.rows import GoneRow, KeyRow, key_name
 from hosting.thread.run import RunRecord, run_record
 
 logger = logging.getLogger(__name__)
@@ -58,17 +56,68 @@ class Run:
         return self.record.run_id
 
 
+STARTS_AT_ONCE = 4
+START_SECONDS = 0.01
+
+
+class Starts:
+    """Lets runs start one behind the other when many come at once: a burst of starts would hold up all that run.
+
+    The next one goes when fewer than four are starting, or 10 ms behind the one before: starts that wait for a slow
+    store or engine hold up nobody. Used on one event loop, as `async with`.
+    """
+
+    def __init__(self) -> None:
+        self._starting = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> None:
+        if self._starting < STARTS_AT_ONCE and not self._waiting:
+            self._starting += 1
+            return
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(turn)
+        self._timer = self._timer or loop.call_later(START_SECONDS, self._next)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                await self.__aexit__()  # its turn came at that moment
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._starting -= 1
+        if self._starting < STARTS_AT_ONCE:
+            self._next()
+
+    def _next(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._starting += 1
+                turn.set_result(None)
+                break
+        if self._waiting:
+            self._timer = asyncio.get_running_loop().call_later(START_SECONDS, self._next)
+
+
 class Runs:
     """Starts runs and follows them, for every surface of one app."""
 
     def __init__(
         self,
         log: ThreadLog,
-        holders: Holders,
-        changes: Changes,
+        holders: HeldRuns,
+        changes: Broadcast,
         settings: Settings,
         *,
         admit: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = awake_seconds,
     ) -> None:
         """`admit` raises the refusal of a run that may not be started now."""
         self._log = log
@@ -76,9 +125,11 @@ class Runs:
         self._changes = changes
         self._settings = settings
         self._admit = admit
+        self._clock = clock
+        self._starts = Starts()
 
-    async def start(self, agent: str, call: RunCall, client: EntityClient) -> Run:
-        """Begin a run, or find the one that its idempotency key began.
+    async def start(self, agent: str, call: StartRun, client: EntityClient, asker: Asker = NOBODY) -> Run:
+        """Begin a run on a thread of the owner whom the asker may ask for, or find the one that its key began.
 
         Returns once somebody is sure to bring it to its end. Raises what `admit` does, what the thread refuses
         (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` where no signal was taken: then
@@ -86,13 +137,15 @@ class Runs:
         """
         self._admit()
         key = call.idempotency_key
-        thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, "app", key))
-        address = Address.of(agent, thread_id)
+        thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, asker.owner, key))
+        address = Address.of(agent, thread_id, asker.owner)
         with self._changes.followed(address) as follower:
-            run = await self._holders.finish(self._start(address, agent, call, client))
-            return run if run.replayed or follower.has_missed else _with_news(run, follower.take())
+            async with self._starts:
+                run = await self._holders.finish(self._start(address, agent, call, client, asker))
+            has_news = call.wait.answer and not (run.replayed or follower.has_missed)
+            return _with_news(run, follower.take()) if has_news else run
 
-    async def _start(self, address: Address, agent: str, call: RunCall, client: EntityClient) -> Run:
+    async def _start(self, address: Address, agent: str, call: StartRun, client: EntityClient, asker: Asker) -> Run:
         key = call.idempotency_key
         is_new = call.thread_id is None and key is None
         accepted = Accepted(
@@ -103,56 +156,50 @@ class Runs:
             request=call.request,
             fingerprint=call.fingerprint(agent),
             key=key,
-            traceparent=call.traceparent,
+            principal=asker.principal,
+            grant=asker.grant,
+            traceparent=carried_traceparent(call.traceparent),
             streamed=call.streams,
         )
 
         async def reread(head: Head) -> Command:
             row = None if key is None else await self._log.row(address, KeyRow, key_name(key), head)
-            return self._accept(accepted, terms, row)
+            return replace(command, key=row)
 
         with self._holders.room(address.agent, wanted=call.wait.answer) as terms:
-            asked = await self._log.ask(address, self._accept(accepted, terms, None), reread, is_new=is_new)
-        run = await self.begun(address, asked, accepted.run_id, client, is_new=is_new)
+            command = Accept(accepted, self._settings.queue_limit, terms, epoch=asker.epoch)
+            decided = await self._log.execute(address, command, reread, is_new=is_new)
+        run = await self.begun(address, decided, accepted.run_id, client, is_new=is_new)
         assert run is not None
         return run
 
-    def _accept(self, accepted: Accepted, terms: Terms | None, key: KeyRow | GoneRow | None) -> Accept:
-        return Accept(accepted, self._settings.queue_limit, terms, key)
-
     async def begun(
-        self, address: Address, asked: Asked, run_id: str, client: EntityClient, *, is_new: bool = False
+        self, address: Address, decided: Decided, run_id: str, client: EntityClient, *, is_new: bool = False
     ) -> Run | None:
         """Return the run that a command accepted or found, once it is promised to this caller; None for no run.
 
-        `run_id` is what a run that it accepted is called. Raises as `start` does.
+        `run_id` is what a run that it accepted is called: if it was claimed it begins, and a signal for it is taken
+        first. Where none is, the run is taken back: by whoever holds it, or here. Raises as `start` does.
         """
-        outcome = asked.outcome
+        outcome = decided.outcome
         if isinstance(outcome, Refused):
             if outcome.signal:
-                await self._signal(address, client, "delete", {"epoch": asked.head.epoch})
-            raise outcome.error
+                await self._signal(address, client, "delete")
+            raise copy(outcome.error)  # of its own, so that no frame holds what holds the frame, and the request
         assert isinstance(outcome, Change | Unchanged)
-        self._holders.tell(address, asked)
+        self._holders.publish(address, decided)
         if not outcome.run_id:
             return None
         if outcome.run_id != run_id or isinstance(outcome, Unchanged):
-            return await self._found(address, outcome.run_id, client, signal=outcome.signal)
-        record = run_record(run_id, appended(asked))
+            if outcome.signal:
+                await self._signal(address, client, "run", run_id=outcome.run_id)
+            return replace(await self._read(address, outcome.run_id, client), replayed=True)
+        record = run_record(run_id, appended(decided))
         assert record is not None
-        await self._signal_beside(address, asked, record.accepted, client, is_new=is_new)
-        return Run(address, record)
-
-    async def _signal_beside(
-        self, address: Address, asked: Asked, accepted: Accepted, client: EntityClient, *, is_new: bool
-    ) -> None:
-        """Have the run begin if it was claimed, and return once a signal for it was taken.
-
-        Where none is, the run is taken back: by whoever holds it, or here.
-        """
-        signal = asyncio.ensure_future(self._signal_run(address, accepted.run_id, client))
+        accepted = record.accepted
+        signal = asyncio.ensure_future(self._signal(address, client, "run", run_id=run_id))
         held = self._holders.begin(
-            address, asked, client, signal, is_new=is_new, key=accepted.key, fingerprint=accepted.fingerprint
+            address, decided, client, signal, is_new=is_new, key=accepted.key, fingerprint=accepted.fingerprint
         )
         try:
             await asyncio.shield(signal)
@@ -160,9 +207,10 @@ class Runs:
             if held is not None:
                 await held.is_over.wait()
             else:
-                failed = SignalFailed(time.time(), accepted.run_id, None, accepted.key, accepted.fingerprint)
-                self._holders.tell(address, await self._log.ask(address, failed))
+                failed = SignalFailed(time.time(), run_id, None, accepted.key, accepted.fingerprint)
+                self._holders.publish(address, await self._log.execute(address, failed))
             raise
+        return Run(address, record)
 
     async def wait_as(self, wanted: Wait, run: Run, client: EntityClient) -> Run:
         """Return the run once it has ended, or as it stands when its caller does not want to wait any longer."""
@@ -179,67 +227,64 @@ class Runs:
         """
         clock = asyncio.get_running_loop().time
         end, look = clock() + seconds, FIRST_LOOK_SECONDS
-        leave = self._holders.queue(run.address, run.run_id, client)
-        try:
-            with self._changes.followed(run.address) as follower:
-                if not run.record.is_over and self._holders.held(run.run_id) is None:
-                    run = await self._look(run, client)
-                while not run.record.is_over and (left := end - clock()) > 0:
-                    is_here = self._holders.held(run.run_id) is not None
-                    news = await follower.next(min(left, LONGEST_LOOK_SECONDS if is_here else look))
-                    known = _with_news(run, news) if not follower.has_missed else run
-                    if known is not run:
-                        run, look = known, FIRST_LOOK_SECONDS
-                    elif follower.has_missed or self._holders.held(run.run_id) is None:
-                        follower.has_missed = False
-                        run, look = await self._look(run, client), min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
-        finally:
-            leave()
+        patience = Patience(self._log, run.address, run.run_id, self._settings.queue_timeout_seconds, clock=self._clock)
+        with (
+            self._holders.watched(run.address, run.run_id, client),
+            self._changes.followed(run.address) as follower,
+        ):
+            if not run.record.is_over and self._holders.held(run.run_id) is None:
+                run = await self._look(run, client, patience)
+            while not run.record.is_over and (left := end - clock()) > 0:
+                is_here = self._holders.held(run.run_id) is not None
+                news = await follower.next(min(left, LONGEST_LOOK_SECONDS if is_here else look))
+                known = _with_news(run, news) if not follower.has_missed else run
+                if known is not run:
+                    run, look = known, FIRST_LOOK_SECONDS
+                elif follower.has_missed or self._holders.held(run.run_id) is None:
+                    follower.has_missed = False
+                    run, look = await self._look(run, client, patience), min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
         return _not_deleted(run)
 
-    async def find(self, agent: str, thread_id: str, run_id: str, client: EntityClient) -> Run:
+    async def find(self, address: Address, run_id: str, client: EntityClient) -> Run:
         """Return a run, and promise its outcome to whoever asks.
 
         Raises `UnknownRunError` for one that the thread does not have, `ThreadDeletedError` for one that was deleted.
         """
-        address = Address.of(agent, thread_id)
-        run = await self._read(address, run_id)
+        run = await self._read(address, run_id, client)
         if run.record.is_over:
             return run
-        asked = await self._log.ask(address, Attach(time.time(), run_id))
-        return await self._promised(run, asked, client)
+        decided = await self._log.execute(address, Attach(time.time(), run_id))
+        return await self._promised(run, decided, client)
 
-    async def cancel(self, agent: str, thread_id: str, run_id: str, client: EntityClient) -> Run:
+    async def cancel(self, address: Address, run_id: str, client: EntityClient) -> Run:
         """Have a run end as cancelled, and return it as it then stands; cancelling again changes nothing.
 
         Raises as `find` does.
         """
-        address = Address.of(agent, thread_id)
-        run = await self._read(address, run_id)
+        run = await self._read(address, run_id, client)
         if run.record.is_over:
             return run
-        asked = await self._log.ask(address, Cancel(time.time(), run_id))
-        return await self._promised(run, asked, client)
+        decided = await self._log.execute(address, Cancel(time.time(), run_id))
+        return await self._promised(run, decided, client)
 
-    async def _found(self, address: Address, run_id: str, client: EntityClient, *, signal: bool) -> Run:
-        if signal:
-            await self._signal_run(address, run_id, client)
-        found = await self._read(address, run_id)
-        return Run(address, found.record, replayed=True)
-
-    async def _promised(self, run: Run, asked: Asked, client: EntityClient) -> Run:
-        """Return the run behind what was asked, once a signal is sure to have been taken."""
-        self._holders.tell(run.address, asked)
-        outcome = asked.outcome
-        if getattr(outcome, "signal", False):
-            await self._signal_run(run.address, run.run_id, client)
+    async def _promised(self, run: Run, decided: Decided, client: EntityClient) -> Run:
+        """Return the run behind that decision, once a signal is sure to have been taken."""
+        self._holders.publish(run.address, decided)
+        outcome = decided.outcome
+        if decided.head.state == "deleting":
+            await self._signal(run.address, client, "delete")
+        elif getattr(outcome, "signal", False):
+            await self._signal(run.address, client, "run", run_id=run.run_id)
         record = run.record
-        for position, event in appended(asked) if isinstance(outcome, Change) else ():
+        for position, event in appended(decided) if isinstance(outcome, Change) else ():
             record = record.after(position, event) if position > record.last else record
         return Run(run.address, record)
 
-    async def _look(self, run: Run, client: EntityClient) -> Run:
-        """Return the run as the log has it; take it where its turn has come. With the log away, as it was."""
+    async def _look(self, run: Run, client: EntityClient, patience: Patience) -> Run:
+        """Return the run as the log has it; take it where its turn has come, and end it where nobody else would.
+
+        With the log away, as it was.
+        """
         try:
             record = run.record
             events = unbroken(record, record.last, await self._log.events(run.address, record.last))
@@ -247,28 +292,28 @@ class Runs:
                 record = record.after(position, event)
             if not record.is_over and record.claim is None:
                 await self._holders.claim_turn(run.address, run.run_id, client)
+            if not record.is_over and (decided := await patience.check(record)) is not None:
+                self._holders.publish(run.address, decided)
             return Run(run.address, record, run.replayed)
         except LogUnavailableError:
             logger.warning("The log cannot be reached to look at run %s.", run.run_id)
             return run
 
-    async def _read(self, address: Address, run_id: str) -> Run:
+    async def _read(self, address: Address, run_id: str, client: EntityClient) -> Run:
+        """Return the run as the log has it; a deletion that is under way is signalled for first."""
         head = await self._log.head(address)
-        row = await self._log.row(address, RunRow, run_name(run_id), head)
-        if row is None:
+        if head.state == "deleting":
+            await self._signal(address, client, "delete")
+        found = await read_run(self._log, address, run_id, head)
+        if found is None:
             raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {address.thread_id[:80]!r}.")
-        if isinstance(row, GoneRow):
+        if isinstance(found, GoneRow):
             raise ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
-        record = run_record(run_id, await self._log.events(address, row.first - 1))
-        if record is None:
-            raise ThreadDeletedError(f"The log of run {run_id!r} was removed by its age.")
-        return _not_deleted(Run(address, record))
+        return _not_deleted(Run(address, found))
 
-    async def _signal_run(self, address: Address, run_id: str, client: EntityClient) -> None:
-        await self._signal(address, client, "run", {"run_id": run_id, "logged": True})
-
-    async def _signal(self, address: Address, client: EntityClient, operation: str, order: dict[str, object]) -> None:
-        await client.signal(entity_name(address.agent), address.thread_id, operation, order)
+    async def _signal(self, address: Address, client: EntityClient, operation: str, **order: object) -> None:
+        """Have the thread's entity carry out what the log already has. Raises `EngineUnavailableError`."""
+        await client.signal(*address.entity, operation, {**order, "logged": True})
 
 
 def unbroken(run: RunRecord, after: int, events: list[tuple[int, Event]]) -> list[tuple[int, Event]]:
@@ -278,7 +323,7 @@ def unbroken(run: RunRecord, after: int, events: list[tuple[int, Event]]) -> lis
     return events
 
 
-def _with_news(run: Run, news: list[Appended | Spoken]) -> Run:
+def _with_news(run: Run, news: list[Appended | DeltaText]) -> Run:
     """Return the run behind what happened, the same one where nothing of it did."""
     record = run.record
     for one in news:

@@ -1,4 +1,4 @@
-"""Threads as callers see them: read with what the log has and the document lacks, reset, deleted.
+"""Threads as callers see them: listed, read with what the log has and the document lacks, exported, reset, deleted.
 
 Theory. Whoever reads a thread is shown its document and the log behind it, so an answer is there as soon as it was
 given. A reset and a deletion are events first: from then on they hold in every process, and a signal has the entity
@@ -9,120 +9,300 @@ thread can come back after that, whatever dies.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from hosting.address import Address
-from hosting.errors import ThreadDeletingError, UnknownThreadError
-from hosting.names import entity_name
-from hosting.ports import EntityClient
+from hosting.errors import (
+    ArchiveIncompleteError,
+    EngineUnavailableError,
+    LogUnavailableError,
+    ThreadDeletingError,
+    UnknownThreadError,
+)
+from hosting.names import APP, Address, StoreKey, entity_name
+from hosting.ports import ArchiveStore, AttachmentStore, EntityClient, EntityPage, iso
+from hosting.request.pages import Window
+from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
+from hosting.service.archiving import Exchange, WholeConversation
 from hosting.service.documents import Documents
+from hosting.service.erasing import Instance, Receipt, read_receipt
 from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH
-from hosting.stores.thread_log import ThreadLog
-from hosting.thread.commands import Delete, Forget, Refused
-from hosting.thread.events import Accepted, Deleted
+from hosting.thread.commands import Delete, Forget, Refused, Settle
+from hosting.thread.events import Accepted, Event, SettledInstance
 from hosting.thread.head import Head
-from hosting.thread.run import RunRecord, run_record
+from hosting.thread.run import RunRecord
+from state.attached import references
+from state.codec import read
+from state.conversation import exchanges
+from state.extension import with_older
 from state.models import Conversation
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_LOOKS = 3
+_UNSETTLED = ("pending", "running")
+_COMMIT_SECONDS = 5.0
+"""How long whoever deletes waits behind the tombstone for the document to go too, which its entity's commit does."""
 
 
 @dataclass(frozen=True)
 class ThreadView:
-    """One thread at a moment: its head, its conversation up to there, and its runs that the log still has."""
+    """One thread at a moment: its head, its document as it is stored, what that reads as with the log behind it, and
+    its runs that the log still has, the newest first."""
 
     address: Address
     head: Head
+    text: str | None
     conversation: Conversation
     runs: tuple[RunRecord, ...]
 
 
-class Threads:
-    """Reads threads and forgets them, for every surface."""
+@dataclass(frozen=True)
+class MessagesPage:
+    """Entries of a conversation with their positions, and whether there are more in the direction asked for."""
 
-    def __init__(self, log: ThreadLog, documents: Documents) -> None:
+    entries: list[tuple[int, Exchange]]
+    has_more: bool
+
+
+@dataclass(frozen=True)
+class WholeThread:
+    """Everything that is kept about a thread: its view, the stored document with the archived entries in their place,
+    and the large contents that it refers to, by their hashes."""
+
+    view: ThreadView
+    conversation: Conversation
+    attachments: Mapping[str, bytes]
+
+
+class Threads:
+    """Reads threads and forgets them, for every surface of the app whose task hub is `hub`."""
+
+    def __init__(
+        self,
+        log: ThreadLog,
+        documents: Documents,
+        archive: ArchiveStore,
+        attachments: AttachmentStore,
+        hub: str,
+        *,
+        publish: Callable[[Address, Decided], None] = lambda address, decided: None,
+    ) -> None:
+        """`publish` is called with what this appends, so that runs of a deleted thread which are held here end."""
+        self._publish = publish
         self._log = log
         self._documents = documents
+        self._archive = archive
+        self._attachments = attachments
+        self._hub = hub
 
-    async def view(self, agent: str, thread_id: str, client: EntityClient) -> ThreadView:
-        """Return a thread, its runs the oldest first.
+    async def page(self, agent: str, owner: str, limit: int, cursor: str | None, client: EntityClient) -> EntityPage:
+        """Return a page of the owner's threads with the agent, in the order of the store.
+
+        The app's own are those that the engine has, for many are older than their logs, or were made by others; a
+        page of them may be shorter than the limit although there is a next one. Everybody else's are one range of the
+        log. Raises `EngineUnavailableError` and `LogUnavailableError`.
+        """
+        if owner == APP:
+            page = await client.list(entity_name(agent), limit, cursor)
+            return replace(page, keys=tuple(one for one in page.keys if Address.of_entity(agent, one[0]).owner == APP))
+        found = await self._log.threads(agent, owner, cursor or "", limit + 1)
+        keys = tuple((one.thread_id, iso(head.changed_at)) for one, head in found[:limit] if head.state != "deleted")
+        return EntityPage(keys, found[limit - 1][0].thread_id if len(found) > limit else None)
+
+    async def view(self, address: Address, client: EntityClient) -> ThreadView:
+        """Return a thread.
 
         Raises `UnknownThreadError` when there is neither a conversation nor a run, `ThreadDeletingError` while it is
-        being deleted, and as `Documents.at` does.
+        being deleted, `UnreadableStateError` for a document that cannot be read or is ahead of its log,
+        `EngineUnavailableError` and `LogUnavailableError`.
         """
-        address = Address.of(agent, thread_id)
-        head = await self._log.head(address)
-        if head.state == "deleting":
-            raise _deleting(thread_id)
-        if head.state == "deleted":
-            raise _unknown(agent, thread_id)
-        if head.position == 0 and await client.read(entity_name(agent), thread_id) is None:
-            raise _unknown(agent, thread_id)
-        snapshot = await self._documents.at(address, head, client)
-        events = await self._log.events(address, head.trimmed)
-        ids = [event.run_id for _, event in events if isinstance(event, Accepted)]
-        records = (run_record(run_id, events) for run_id in ids)
-        return ThreadView(address, head, snapshot.conversation, tuple(record for record in records if record))
+        for _ in range(_LOOKS):
+            head, text = await self._found(address, client)
+            snapshot, text, head = await self._documents.resumed(address, text, head, client)
+            events = [one for one in await self._log.events(address, head.trimmed) if one[0] <= head.position]
+            if len(events) == head.position - head.trimmed:
+                followed = snapshot.follow([one for one in events if one[0] > snapshot.since])
+                kept = None if snapshot.discards else text
+                return ThreadView(address, head, kept, followed.conversation, tuple(_runs(events)))
+        raise LogUnavailableError("The thread changes while it is read. Try again.")
 
-    async def reset(self, agent: str, thread_id: str, client: EntityClient) -> None:
+    async def runs(self, address: Address, limit: int, client: EntityClient) -> list[RunRecord]:
+        """Return the thread's newest runs. Raises as `view` does."""
+        head, _ = await self._found(address, client)
+        return _runs(await self._log.events(address, head.trimmed))[:limit]
+
+    async def messages(self, address: Address, window: Window, client: EntityClient) -> MessagesPage:
+        """Return a window of the conversation. Raises as `view` does, and what the archive raises."""
+
+        async def read_page(view: ThreadView) -> MessagesPage:
+            whole = WholeConversation(self._place(view), view.conversation, self._archive)
+            return MessagesPage(*await whole.page(window))
+
+        return await self._read_whole(address, client, read_page)
+
+    async def export(self, address: Address, client: EntityClient) -> WholeThread:
+        """Return everything that is kept about a thread. Raises as `messages` does."""
+
+        async def read_all(view: ThreadView) -> WholeThread:
+            stored = read(view.text)
+            older = await WholeConversation(self._place(view), stored, self._archive).archived_texts()
+            conversation = with_older(stored, older)
+            named = frozenset().union(*(references(entry) for entry in exchanges(conversation)))
+            return WholeThread(view, conversation, await self._attachments.read(self._place(view), named))
+
+        return await self._read_whole(address, client, read_all)
+
+    async def reset(self, address: Address, client: EntityClient) -> None:
         """Have the conversation forgotten; returns once that holds in every process and its signal is taken.
 
         Raises `UnknownThreadError` as `view` does, `ThreadDeletingError`, `EngineUnavailableError` and
         `LogUnavailableError`.
         """
-        view = await self.view(agent, thread_id, client)
-        asked = await self._log.ask(view.address, Forget(time.time()))
-        if isinstance(asked.outcome, Refused):
-            await self._signal_delete(view.address, client)
-            raise asked.outcome.error
-        await client.signal(entity_name(agent), thread_id, "reset", {"position": asked.head.reset_at})
+        await self._found(address, client)
+        decided = await self._log.execute(address, Forget(time.time()))
+        self._publish(address, decided)
+        if isinstance(decided.outcome, Refused):
+            await self._signal_delete(address, client)
+            raise decided.outcome.error
+        await client.signal(*address.entity, "reset", {"position": decided.head.reset_at})
 
-    async def delete(self, agent: str, thread_id: str, client: EntityClient, seconds: float) -> bool:
+    async def delete(self, address: Address, client: EntityClient, seconds: float) -> bool:
         """Have the thread deleted, its open runs ended first; tell whether nothing of it can come back any more.
 
-        False: that is still under way after so many seconds. A thread that is not there is deleted already. Raises
-        `EngineUnavailableError` and `LogUnavailableError`.
+        False: that is still under way after so many seconds. A thread that is not there is deleted already. What its
+        receipt names is purged once it is gone, and tried again each time. Raises `EngineUnavailableError` and
+        `LogUnavailableError`.
         """
-        address = Address.of(agent, thread_id)
         head = await self._log.head(address)
-        if head.position == 0 and await client.read(entity_name(agent), thread_id) is None:
+        if head.position == 0 and await client.read(*address.entity) is None:
             return True
-        asked = await self._log.ask(address, Delete(time.time()))
-        if asked.head.state == "deleted":
-            return True
-        await self._signal_delete(address, client)
-        return await self._is_buried(address, asked.head.epoch, seconds)
+        if head.state != "deleted":
+            decided = await self._log.execute(address, Delete(time.time()))
+            self._publish(address, decided)
+            if decided.head.state != "deleted":
+                await self._signal_delete(address, client)
+                if not await _until(lambda: self._is_buried(address, decided.head.epoch), seconds):
+                    return False
+        elif not await self._has_no_document(address, client):
+            await self._signal_delete(address, client)  # whoever deleted it before, its document is still there
+        await _until(lambda: self._is_gone(address, client), min(seconds, _COMMIT_SECONDS))
+        await self.settle(address, client)
+        return True
 
-    async def receipt(self, agent: str, thread_id: str) -> dict[str, object]:
-        """Return the receipt of the thread's last deletion, as JSON values.
+    async def receipt(self, address: Address) -> Receipt:
+        """Return the receipt of the thread's last deletion.
 
         Raises `ThreadDeletingError` while that goes on, `UnknownThreadError` when there was none or it was removed.
         """
-        address = Address.of(agent, thread_id)
         head = await self._log.head(address)
         if head.state == "deleting":
-            raise _deleting(thread_id)
-        found = [event for _, event in await self._log.events(address, 0) if isinstance(event, Deleted)]
-        if not found:
-            raise UnknownThreadError(f"Agent {agent!r} has no receipt of a deletion of thread {thread_id[:80]!r}.")
-        return dict(found[-1].receipt)
+            raise _deleting(address.thread_id)
+        found = read_receipt(event for _, event in await self._log.events(address, head.trimmed))
+        if found is None:
+            raise UnknownThreadError(
+                f"Agent {address.agent!r} has no receipt of a deletion of thread {address.thread_id[:80]!r}."
+            )
+        return found
 
-    async def _is_buried(self, address: Address, epoch: int, seconds: float) -> bool:
-        clock = asyncio.get_running_loop().time
-        end, pause = clock() + seconds, FIRST_LOOK_SECONDS
-        while (await self._log.head(address)).epoch == epoch:
-            if (left := end - clock()) <= 0:
-                return False
-            await asyncio.sleep(min(pause, left))
-            pause = min(pause * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
-        return True
+    async def settle(self, address: Address, client: EntityClient) -> bool:
+        """Purge what the receipt of the thread's deletion names; tell whether there is a receipt and nothing pending.
+
+        One at a time and by id, never in bulk (host contract 0.5, 26). An instance that runs is left alone. Raises
+        `LogUnavailableError`; an engine that cannot be reached leaves instances pending.
+        """
+        head = await self._log.head(address)
+        receipt = None
+        if head.state == "deleted":
+            receipt = read_receipt(event for _, event in await self._log.events(address, head.trimmed))
+        if receipt is None:
+            return False
+        instances = [await self._purged(instance, address, head.epoch, client) for instance in receipt.instances]
+        if tuple(instances) != receipt.instances:
+            settled = tuple(SettledInstance(id=instance.id, outcome=instance.outcome) for instance in instances)
+            await self._log.execute(address, Settle(time.time(), head.epoch, settled))
+        return all(instance.outcome != "pending" for instance in instances)
+
+    async def _purged(self, instance: Instance, address: Address, epoch: int, client: EntityClient) -> Instance:
+        if instance.outcome not in _UNSETTLED:
+            return instance
+        try:
+            if instance.id.startswith("@") and not (
+                await self._has_no_document(address, client) and (await self._log.head(address)).epoch == epoch
+            ):
+                return instance  # its own entity, which is needed where the thread has begun again
+            return Instance(id=instance.id, outcome=await client.purge(instance.id))
+        except EngineUnavailableError:
+            logger.warning("Instance %s of a deleted thread is not purged: the engine cannot be reached.", instance.id)
+            return instance
+
+    async def _found(self, address: Address, client: EntityClient) -> tuple[Head, str | None]:
+        """Return the thread's head and its document as it is stored; raises as `view` does."""
+        head = await self._log.head(address)
+        if head.state == "deleting":
+            await self._signal_delete(address, client)  # whoever began it may have died before
+            raise _deleting(address.thread_id)
+        text = None if head.state == "deleted" else await client.read(*address.entity)
+        if head.state == "deleted" or (head.position == 0 and text is None):
+            raise UnknownThreadError(
+                f"Agent {address.agent!r} has no thread {address.thread_id[:80]!r}. The first run on it makes it."
+            )
+        return head, text
+
+    async def _read_whole(
+        self, address: Address, client: EntityClient, look: Callable[[ThreadView], Awaitable[T]]
+    ) -> T:
+        """Look at a thread and its archive; once more where the thread was reset or deleted between the two."""
+        try:
+            return await look(await self.view(address, client))
+        except ArchiveIncompleteError:
+            return await look(await self.view(address, client))
+
+    def _place(self, view: ThreadView) -> StoreKey:
+        return epoch_store_key(self._hub, view.address, view.head.epoch)
+
+    async def _is_buried(self, address: Address, epoch: int) -> bool:
+        return (await self._log.head(address)).epoch != epoch
+
+    async def _is_gone(self, address: Address, client: EntityClient) -> bool:
+        """Tell whether the document of a deleted thread went too, or the thread has begun again."""
+        return await self._has_no_document(address, client) or (await self._log.head(address)).state == "open"
+
+    async def _has_no_document(self, address: Address, client: EntityClient) -> bool:
+        return await client.read(*address.entity) is None
 
     async def _signal_delete(self, address: Address, client: EntityClient) -> None:
-        await client.signal(entity_name(address.agent), address.thread_id, "delete", {"logged": True})
+        await client.signal(*address.entity, "delete", {"logged": True})
+
+
+def _runs(events: Sequence[tuple[int, Event]]) -> list[RunRecord]:
+    """Return the runs that these events of a thread tell of, the newest first."""
+    records: dict[str, RunRecord] = {}
+    for position, event in events:
+        run_id = getattr(event, "run_id", None)
+        if isinstance(event, Accepted):
+            records[event.run_id] = RunRecord(event, position, position)
+        elif run_id in records:
+            records[run_id] = records[run_id].after(position, event)
+        elif run_id is None:
+            records = {name: record.after(position, event) for name, record in records.items()}
+    return list(reversed(records.values()))
+
+
+async def _until(is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool:
+    clock = asyncio.get_running_loop().time
+    end, pause = clock() + seconds, FIRST_LOOK_SECONDS
+    while not await is_done():
+        if (left := end - clock()) <= 0:
+            return False
+        await asyncio.sleep(min(pause, left))
+        pause = min(pause * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
+    return True
 
 
 def _deleting(thread_id: str) -> ThreadDeletingError:
     return ThreadDeletingError(f"Thread {thread_id[:80]!r} is being deleted. Ask again in a moment.")
-
-
-def _unknown(agent: str, thread_id: str) -> UnknownThreadError:
-    return UnknownThreadError(f"Agent {agent!r} has no thread {thread_id[:80]!r}. The first run on it makes it.")

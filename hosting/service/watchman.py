@@ -10,24 +10,29 @@ cannot be reached before an agent started; bad data it answers.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from hosting.address import Address
-from hosting.errors import UnreadableStateError
-from hosting.runner.lease import SILENCE_MARGIN_SECONDS, awake_seconds
+from hosting.errors import LogUnavailableError, UnreadableStateError
+from hosting.names import Address
+from hosting.runner.journal import SILENCE_MARGIN_SECONDS, awake_seconds
+from hosting.runner.thread_log import ThreadLog
 from hosting.service.documents import Documents
-from hosting.service.holders import Holders
-from hosting.stores.thread_log import ThreadLog
-from hosting.thread.commands import Accept, Change, Forget, Refused, Unchanged
-from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
-from hosting.thread.events import Accepted
+from hosting.service.held_runs import HeldRuns
+from hosting.service.patience import QueueTime, Silence, read_run
+from hosting.thread.commands import Accept, Cancel, Change, Claim, End, Forget, Refused, Unchanged
+from hosting.thread.conversation import Ahead, Outdated, Snapshot, before_reset, resume
+from hosting.thread.decide import decide
+from hosting.thread.events import TERMINALS, Accepted, Terminal
 from hosting.thread.head import Head
 from hosting.thread.rows import RunRow, run_name
-from hosting.thread.run import RunRecord, run_record
+from hosting.thread.run import RunRecord, unanswered
 from state.codec import read
 from state.errors import UnreadableStateError as UnreadableDocumentError
+from state.models import Conversation
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 2.0
@@ -42,14 +47,19 @@ class OutdatedDocumentError(Exception):
 class Watched:
     """What an operation came to: the conversation to be stored, and the run that it was sent for.
 
-    `goes_on`: the run has not ended, and the operation is to be sent again at once. `run` is None for one that the
-    thread does not have any more.
+    `snapshot` is None where the stored document cannot be read, or is ahead of the log: it stays as it is. `ended` are
+    the runs that it brings into the document, or that have no place there; where the document stays, the run that it
+    was sent for. `goes_on`: the run has not ended, and the operation is to be sent again at once, with the
+    `queued_seconds` for which it was seen to wait; `is_spent` where this one can do no more for it, because its process
+    or its function's time comes to an end.
     """
 
-    snapshot: Snapshot
+    snapshot: Snapshot | None
     epoch: int
-    run: RunRecord | None = None
+    ended: tuple[Terminal, ...] = ()
     goes_on: bool = False
+    queued_seconds: float = 0.0
+    is_spent: bool = False
 
 
 class Watchman:
@@ -59,9 +69,11 @@ class Watchman:
         self,
         log: ThreadLog,
         documents: Documents,
-        holders: Holders,
+        holders: HeldRuns,
         *,
         queue_limit: int,
+        queue_seconds: float = math.inf,
+        read: Callable[[Address, str], Conversation] = lambda address, text: read(text),
         watched_seconds: float = WATCHED_SECONDS,
         first_pause_seconds: float = FIRST_PAUSE_SECONDS,
         margin_seconds: float = SILENCE_MARGIN_SECONDS,
@@ -71,35 +83,91 @@ class Watchman:
         self._documents = documents
         self._holders = holders
         self._queue_limit = queue_limit
+        self._queue_seconds = queue_seconds
+        self._read = read
         self._watched_seconds = watched_seconds
         self._first_pause_seconds = first_pause_seconds
         self._margin_seconds = margin_seconds
         self._clock = clock
 
-    async def run(self, address: Address, stored: str | None, run_id: str) -> Watched:
+    async def run(
+        self,
+        address: Address,
+        stored: str | None,
+        run_id: str,
+        *,
+        queued_seconds: float = 0.0,
+        most_seconds: float = math.inf,
+    ) -> Watched:
         """Have the run ended, by whoever holds it or here; return the conversation with all that has ended.
 
-        Raises `UnreadableStateError` for a stored document that cannot be read or is ahead of the log,
-        `OutdatedDocumentError`, and `LogUnavailableError` before an agent was started.
+        `queued_seconds` is what the operation before this one saw of the run's waiting; see `Watched`. `most_seconds`
+        is how long the platform lets this one work: a run that may take longer is not begun. Once this process is to
+        end, it returns as soon as nothing is held by it here. A stored document that
+        cannot be read, or is ahead of the log, is what the thread's runs end of.
+
+        Raises `OutdatedDocumentError`, and `LogUnavailableError` before an agent was started.
         """
+        ends_at = self._clock() + most_seconds
+        claimed = await self._ended_here(run_id, min(self._watched_seconds, most_seconds))
         head = await self._log.head(address)
-        snapshot, began = _resumed(stored, head), head.position
-        silence, end, pause = _Silence(self._clock), self._clock() + self._watched_seconds, self._first_pause_seconds
+        began, epoch = head.position if claimed is None else claimed, head.epoch
+        snapshot, refusal = self._readable(address, stored, head)
+        ended: list[Terminal] = []
+        queue_time = QueueTime(self._clock, before_seconds=queued_seconds)
+        silence, end, pause = Silence(self._clock), self._clock() + self._watched_seconds, self._first_pause_seconds
         while True:
-            snapshot = await self._followed(address, snapshot, head)
-            if head.run(run_id) is None:
-                return Watched(snapshot, head.epoch, await self._record(address, head, run_id))
-            self._documents.put(address, head, snapshot)
-            silent = silence.of(head, self._margin_seconds)
-            held = await self._holders.claim_as_entity(address, began, silent, snapshot)
+            lease_seconds = head.claim.lease_seconds if head.claim is not None else 0.0
+            silent = silence.of(head, lease_seconds + self._margin_seconds)
+            is_over = head.run(run_id) is None
+            is_free = not is_over and self._is_free(address, head, began, silent)
+            has_time = self._clock() + self._holders.longest_seconds(address.agent) < ends_at
+            is_spent = self._holders.is_leaving or (not has_time and (head.claim is None or silent is not None))
+            if snapshot is not None and (is_over or is_free or is_spent or self._clock() >= min(end, ends_at)):
+                snapshot, newly = await self._followed(address, snapshot, head)
+                ended += newly
+            if is_over:
+                ends = await self._end_of(address, run_id) if snapshot is None else tuple(ended)
+                return Watched(snapshot, head.epoch, ends)
+            if is_free and snapshot is not None:
+                self._documents.put(address, head, snapshot)
+            if queue_time.of(head, run_id) >= self._queue_seconds:
+                head = (await self._log.execute(address, Cancel(time.time(), run_id, "queue_time"))).head
+                continue
+            held = None
+            if is_free and refusal is not None:
+                await self._refuse(address, began, silent, refusal)
+            elif is_free and snapshot is not None and has_time:
+                held = await self._holders.claim_as_entity(address, began, silent, snapshot)
             if held is not None:
                 await held.is_over.wait()
-            elif self._clock() >= end:
-                return Watched(snapshot, head.epoch, await self._record(address, head, run_id), goes_on=True)
+                if held.lacks_store:
+                    raise LogUnavailableError.unreached()
+            elif is_spent or self._clock() >= min(end, ends_at):
+                return Watched(snapshot, head.epoch, tuple(ended), True, queue_time.seconds, is_spent)
             else:
-                await asyncio.sleep(min(pause, max(0.0, end - self._clock())))
+                await self._holders.rest(min(pause, max(0.0, end - self._clock())))
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             head = await self._log.head(address)
+            if head.epoch != epoch:
+                raise OutdatedDocumentError("The thread was deleted meanwhile.")
+
+    async def _end_of(self, address: Address, run_id: str) -> tuple[Terminal, ...]:
+        record = await self.record(address, run_id)
+        return () if record is None or record.terminal is None else (record.terminal,)
+
+    def _is_free(self, address: Address, head: Head, began: int, silent: str | None) -> bool:
+        """Tell whether a claim would change anything here: where it would not, nothing but the head need be read."""
+        terms = self._holders.terms(address.agent, "entity")
+        return isinstance(decide(head, Claim(time.time(), terms, silent=silent, began=began)), Change)
+
+    async def record(self, address: Address, run_id: str) -> RunRecord | None:
+        """Return a run as the log has it; None for one that the thread does not have any more.
+
+        Raises `LogUnavailableError`.
+        """
+        found = await read_run(self._log, address, run_id)
+        return found if isinstance(found, RunRecord) else None
 
     async def accept(self, address: Address, accepted: Accepted) -> Unchanged | Change | Refused:
         """Accept a run that an operation carries; one that is delivered again finds its run.
@@ -113,58 +181,71 @@ class Watchman:
 
         head = await self._log.head(address)
         began = head.epoch
-        asked = await self._log.ask(address, await command(head), command)
-        assert isinstance(asked.outcome, Change | Unchanged | Refused)
-        return asked.outcome
+        decided = await self._log.execute(address, await command(head), command)
+        assert isinstance(decided.outcome, Change | Unchanged | Refused)
+        return decided.outcome
 
     async def reset(self, address: Address, stored: str | None, position: int | None) -> Watched:
         """Return the conversation behind a reset: the one at that position of the log, or without one a new one.
 
-        Raises as `run` does.
+        A position that the log has and that is no reset of it is of an earlier life of the thread. Raises as `run`
+        does, and `UnreadableStateError` for a document that cannot be read.
         """
         head = await self._log.head(address)
-        if position is None or position > head.reset_at:
-            head = (await self._log.ask(address, Forget(time.time()))).head
-        return Watched(await self._followed(address, _resumed(stored, head), head), head.epoch)
+        if position is None or position > head.position:
+            head = (await self._log.execute(address, Forget(time.time()))).head
+        snapshot, ended = await self._followed(address, self._resumed(address, stored, head, is_reset=True), head)
+        return Watched(snapshot, head.epoch, tuple(ended))
 
-    async def _followed(self, address: Address, snapshot: Snapshot, head: Head) -> Snapshot:
+    async def _ended_here(self, run_id: str, most_seconds: float) -> int | None:
+        """Wait for the end of a run that this process holds for its caller; return where that was claimed.
+
+        What was appended behind that position came while the operation worked. None for any other run.
+        """
+        held = self._holders.held(run_id)
+        claim = None if held is None else held.began_at.claim
+        if held is None or claim is None or claim.holder != "caller":
+            return None
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(held.is_over.wait(), most_seconds)
+        return held.began_at.position
+
+    async def _refuse(self, address: Address, began: int, silent: str | None, refusal: UnreadableStateError) -> None:
+        """End the run whose turn it is by the refusal, unless somebody else is at work on it."""
+        terms = self._holders.terms(address.agent, "entity")
+        decided = await self._log.execute(address, Claim(time.time(), terms, silent=silent, began=began))
+        if decided.head.is_held_by(terms.token) and decided.head.turn is not None:
+            ended = End(terms.token, unanswered(decided.head.turn.id, time.time(), refusal))
+            self._holders.publish(address, await self._log.execute(address, ended))
+
+    async def _followed(self, address: Address, snapshot: Snapshot, head: Head) -> tuple[Snapshot, list[Terminal]]:
+        """Return the snapshot up to the head's position, and the ends behind its own."""
         is_fresh = not snapshot.open and snapshot.since < snapshot.position
         if snapshot.position == head.position and not is_fresh:
-            return snapshot
-        events = await self._log.events(address, snapshot.since if is_fresh else snapshot.position)
-        return snapshot.follow([(at, event) for at, event in events if at <= head.position])
+            return snapshot, []
+        events = await self._log.events(address, snapshot.since if is_fresh else snapshot.position, head)
+        events = [(at, event) for at, event in events if at <= head.position]
+        ended = [event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS)]
+        return snapshot.follow(events), ended
 
-    async def _record(self, address: Address, head: Head, run_id: str) -> RunRecord | None:
-        row = await self._log.row(address, RunRow, run_name(run_id), head)
-        if not isinstance(row, RunRow):
-            return None
-        return run_record(run_id, await self._log.events(address, row.first - 1))
+    def _readable(
+        self, address: Address, stored: str | None, head: Head
+    ) -> tuple[Snapshot | None, UnreadableStateError | None]:
+        try:
+            return self._resumed(address, stored, head), None
+        except UnreadableStateError as error:
+            return None, error
 
-
-class _Silence:
-    """For how long nothing was appended, by the watcher's own clock."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._append_id = ""
-        self._since = 0.0
-
-    def of(self, head: Head, margin_seconds: float) -> str | None:
-        """Return the append behind which the holder was silent for its lease and a margin; None while it was not."""
-        if head.append_id != self._append_id:
-            self._append_id, self._since = head.append_id, self._clock()
-        if head.claim is None or self._clock() - self._since < head.claim.lease_seconds + margin_seconds:
-            return None
-        return self._append_id
-
-
-def _resumed(stored: str | None, head: Head) -> Snapshot:
-    try:
-        found = resume(None if stored is None else read(stored), head)
-    except UnreadableDocumentError as error:
-        raise UnreadableStateError.because(error) from error
-    if isinstance(found, Ahead):
-        raise found.refusal()
-    if isinstance(found, Outdated):
-        raise OutdatedDocumentError("A newer document has been stored meanwhile.")
-    return found
+    def _resumed(self, address: Address, stored: str | None, head: Head, *, is_reset: bool = False) -> Snapshot:
+        try:
+            document = None if stored is None else self._read(address, stored)
+            found = resume(document, head)
+        except UnreadableDocumentError as error:
+            raise UnreadableStateError.because(error) from error
+        if isinstance(found, Ahead) and document is not None and is_reset and head.reset_at > head.trimmed:
+            return before_reset(document, head)
+        if isinstance(found, Ahead):
+            raise found.refusal()
+        if isinstance(found, Outdated):
+            raise OutdatedDocumentError("A newer document has been stored meanwhile.")
+        return found

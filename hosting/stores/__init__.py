@@ -1,1 +1,1 @@
-"""Where the threads' logs are kept: one contract, and a file for each backend."""
+"""Where threads are kept: the log's backends, the archive and the attachments. No store knows what an event means."""

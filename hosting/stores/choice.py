@@ -1,20 +1,85 @@
-"""Which store of threads' logs the settings ask for."""
+"""Where the threads of one app are kept, beside their entities: the stores that the settings name.
+
+Clients of services are imported by those who ask for them: they take longer to load than a start on one machine may,
+and their packages need not be there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from hosting.errors import ConfigurationError
-from hosting.settings import Settings
+from hosting.ports import ArchiveStore, AttachmentStore
+from hosting.settings import Settings, is_hosted, needs_shared_stores
 from hosting.stores.contract import ThreadStore
-from hosting.stores.memory import MemoryThreadStore
-from hosting.stores.sqlite import SqliteThreadStore
-from hosting.stores.sqlite_steps import THREADS
-from hosting.surroundings import is_hosted, needs_shared_stores
+from hosting.stores.memory import MemoryArchive, MemoryAttachments, MemoryThreadStore
+from hosting.stores.sqlite import THREADS, SqliteThreadStore
+from hosting.stores.sqlite_contents import ARCHIVE, ATTACHMENTS, SqliteArchive, SqliteAttachments
 
 DEFAULT_PATH = Path(".agents") / "log.sqlite"
-_SETTING = "AGENT_LOG"
+
+
+@dataclass(frozen=True)
+class StoreSetting:
+    """The setting of one store: its field in `Settings` and its name, what it means in production by default, the file
+    that 'sqlite' means, and why and how not to use a file or the memory of one instance in production."""
+
+    field: str
+    name: str
+    shared: str
+    file_name: str
+    advice: str
+
+    def chosen(self, settings: Settings, environ: Mapping[str, str]) -> str:
+        """Return the setting's value; where it is not set, `shared` in production, and 'memory' where the log is there.
+
+        Raises `ConfigurationError` for a file or memory in production.
+        """
+        must_be_shared = needs_shared_stores(environ)
+        chosen: str = getattr(settings, self.field)
+        if self.field not in settings.model_fields_set:
+            chosen = self.shared if must_be_shared else "memory" if settings.log == "memory" else chosen
+        if must_be_shared and chosen.startswith(("memory", "sqlite")):
+            raise ConfigurationError(f"{self.name} is {chosen!r}, which other instances cannot read{self.advice}")
+        return chosen
+
+    def path(self, chosen: str, settings: Settings, folder: Path) -> Path:
+        """Return the file that 'sqlite' or 'sqlite:PATH' means; relative paths are below `folder`."""
+        named = chosen.partition(":")[2]
+        return folder / named if named else log_path(settings.log, folder).with_name(self.file_name)
+
+
+LOG_SETTING = StoreSetting(
+    field="log",
+    name="AGENT_LOG",
+    shared="tables",
+    file_name=DEFAULT_PATH.name,
+    advice=", and threads belong to all of them. Leave AGENT_LOG out in production, which keeps the log in the app's "
+    "storage account, or name a Redis server.",
+)
+ARCHIVE_SETTING = StoreSetting(
+    field="archive",
+    name="AGENT_ARCHIVE",
+    shared="blob",
+    file_name="archive.sqlite",
+    advice=". Leave AGENT_ARCHIVE out in production, which keeps archives in the app's storage account, or set it to "
+    "'cosmos'.",
+)
+ATTACHMENTS_SETTING = StoreSetting(
+    field="attachments",
+    name="AGENT_ATTACHMENTS",
+    shared="blob",
+    file_name="attachments.sqlite",
+    advice=". Leave it out in production, which keeps attachments in the app's storage account.",
+)
+
+
+def log_path(chosen: str, folder: Path) -> Path:
+    """Return the file of a log in SQLite, where it is or would be."""
+    kind, _, path = chosen.partition(":")
+    return folder / (path if kind == "sqlite" and path else DEFAULT_PATH)
 
 
 def choose_thread_store(settings: Settings, folder: Path, environ: Mapping[str, str], hub: str) -> ThreadStore:
@@ -22,53 +87,100 @@ def choose_thread_store(settings: Settings, folder: Path, environ: Mapping[str, 
 
     It is opened under the task hub's name (`task_hub`). Relative paths are below `folder`, the app's root. Refusals are
     `ConfigurationError`: memory and files in production, a file that cannot be used, an account that no setting names,
-    a package that is not installed.
+    a package that is not installed, and on a developer's machine a server that is not there. In production a server may
+    come back at any moment, and an instance that starts meanwhile must then be there.
     """
-    must_be_shared = needs_shared_stores(environ)
-    is_named = "log" in settings.model_fields_set
-    chosen = settings.log if is_named or not must_be_shared else "tables"
-    if must_be_shared and chosen.startswith(("memory", "sqlite")):
-        raise ConfigurationError(
-            f"{_SETTING} is {chosen!r}, which other instances cannot read, and threads belong to all of them. Leave "
-            f"{_SETTING} out in production, which keeps the log in the app's storage account, or name a Redis server."
-        )
+    chosen = LOG_SETTING.chosen(settings, environ)
     if chosen == "memory":
         return MemoryThreadStore(hub)
     if chosen == "tables":
-        return _tables(environ, hub)
-    if chosen.startswith(("redis://", "rediss://")):
-        return _redis(chosen, environ, hub)
-    path = folder / (chosen.partition(":")[2] or DEFAULT_PATH)
-    THREADS.refuse_unusable(path, settings.run_log_synchronous, environ)
-    return SqliteThreadStore(path, hub, settings.run_log_synchronous)
+        from hosting.stores.storage_account import table_account
+        from hosting.stores.tables import TablesThreadStore
 
-
-def _tables(environ: Mapping[str, str], hub: str) -> ThreadStore:
-    """Imported here, because the storage client takes longer to load than a start on one machine may."""
-    from hosting.storage.table_account import table_account
-    from hosting.stores.tables import TablesThreadStore
-
-    return TablesThreadStore(table_account(environ, _SETTING), hub)
-
-
-def _redis(url: str, environ: Mapping[str, str], hub: str) -> ThreadStore:
-    """Nobody who does not ask for Redis needs its client.
-
-    On a developer's machine a server that is not there is refused. In production it may come back at any moment, and
-    an instance that starts meanwhile must then be there.
-    """
+        return TablesThreadStore(table_account(environ, LOG_SETTING.name), hub)
+    if not chosen.startswith(("redis://", "rediss://")):
+        path = log_path(chosen, folder)
+        THREADS.refuse_unusable(path, settings.log_synchronous, environ)
+        return SqliteThreadStore(path, hub, settings.log_synchronous)
     try:
-        from hosting.storage.redis_server import refuse_unreached
-        from hosting.stores.redis import RedisThreadStore
+        from hosting.stores.redis import RedisThreadStore, refuse_unreached
     except ModuleNotFoundError:
         raise ConfigurationError(
-            f"{_SETTING} names a Redis server, and the package for it is not installed. Add the line of "
+            "AGENT_LOG names a Redis server, and the package for it is not installed. Add the line of "
             "requirements-redis.txt to requirements.txt."
         ) from None
     try:
-        store = RedisThreadStore(url, hub)
+        store = RedisThreadStore(chosen, hub)
     except ValueError as error:
-        raise ConfigurationError(f"{_SETTING} is no address of a Redis server: {error}") from None
+        raise ConfigurationError(f"AGENT_LOG is no address of a Redis server: {error}") from None
     if is_hosted(environ) and not needs_shared_stores(environ):
-        refuse_unreached(url, _SETTING)
+        refuse_unreached(chosen, LOG_SETTING.name)
     return store
+
+
+def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str]) -> ArchiveStore:
+    """Return the archive that `AGENT_ARCHIVE` names; where it names none, one like the log, in production blobs.
+
+    Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
+    production, a file that cannot be used, an account that no setting names, a package that is not installed.
+    """
+    chosen = ARCHIVE_SETTING.chosen(settings, environ)
+    if chosen == "memory":
+        return MemoryArchive()
+    if chosen == "blob":
+        from hosting.stores.blobs import BlobArchive, storage_account
+
+        return BlobArchive(storage_account(environ, ARCHIVE_SETTING.name))
+    if chosen != "cosmos":
+        path = ARCHIVE_SETTING.path(chosen, settings, folder)
+        ARCHIVE.refuse_unusable(path, settings.log_synchronous, environ)
+        return SqliteArchive(path, settings.log_synchronous)
+    try:
+        from hosting.stores.cosmos import CosmosArchive, cosmos_account
+    except ModuleNotFoundError:
+        raise ConfigurationError(
+            "AGENT_ARCHIVE is 'cosmos', and the package for it is not installed. Add the line of "
+            "requirements-cosmos.txt to requirements.txt."
+        ) from None
+    return CosmosArchive(cosmos_account("AGENT_COSMOS", settings.cosmos, environ), settings.cosmos_database)
+
+
+def choose_attachments(settings: Settings, folder: Path, environ: Mapping[str, str]) -> AttachmentStore:
+    """Return the store that `AGENT_ATTACHMENTS` names; where it names none, one like the log, in production blobs.
+
+    Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
+    production, a file that cannot be used, an account that no setting names.
+    """
+    chosen = ATTACHMENTS_SETTING.chosen(settings, environ)
+    if chosen == "memory":
+        return MemoryAttachments()
+    if chosen == "blob":
+        from hosting.stores.blobs import BlobAttachments, storage_account
+
+        return BlobAttachments(storage_account(environ, ATTACHMENTS_SETTING.name))
+    path = ATTACHMENTS_SETTING.path(chosen, settings, folder)
+    ATTACHMENTS.refuse_unusable(path, settings.log_synchronous, environ)
+    return SqliteAttachments(path, settings.log_synchronous)
+
+
+@dataclass(frozen=True)
+class Stores:
+    """What happened in threads, the older part of conversations, and large contents, all under the task hub's name."""
+
+    hub: str
+    threads: ThreadStore
+    archive: ArchiveStore
+    attachments: AttachmentStore
+
+
+def choose_stores(settings: Settings, folder: Path, environ: Mapping[str, str], hub: str) -> Stores:
+    """Return the stores that the settings name; relative paths are below `folder`.
+
+    Raises `ConfigurationError` as each choice does.
+    """
+    return Stores(
+        hub=hub,
+        threads=choose_thread_store(settings, folder, environ, hub),
+        archive=choose_archive(settings, folder, environ),
+        attachments=choose_attachments(settings, folder, environ),
+    )

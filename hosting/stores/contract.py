@@ -6,15 +6,21 @@ holds a head decides on it alone, exactly, in however many processes. A store kn
 event means is for `hosting.thread`. Every backend passes tests/contracts/test_thread_store.py.
 
 Each store is opened under the name of a task hub: stores of two hubs on one account, file or server share nothing.
+
+`Watchers` is for the stores of one machine, which can wake whoever waits for a thread's next event.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hosting.address import Address
+from hosting.names import Address
 
 MOST_HEAD_BYTES = 64 * 1024
 MOST_PAYLOAD_BYTES = 256 * 1024
@@ -82,6 +88,11 @@ class Append:
     head: StoredHead
     events: tuple[bytes, ...] = ()
     rows: tuple[Row, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of its events and rows."""
+        return sum(map(len, self.events)) + sum(len(row.payload) for row in self.rows)
 
     def __post_init__(self) -> None:
         sizes = [*map(len, self.events), *(len(row.payload) for row in self.rows)]
@@ -167,6 +178,14 @@ class ThreadStore(Protocol):
         """Return the head, or None for a thread that has none."""
         ...
 
+    async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
+        """Return an owner's threads with an agent: the ids behind `after` in their order, at most so many, with heads.
+
+        Ids are compared character by character, as Python does. Nothing of other owners is read, however many there
+        are. Not for the owner `app`, whose thread ids may be such that no key holds them.
+        """
+        ...
+
     async def events(self, address: Address, after: int) -> list[StoredEvent]:
         """Return the events behind position `after` that are not trimmed or erased, oldest first, all of them."""
         ...
@@ -213,3 +232,77 @@ class ThreadStore(Protocol):
         The next call opens again what it needs.
         """
         ...
+
+
+ThreadKey = tuple[str, str]
+"""A thread as backends of one machine name it: its hub and its address' key."""
+
+
+@dataclass(eq=False)
+class Watcher:
+    """One who waits for events behind position `after`, on an event loop of their own."""
+
+    after: int
+    loop: asyncio.AbstractEventLoop
+    woken: asyncio.Event
+    has_more: bool = False
+
+    def wake(self, has_more: bool) -> None:
+        """Let the wait end, from any thread; a loop that is closed has nobody who waits."""
+        self.has_more = self.has_more or has_more
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.woken.set)
+
+    async def woken_within(self, seconds: float) -> bool:
+        """Wait until there is more, or for so long, or until the store closes; tell whether there is more."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.woken.wait(), seconds)
+        return self.has_more
+
+
+class Watchers:
+    """Wakes those who wait for a thread, from whichever thread or event loop the append was made on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_thread: dict[ThreadKey, list[Watcher]] = {}
+
+    @contextlib.contextmanager
+    def watching(self, thread: ThreadKey, after: int) -> Iterator[Watcher]:
+        """Enter a watcher for as long as the block runs.
+
+        Whoever waits enters first and then looks whether there is more already: so no append falls between the two.
+        """
+        watcher = Watcher(after, asyncio.get_running_loop(), asyncio.Event())
+        with self._lock:
+            self._by_thread.setdefault(thread, []).append(watcher)
+        try:
+            yield watcher
+        finally:
+            with self._lock:
+                self._by_thread[thread].remove(watcher)
+                if not self._by_thread[thread]:
+                    del self._by_thread[thread]
+
+    def threads(self) -> list[ThreadKey]:
+        """Return the threads that somebody waits for, on an event loop that is not closed."""
+        with self._lock:
+            return [
+                thread
+                for thread, watchers in self._by_thread.items()
+                if not all(watcher.loop.is_closed() for watcher in watchers)
+            ]
+
+    def wake(self, thread: ThreadKey, position: int) -> None:
+        """Wake those who wait for a position of the thread up to this one."""
+        with self._lock:
+            waiting = [watcher for watcher in self._by_thread.get(thread, ()) if watcher.after < position]
+        for watcher in waiting:
+            watcher.wake(has_more=True)
+
+    def release(self) -> None:
+        """Wake everybody without news: the store closes, or nobody can look."""
+        with self._lock:
+            waiting = [watcher for watchers in self._by_thread.values() for watcher in watchers]
+        for watcher in waiting:
+            watcher.wake(has_more=False)

@@ -1,13 +1,28 @@
-"""The threads' logs in memory: for tests, and to say in few lines what a store must do."""
+"""The three stores in memory: for tests, and to say in few lines what a store must do."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from hosting.address import Address
-from hosting.stores.contract import Append, Appended, AppendOutcome, Conflict, Row, StoredEvent, StoredHead
-from hosting.stores.watchers import ThreadKey, Watchers
+from hosting.names import Address, StoreKey, key_prefix
+from hosting.ports import Clock, Volume
+from hosting.stores.contract import (
+    Append,
+    Appended,
+    AppendOutcome,
+    Conflict,
+    Row,
+    StoredEvent,
+    StoredHead,
+    ThreadKey,
+    Watchers,
+)
+from hosting.stores.segments import Segment, laid_out
+from state.attached import Attachment
 
 
 @dataclass
@@ -37,7 +52,7 @@ class MemoryThreadStore:
         self._shared = shared or SharedMemory()
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """See `ThreadStore.append`; the tag of a head is the id of its append."""
+        """The tag of a head is the id of its append."""
         first = append.first_position(known)
         thread = self._thread(address)
         new = replace(append.head, tag=append.head.append_id)
@@ -51,44 +66,47 @@ class MemoryThreadStore:
         thread.head = new
         thread.events.update((first + n, (new.append_id, payload)) for n, payload in enumerate(append.events))
         thread.rows.update((row.name, row) for row in append.rows)
-        self._shared.watchers.tell(self._key(address), new.position)
+        self._shared.watchers.wake(self._key(address), new.position)
         return Appended(new)
 
     async def head(self, address: Address) -> StoredHead | None:
-        """See `ThreadStore.head`."""
         return self._thread(address).head
 
+    async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
+        prefix = key_prefix(agent, owner)
+        found = (
+            (key.removeprefix(prefix), thread.head)
+            for (hub, key), thread in self._shared.threads.items()
+            if hub == self._hub and key.startswith(prefix) and thread.head is not None
+        )
+        return sorted((one for one in found if one[0] > after), key=lambda one: one[0])[:limit]
+
     async def events(self, address: Address, after: int) -> list[StoredEvent]:
-        """See `ThreadStore.events`."""
         events = self._thread(address).events
         return [StoredEvent(position, events[position][1]) for position in sorted(events) if position > after]
 
     async def row(self, address: Address, name: str) -> Row | None:
-        """See `ThreadStore.row`."""
         return self._thread(address).rows.get(name)
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
-        """See `ThreadStore.trim`."""
         thread = self._thread(address)
         thread.events = {position: event for position, event in thread.events.items() if position > before}
         thread.rows = {name: row for name, row in thread.rows.items() if row.position > rows_before}
 
     async def erase(self, address: Address, through: int) -> None:
-        """See `ThreadStore.erase`."""
         thread = self._thread(address)
         thread.events = {position: event for position, event in thread.events.items() if position > through}
         erased = {name: replace(row, payload=b"") for name, row in thread.rows.items() if row.position <= through}
         thread.rows.update(erased)
 
     async def forget(self, address: Address, known: StoredHead) -> bool:
-        """See `ThreadStore.forget`."""
         is_known = self._thread(address).head == known
         if is_known:
             del self._shared.threads[self._key(address)]
         return is_known
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
-        """See `ThreadStore.watch`: every append of this process wakes."""
+        """Every append of this process wakes."""
         with self._shared.watchers.watching(self._key(address), after) as watcher:
             head = self._thread(address).head
             if head is not None and head.position > after:
@@ -96,7 +114,7 @@ class MemoryThreadStore:
             return await watcher.woken_within(seconds)
 
     async def close(self) -> None:
-        """See `ThreadStore.close`: it forgets nothing, and ends the watches of every view."""
+        """It forgets nothing, and ends the watches of every view."""
         self._shared.watchers.release()
 
     def _key(self, address: Address) -> ThreadKey:
@@ -104,3 +122,70 @@ class MemoryThreadStore:
 
     def _thread(self, address: Address) -> _Thread:
         return self._shared.threads[self._key(address)]
+
+
+class MemoryArchive:
+    """An `ArchiveStore` of one process that ends with it."""
+
+    def __init__(self) -> None:
+        self._volumes: dict[Volume, dict[int, str]] = {}
+
+    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
+        self._volumes.setdefault(volume, {}).update(enumerate(entries, start=first))
+
+    async def read(self, volume: Volume, first: int, last: int) -> list[str]:
+        held = self._volumes.get(volume, {})
+        found = (Segment(position, (held[position],)) for position in range(first, last + 1) if position in held)
+        return laid_out(found, first, last)
+
+    async def epochs(self, thread: StoreKey) -> list[int]:
+        return thread.epochs_in(
+            volume.thread.thread_id for volume in self._volumes if volume.thread.agent == thread.agent
+        )
+
+    async def erase(self, key: StoreKey, before: int | None = None) -> int:
+        gone = [
+            volume
+            for volume in self._volumes
+            if volume.thread == key and (before is None or volume.generation < before)
+        ]
+        return sum(len(self._volumes.pop(volume)) for volume in gone)
+
+    async def close(self) -> None:
+        """Forget nothing: a closed memory archive may be read on."""
+
+
+class MemoryAttachments:
+    """An `AttachmentStore` of one process that ends with it."""
+
+    def __init__(self, clock: Clock = time.time) -> None:
+        self._clock = clock
+        self._bodies: dict[StoreKey, dict[str, bytes]] = {}
+        self._put_at: dict[tuple[StoreKey, str], float] = {}
+
+    async def put(self, key: StoreKey, attachments: Collection[Attachment]) -> None:
+        self._bodies.setdefault(key, {}).update({one.sha256: one.body for one in attachments})
+        self._put_at |= {(key, one.sha256): self._clock() for one in attachments}
+
+    async def read(self, key: StoreKey, hashes: Collection[str]) -> dict[str, bytes]:
+        held = self._bodies.get(key, {})
+        return {name: held[name] for name in hashes if name in held}
+
+    async def hashes(self, key: StoreKey) -> list[str]:
+        return sorted(self._bodies.get(key, {}))
+
+    async def put_before(self, key: StoreKey, before: float) -> list[str]:
+        return [name for name in await self.hashes(key) if self._put_at[key, name] < before]
+
+    async def epochs(self, thread: StoreKey) -> list[int]:
+        return thread.epochs_in(key.thread_id for key in self._bodies if key.agent == thread.agent)
+
+    async def erase(self, key: StoreKey, hashes: Collection[str] | None = None, *, before: float = math.inf) -> None:
+        for name in await self.put_before(key, before):
+            if hashes is None or name in hashes:
+                del self._bodies[key][name], self._put_at[key, name]
+        if not self._bodies.get(key, True):
+            del self._bodies[key]
+
+    async def close(self) -> None:
+        """Forget nothing: a closed memory store may be read on."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -25,28 +25,20 @@ from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoun
 from azure.data.tables import TableErrorCode
 from azure.data.tables.aio import TableClient
 
-from hosting.address import Address
 from hosting.errors import ConfigurationError, LogUnavailableError
-from hosting.storage.outage import Outage
-from hosting.storage.table_account import CALL_SECONDS, ConnectTables
+from hosting.names import MAX_ID_LENGTH, Address, key_prefix
 from hosting.stores import table_entities as entities
-from hosting.stores.contract import (
-    Append,
-    Appended,
-    AppendOutcome,
-    Conflict,
-    Row,
-    StoredEvent,
-    StoredHead,
-    Unknown,
-)
-from hosting.stores.table_batch import MOST_CHANGES, BatchError, Change, submit
-from hosting.stores.table_entities import HEAD, KEYS, Entity, event_key
+from hosting.stores.connection import Connection, Outage
+from hosting.stores.contract import Append, Appended, AppendOutcome, Conflict, Row, StoredEvent, StoredHead, Unknown
+from hosting.stores.storage_account import CALL_SECONDS, ConnectTables
+from hosting.stores.table_entities import HEAD, KEYS, MOST_CHANGES, BatchError, Change, Entity, event_key, submit
 
 T = TypeVar("T")
 _HUB = re.compile(r"[A-Za-z][A-Za-z0-9]{2,44}")
 _EVENTS = "RowKey ge 'e' and RowKey lt 'f'"
 _ROWS = "RowKey ge 'r-' and RowKey lt 'r.'"
+_BEHIND = "~" * (MAX_ID_LENGTH + 1)
+"""Comes behind every thread id: no character of one is behind that one, and none is so long."""
 _MOST_LOOKS = 10
 _CONTENDED = f"What was to be removed was another one at each of {_MOST_LOOKS} looks."
 _FAILURES = (AzureError, OSError, asyncio.TimeoutError)
@@ -70,68 +62,96 @@ def table_name(hub: str) -> str:
 
 
 class TablesThreadStore:
-    """A `ThreadStore` in the table of a task hub, connected to at the first use. One for a process is enough."""
+    """A `ThreadStore` in the table of a task hub, connected to at the first use. One for a process is enough.
+
+    Each method says how many calls of the service it makes.
+    """
 
     batch_seconds = 0.5
 
     def __init__(self, connect: ConnectTables, hub: str, call_seconds: float = CALL_SECONDS) -> None:
-        self._connect = connect
-        self._name = table_name(hub)
+        name = table_name(hub)
+
+        @asynccontextmanager
+        async def table() -> AsyncIterator[TableClient]:
+            async with connect() as service:
+                yield service.get_table_client(name)
+
+        self._table = Connection(table)
         self._call_seconds = call_seconds
-        self._outage = Outage(f"The table {self._name}")
-        self._lock = asyncio.Lock()
-        self._client: TableClient | None = None
+        self._outage = Outage(f"The table {name}")
+        self._making = asyncio.Lock()
         self._times_made = 0
-        self._open = AsyncExitStack()
         self._under_way = 0
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """See `ThreadStore.append`: one call; where the head is another one, two more, beside each other."""
-        first = append.first_position(known)
+        """One call; where the head is another one, two more, beside each other."""
+        first, partition = append.first_position(known), address.key
+        head = entities.head_entity(partition, append.head)
+        changes = [Change("POST", head) if known is None else Change("PUT", head, known.tag)]
+        changes += [Change("POST", entity) for entity in entities.event_entities(partition, append, first)]
+        changes += [Change("POST" if row.is_new else "PUT", entities.row_entity(partition, row)) for row in append.rows]
         try:
             async with self._reaching():
-                return await self._append(address.key, known, append, first)
+                tags = await self._submit(changes)
+                if tags is None:
+                    return await self._own_or_conflict(partition, append, first)
+                return Appended(replace(append.head, tag=tags[0]))
         except LogUnavailableError as error:
-            return Unknown(_retry_after_seconds(error.__cause__))
+            return Unknown(error.retry_after_seconds)
 
     async def head(self, address: Address) -> StoredHead | None:
-        """See `ThreadStore.head`: one call."""
+        """One call."""
         async with self._reaching():
             return await self._head(address.key)
 
-    async def events(self, address: Address, after: int) -> list[StoredEvent]:
-        """See `ThreadStore.events`: one call for each 1,000 appends or 4 MiB."""
+    async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
+        """A range of partitions: a call for each 1,000 entities in it, of which only the heads come back."""
+        prefix = key_prefix(agent, owner)
+        among = f"PartitionKey gt '{prefix}{after}' and PartitionKey lt '{prefix}{_BEHIND}'"
         async with self._reaching():
-            found = await self._find(address.key, f"RowKey gt '{event_key(after)}' and RowKey lt 'f'")
+            found = await self._find(f"{among} and RowKey eq '{HEAD}'", most=limit)
+        return [(one["PartitionKey"].removeprefix(prefix), entities.read_head(one)) for one in found[:limit]]
+
+    async def events(self, address: Address, after: int) -> list[StoredEvent]:
+        """One call for each 1,000 appends or 4 MiB."""
+        async with self._reaching():
+            found = await self._find_in(address.key, f"RowKey gt '{event_key(after)}' and RowKey lt 'f'")
         return [event for entity in found for event in entities.read_events(entity, after)]
 
     async def row(self, address: Address, name: str) -> Row | None:
-        """See `ThreadStore.row`: one call."""
+        """One call."""
         async with self._reaching():
             found = await self._get(address.key, entities.row_key(name))
         return None if found is None else entities.read_row(found)
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
-        """See `ThreadStore.trim`: a call for each 1,000 entities to be found, and for each 100 to be removed."""
+        """A call for each 1,000 entities to be found, and for each 100 to be removed."""
         async with self._reaching():
             await self._rewrite(address.key, _events_through(before), KEYS, _removal)
             await self._rewrite(address.key, f"{_ROWS} and position le {rows_before}L", KEYS, _removal)
 
     async def erase(self, address: Address, through: int) -> None:
-        """See `ThreadStore.erase`: calls as for `trim`. Of events appended together, those behind `through` stay."""
+        """Calls as for `trim`. Of events appended together, those behind `through` stay."""
         shared = f"RowKey gt '{event_key(through)}' and RowKey lt 'f' and first le {through}L"
         rows = f"{_ROWS} and position le {through}L and size gt 0"
+
+        def shortened(found: Any) -> Change:
+            return Change("PUT", entities.without_events(found, through), entities.etag_of(found))
+
+        def emptied(found: Any) -> Change:
+            row = replace(entities.read_row(found), payload=b"")
+            return Change("PUT", entities.row_entity(address.key, row), entities.etag_of(found))
+
         async with self._reaching():
             await self._rewrite(address.key, _events_through(through), KEYS, _removal)
-            await self._rewrite(
-                address.key, shared, None, lambda found: _replacement(found, entities.without_events(found, through))
-            )
-            await self._rewrite(address.key, rows, [*KEYS, "position"], _emptied_row)
+            await self._rewrite(address.key, shared, None, shortened)
+            await self._rewrite(address.key, rows, [*KEYS, "position"], emptied)
 
     async def forget(self, address: Address, known: StoredHead) -> bool:
-        """See `ThreadStore.forget`: a call for each 1,000 rows to be found, and for each 99 to be removed.
+        """A call for each 1,000 rows to be found, and for each 99 to be removed.
 
         The head is in each batch: of more than one, all but the last write it as it is, and so only compare it.
         """
@@ -140,32 +160,20 @@ class TablesThreadStore:
             for _ in range(_MOST_LOOKS):
                 if head is None or head.append_id != known.append_id:
                     return False
-                rows = [_removal(row) for row in await self._find(address.key, _ROWS, KEYS)]
+                rows = [_removal(row) for row in await self._find_in(address.key, _ROWS, KEYS)]
                 if await self._forget(address.key, head, rows):
                     return True
                 head = await self._head(address.key)
             raise AzureError(_CONTENDED)
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
-        """See `ThreadStore.watch`: tables cannot push."""
+        """Tables cannot push."""
         return False
 
     async def close(self) -> None:
-        """See `ThreadStore.close`: every call that is under way is done first."""
+        """Every call that is under way is done first."""
         await self._is_idle.wait()
-        opened, self._open, self._client = self._open, AsyncExitStack(), None
-        await opened.aclose()
-
-    async def _append(self, partition: str, known: StoredHead | None, append: Append, first: int) -> AppendOutcome:
-        head = entities.head_entity(partition, append.head)
-        changes = [Change("POST", head) if known is None else Change("PUT", head, known.tag)]
-        changes += [Change("POST", entity) for entity in entities.event_entities(partition, append, first)]
-        rows = [(row.is_new, entities.row_entity(partition, row)) for row in append.rows]
-        changes += [Change("POST" if is_new else "PUT", entity) for is_new, entity in rows]
-        tags = await self._submit(changes)
-        if tags is None:
-            return await self._own_or_conflict(partition, append, first)
-        return Appended(replace(append.head, tag=tags[0]))
+        await self._table.close()
 
     async def _own_or_conflict(self, partition: str, append: Append, first: int) -> AppendOutcome:
         """Return whether an append that was refused had been done before, whatever was appended behind it."""
@@ -174,7 +182,7 @@ class TablesThreadStore:
             return Appended(head) if head and head.append_id == append.head.append_id else Conflict(head)
         at_first = f"RowKey ge '{event_key(first)}' and RowKey lt 'f'"
         head, there = await asyncio.gather(
-            self._head(partition), self._find(partition, at_first, [*KEYS, "append_id"], most=1)
+            self._head(partition), self._find_in(partition, at_first, [*KEYS, "append_id"], most=1)
         )
         if head and head.append_id == append.head.append_id:
             return Appended(head)
@@ -197,7 +205,7 @@ class TablesThreadStore:
     ) -> None:
         """Change every entity that meets the condition at the version that was read, again where that was changed."""
         for _ in range(_MOST_LOOKS):
-            changes = [change(entity) for entity in await self._find(partition, condition, select)]
+            changes = [change(entity) for entity in await self._find_in(partition, condition, select)]
             parts = [changes[at : at + MOST_CHANGES] for at in range(0, len(changes), MOST_CHANGES)]
             if None not in [await self._submit(part) for part in parts]:
                 return
@@ -215,14 +223,17 @@ class TablesThreadStore:
                 raise
             return None
 
-    async def _find(
+    async def _find_in(
         self, partition: str, condition: str, select: list[str] | None = None, most: int | None = None
     ) -> list[Any]:
+        """Return the thread's entities that meet the condition; as `_find` does."""
+        return await self._find(f"PartitionKey eq '{partition}' and {condition}", select, most)
+
+    async def _find(self, query: str, select: list[str] | None = None, most: int | None = None) -> list[Any]:
         """Return the entities that meet the condition, in the order of their keys; about `most` where that is given.
 
         Any page may be cut short, or be empty, and have a continuation.
         """
-        query = f"PartitionKey eq '{partition}' and {condition}"
         found: list[Any] = []
         pages: Any = None
 
@@ -246,24 +257,21 @@ class TablesThreadStore:
 
     async def _call(self, ask: Callable[[TableClient], Awaitable[T]]) -> T:
         """Ask the service once; once more when the table was missing and is made."""
-        times_made, table = self._times_made, self._client or await self._connected()
+        times_made, table = self._times_made, await self._table.client()
         try:
             return await asyncio.wait_for(ask(table), self._call_seconds)
         except HttpResponseError as error:
             if _code_of(error) != TableErrorCode.TABLE_NOT_FOUND:
                 raise
-        async with self._lock:
+        async with self._making:
             if self._times_made == times_made:
-                await asyncio.wait_for(_make(table), self._call_seconds)
+                try:
+                    await asyncio.wait_for(table.create_table(), self._call_seconds)
+                except HttpResponseError as error:
+                    if _code_of(error) != TableErrorCode.TABLE_ALREADY_EXISTS:  # another process was first
+                        raise
                 self._times_made += 1
         return await asyncio.wait_for(ask(table), self._call_seconds)
-
-    async def _connected(self) -> TableClient:
-        async with self._lock:
-            if self._client is None:
-                service = await self._open.enter_async_context(self._connect())
-                self._client = service.get_table_client(self._name)
-            return self._client
 
     @asynccontextmanager
     async def _reaching(self) -> AsyncIterator[None]:
@@ -275,19 +283,11 @@ class TablesThreadStore:
             self._outage.ended()
         except _FAILURES as error:
             self._outage.began(error)
-            raise LogUnavailableError.unreached() from error
+            raise LogUnavailableError.unreached(_retry_after_seconds(error)) from error
         finally:
             self._under_way -= 1
             if not self._under_way:
                 self._is_idle.set()
-
-
-async def _make(table: TableClient) -> None:
-    try:
-        await table.create_table()
-    except HttpResponseError as error:
-        if _code_of(error) != TableErrorCode.TABLE_ALREADY_EXISTS:  # another process was first
-            raise
 
 
 def _events_through(position: int) -> str:
@@ -298,21 +298,12 @@ def _removal(found: Any) -> Change:
     return Change("DELETE", found, entities.etag_of(found))
 
 
-def _replacement(found: Any, entity: Entity) -> Change:
-    return Change("PUT", entity, entities.etag_of(found))
-
-
-def _emptied_row(found: Any) -> Change:
-    row = replace(entities.read_row(found), payload=b"")
-    return _replacement(found, entities.row_entity(found["PartitionKey"], row))
-
-
 def _code_of(error: HttpResponseError) -> object:
     """Return the service's code, which the client sets on the errors that it read an answer for."""
     return getattr(error, "error_code", None)
 
 
-def _retry_after_seconds(error: BaseException | None) -> float:
+def _retry_after_seconds(error: BaseException) -> float:
     response = getattr(error, "response", None)
-    said = "" if response is None else response.headers.get("Retry-After", "")
-    return float(said) if said.isdecimal() else 0.0
+    seconds = "" if response is None else response.headers.get("Retry-After", "")
+    return float(seconds) if seconds.isdecimal() else 0.0

@@ -1,1 +1,1 @@
-"""The threads' log, pure: what can happen, what is decided on it, and the conversation that it makes."""
+"""A thread, pure: its events, the head they fold to, and the rules that decide what may be appended."""

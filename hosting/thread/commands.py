@@ -8,11 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from hosting.errors import HostingError
-from hosting.requests import Decision
-from hosting.thread.events import Accepted, CancelReason, Delta, Event, Holder, Step, Terminal
+from hosting.principal import Principal
+from hosting.request.run_call import Access
+from hosting.request.run_request import Decision
+from hosting.thread.events import (
+    Accepted,
+    CancelReason,
+    DeleteReason,
+    Delta,
+    Event,
+    Holder,
+    SettledInstance,
+    Step,
+    Terminal,
+)
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, GoneRow, KeyRow, RowChange, RunRow
 
@@ -55,9 +67,9 @@ class Attach:
 class Claim:
     """Run the agent for the run whose turn it is; if a `run_id` is given, only for that one.
 
-    `silent` is the id of an append behind which the claimer, by its own clock, has seen none for the lease of the claim
-    and five seconds more: the holder of that claim is gone. `began` is the head's position when an entity's operation
-    began: an entity's claim that stood there already is taken over at once.
+    `silent` is the id of the newest append that the claimer knows of, where it has seen none of the claim's holder
+    (`Claim.renewals`) for its lease and five seconds more by its own clock: that holder is gone. `began` is the head's
+    position when an entity's operation began: an entity's claim that stood there already is taken over at once.
     """
 
     at: float
@@ -115,7 +127,10 @@ class Cancel:
 
 @dataclass(frozen=True)
 class GiveUp:
-    """End a run past its deadline, whose holder is gone; `silent` as in `Claim`."""
+    """End a run whose holder is gone; `silent` as in `Claim`, for as long as the claim could last at most.
+
+    Wall clocks of two machines are compared by nobody: how long that is, is told by two times of one of them.
+    """
 
     at: float
     run_id: str
@@ -158,11 +173,44 @@ class Forget:
 
 
 @dataclass(frozen=True)
-class Delete:
-    """Have the thread deleted: because somebody asked, or because its time was up and no run is open."""
+class Import:
+    """Begin a thread with a conversation from elsewhere, in that epoch; again for as long as nothing came behind it."""
 
     at: float
-    reason: Literal["asked", "expired"] = "asked"
+    text: str
+    source: str
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """Share the thread of that epoch with a principal, by a grant of that id."""
+
+    at: float
+    epoch: int
+    id: str
+    principal: Principal
+    access: Access
+
+
+@dataclass(frozen=True)
+class Withdraw:
+    """End a grant."""
+
+    at: float
+    id: str
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Have the thread deleted: somebody asked, its time was up, or it was handed to an owner.
+
+    The last two hold for a thread without open runs that stands at `position` still; behind that it went on.
+    """
+
+    at: float
+    reason: DeleteReason = "asked"
+    position: int | None = None
 
 
 @dataclass(frozen=True)
@@ -171,6 +219,15 @@ class Bury:
 
     at: float
     receipt: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Settle:
+    """Say behind the tombstone of that epoch what became of the instances that its receipt names."""
+
+    at: float
+    epoch: int
+    instances: tuple[SettledInstance, ...]
 
 
 @dataclass(frozen=True)
@@ -194,8 +251,12 @@ Command = (
     | SignalFailed
     | Answer
     | Forget
+    | Import
+    | Share
+    | Withdraw
     | Delete
     | Bury
+    | Settle
     | Trim
 )
 

@@ -10,15 +10,18 @@ Nothing here reads or writes. `resume` says where to begin, `Snapshot.follow` go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agent_framework import Message
+
 from hosting.errors import UnreadableStateError
-from hosting.thread.endings import has_place, kept_entry
-from hosting.thread.events import TERMINALS, Accepted, Completed, Deleted, Deleting, Event, Reset, Terminal
+from hosting.ports import iso
+from hosting.thread.events import TERMINALS, Accepted, Completed, Deleted, Deleting, Event, Imported, Reset, Terminal
 from hosting.thread.head import Head
-from hosting.thread.messages import run_messages
-from hosting.times import iso
+from hosting.thread.messages import asked_messages, run_messages
+from hosting.thread.run import kept_entry
 from state.codec import read
 from state.conversation import (
     LogMark,
@@ -29,12 +32,12 @@ from state.conversation import (
     pause_of,
     response_of,
     with_log_mark,
-    with_pause,
-    with_session_state,
 )
 from state.convert import request_entry
-from state.models import Conversation, ResponseEntry
-from state.summary import with_summary
+from state.errors import BadContentError
+from state.models import Conversation, RequestEntry, ResponseEntry
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Snapshot:
 
     Events are needed from behind `since` on, where the first of those runs began. `merges`: the document did not name
     its position, which is where the newest of the runs that it holds ended; ends are applied in their order.
+    `discards`: the stored document is of an earlier life of the thread and is no part of this.
     """
 
     conversation: Conversation
@@ -50,6 +54,7 @@ class Snapshot:
     since: int
     open: Mapping[str, tuple[int, Accepted]]
     merges: bool = False
+    discards: bool = False
 
     def follow(self, events: Iterable[tuple[int, Event]]) -> Snapshot:
         """Return the snapshot behind these events, which are all of those behind `since`, or behind `position`.
@@ -57,8 +62,12 @@ class Snapshot:
         Those at or before `position` only say which runs are open.
         """
         events = list(events)
-        conversation, open_runs = self.conversation, dict(self.open)
-        position = applied = self._applied(events)
+        conversation, open_runs, position = self.conversation, dict(self.open), self.position
+        if self.merges:
+            ends = ((at, event) for at, event in events if isinstance(event, TERMINALS))
+            held = (at for at, event in ends if response_of(conversation, event.run_id) is not None)
+            position = max(held, default=position)
+        applied = position
         for at, event in events:
             is_new, position = at > applied, max(at, position)
             if isinstance(event, Accepted):
@@ -69,6 +78,8 @@ class Snapshot:
                     conversation = forget(conversation, f"reset-{at}")
             elif isinstance(event, Deleted) and is_new:
                 conversation = read(None)
+            elif isinstance(event, Imported) and is_new:
+                conversation = read(event.text)
             elif isinstance(event, TERMINALS):
                 _, accepted = open_runs.pop(event.run_id, (0, None))
                 if accepted is not None and is_new:
@@ -79,14 +90,6 @@ class Snapshot:
     def document(self, epoch: int) -> Conversation:
         """Return the conversation as it is to be stored, with its position in that epoch of the log."""
         return with_log_mark(self.conversation, LogMark(epoch, self.position, self.since))
-
-    def _applied(self, events: Iterable[tuple[int, Event]]) -> int:
-        """Return the position up to which the conversation holds what these events say."""
-        if not self.merges:
-            return self.position
-        ends = ((at, event) for at, event in events if isinstance(event, TERMINALS))
-        held = (at for at, event in ends if response_of(self.conversation, event.run_id) is not None)
-        return max(held, default=self.position)
 
 
 @dataclass(frozen=True)
@@ -112,52 +115,77 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | Outdated | Ahe
     """Return from where a document goes on with the log whose head this is; None is a thread without a document.
 
     Without a mark of ours it goes on behind the newest run of the log that it holds; one without entries was emptied by
-    somebody else, which counts as a reset. A document of an older epoch counts as empty. A tombstone is forgotten only
-    after its document, so one that is ahead of its log was not left by that.
+    somebody else, which counts as a reset. Nobody knows when that was, so it is now: what has ended is forgotten, and
+    what is open keeps its place. A document of an older epoch counts as empty. A tombstone is forgotten only after its
+    document, so one that is ahead of its log was not left by that.
     """
     if stored is None:
         return _from(read(None), head.trimmed)
     mark = log_mark(stored)
     if mark is None:
         if not stored.data.conversation_history.held:
-            return _from(stored, head.position)
+            since = min((run.first - 1 for run in head.runs), default=head.position)
+            return Snapshot(stored, head.position, since, {})
         return replace(_from(stored, head.trimmed), merges=True)
     if mark.epoch > head.epoch or mark.position > head.position:
         return Ahead(mark)
-    if mark.since >= head.trimmed:
-        return Snapshot(stored, mark.position, mark.since, {})
-    return _from(read(None), head.trimmed) if mark.epoch < head.epoch else Outdated()
+    if mark.epoch < head.epoch:
+        return replace(_from(read(None), head.trimmed), discards=True)
+    return Snapshot(stored, mark.position, mark.since, {}) if mark.since >= head.trimmed else Outdated()
+
+
+def before_reset(stored: Conversation, head: Head) -> Snapshot:
+    """Return from where a document that is ahead of its log goes on: the log's newest reset, which forgets it."""
+    return Snapshot(stored, head.reset_at - 1, head.trimmed, {})
 
 
 def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal) -> Conversation:
     """Return the conversation with one more run; unchanged where it has no place for the run's end."""
-    if not has_place(terminal):
-        return conversation
     response = kept_entry(terminal)
     if not isinstance(response, ResponseEntry):
         return conversation
+    try:
+        asked = request_of(accepted, conversation)
+    except BadContentError:  # an older version took it; one entry makes no conversation unreadable
+        logger.warning("The request of run %s cannot be read and is left out of its conversation.", accepted.run_id)
+        return conversation
+    principal = accepted.principal
+    owner = (
+        None if principal is None or accepted.grant is not None else {"issuer": principal.issuer, "id": principal.id}
+    )
+    if isinstance(terminal, Completed) and terminal.kept:
+        pause = Pause(accepted.run_id, terminal.expires_at) if terminal.approvals else None
+        session = terminal.session or {}
+        return append_turn(
+            conversation, asked, response, pause=pause, summary=terminal.summary, session=session, owner=owner
+        )
+    pause = pause_of(conversation)  # the model does not see this run, so it closes no open call
+    if pause is not None and accepted.request.decisions:
+        pause = replace(pause, is_over=True)
+    return append_turn(conversation, asked, response, pause=pause, owner=owner)
+
+
+def request_of(accepted: Accepted, conversation: Conversation) -> RequestEntry:
+    """Return the entry of a run's request to the conversation; where nothing waits in that, always the same one."""
+    if pause_of(conversation) is None and not accepted.request.decisions:
+        return accepted.once(_plain_request)
+    return _request_entry(accepted, run_messages(accepted.request, conversation))
+
+
+def _plain_request(accepted: Accepted) -> RequestEntry:
+    return _request_entry(accepted, asked_messages(accepted.request))
+
+
+def _request_entry(accepted: Accepted, messages: Sequence[Message]) -> RequestEntry:
     wanted = accepted.request.response_format
-    request = request_entry(
+    return request_entry(
         run_id=accepted.run_id,
         created_at=iso(accepted.at),
-        messages=run_messages(accepted.request, conversation),
+        messages=messages,
         response_type="json" if wanted else "text",
         response_schema=wanted.json_schema if wanted else None,
         orchestration_id=accepted.request.orchestration_id,
     )
-    grown = with_pause(append_turn(conversation, request, response), _pause_after(conversation, accepted, terminal))
-    if isinstance(terminal, Completed) and terminal.kept:
-        summed_up = grown if terminal.summary is None else with_summary(grown, terminal.summary)
-        return with_session_state(summed_up, terminal.session)
-    return grown
-
-
-def _pause_after(conversation: Conversation, accepted: Accepted, terminal: Terminal) -> Pause | None:
-    """Return what the conversation waits for after the run: a run that the model does not see changes no open call."""
-    if isinstance(terminal, Completed) and terminal.kept:
-        return Pause(accepted.run_id, terminal.expires_at) if terminal.approvals else None
-    before = pause_of(conversation)
-    return replace(before, is_over=True) if before is not None and accepted.request.decisions else before
 
 
 def _from(conversation: Conversation, position: int) -> Snapshot:

@@ -1,4 +1,4 @@
-"""What is done when somebody asks something of a thread: one rule for each command, decided on the head alone.
+"""One rule for each command to a thread, decided on the head alone.
 
 Theory. `decide(head, command)` has no side effect and asks nobody, so it is the same in every process and over every
 store. A caller appends what comes of it to the very head that was decided on; where another append came first it
@@ -15,15 +15,20 @@ from collections.abc import Callable
 from typing import Any
 
 from hosting.errors import (
+    ApprovalAnsweredError,
+    ApprovalExpiredError,
+    ApprovalsVoidError,
     HostingError,
     IdempotencyKeyReusedError,
     RunCrashedError,
     RunLostError,
+    ThreadChangedError,
     ThreadDeletedError,
+    TooManyGrantsError,
     TooManyRunsError,
+    UnknownApprovalError,
     UnstorableAnswerError,
 )
-from hosting.thread.answers import answer, are_awaited, bring_decisions, void_decisions
 from hosting.thread.commands import (
     Accept,
     Answer,
@@ -36,43 +41,55 @@ from hosting.thread.commands import (
     End,
     Forget,
     GiveUp,
+    Import,
     Outcome,
     Record,
     Refused,
     Release,
     Retry,
+    Settle,
+    Share,
     SignalFailed,
     Stale,
     Trim,
     Unchanged,
+    Withdraw,
 )
-from hosting.thread.draft import Draft, never_claimed, pending_approvals
-from hosting.thread.endings import unanswered
+from hosting.thread.draft import (
+    Draft,
+    attach,
+    being_deleted,
+    needs_signal,
+    never_claimed,
+    not_open,
+    pending_approvals,
+    signal_failed,
+)
 from hosting.thread.events import (
+    ApprovalAnswered,
     CancelRequested,
     Claimed,
     Completed,
     Deleted,
     Deleting,
+    Granted,
+    Imported,
     Released,
     Reset,
+    Settled,
     Trimmed,
+    Withdrawn,
 )
 from hosting.thread.head import Head
-from hosting.thread.promises import attach, being_deleted, not_open, signal_failed
-from hosting.thread.rows import (
-    ApprovalRow,
-    GoneRow,
-    KeyRow,
-    RowChange,
-    approval_name,
-    key_name,
-)
+from hosting.thread.rows import ApprovalRow, GoneRow, KeyRow, RowChange, approval_name, key_name
+from hosting.thread.run import unanswered
 
 MOST_LOST = 3
 MOST_OPEN_RUNS = 200
 MOST_APPROVALS = 40
-"""How many processes may be lost to a run; how many runs a head holds, and how many approvals one append can."""
+MOST_GRANTS = 16
+"""How many processes may be lost to a run; how many runs a head holds, how many approvals one append can, and with how
+many principals a thread is shared, which stand in its head."""
 
 
 def decide(head: Head, command: Command) -> Outcome:
@@ -100,8 +117,12 @@ def _accept(head: Head, command: Accept) -> Outcome:
     if refusal is not None:
         return refusal
     draft = Draft(head)
-    if accepted.request.decisions:
-        bring_decisions(draft, accepted)
+    for decision in accepted.request.decisions:
+        assert head.waiting is not None
+        asked_by = head.waiting.run_id
+        draft.add(ApprovalAnswered(at=accepted.at, run_id=asked_by, decision=decision))
+        answered = ApprovalRow(epoch=head.epoch, asked_by=asked_by, decision=decision, resumed_by=accepted.run_id)
+        draft.row(RowChange(approval_name(decision.id), head.waiting.first, answered, is_new=False))
     draft.accept(accepted)
     if accepted.key is not None:
         row = KeyRow(epoch=draft.head.epoch, run_id=accepted.run_id, fingerprint=accepted.fingerprint)
@@ -117,7 +138,13 @@ def _refusal(head: Head, command: Accept) -> Refused | None:
     if head.state == "deleting":
         return being_deleted()
     if accepted.request.decisions:
-        return None if are_awaited(head, accepted) else Refused(void_decisions())
+        decided = {decision.id for decision in accepted.request.decisions}
+        waiting = head.waiting if head.waits_for_approval(accepted.at) else None
+        if waiting is not None and decided == set(waiting.undecided) and waiting.asked == len(waiting.undecided):
+            return None  # exactly the decisions that the thread waits for, and nobody has made one of them
+        return Refused(
+            ApprovalsVoidError("These are not the tool calls that the thread waits for, or it waits no more.")
+        )
     if head.waits_for_approval(accepted.at):
         return Refused(pending_approvals())
     if open_runs >= min(command.queue_limit, MOST_OPEN_RUNS):
@@ -131,9 +158,12 @@ def _claim(head: Head, command: Claim) -> Outcome:
     run = head.turn
     if run is None or (command.run_id is not None and command.run_id != run.id):
         return Unchanged(run.id if run else "")
-    is_taken_over = _is_gone(head, command)
-    if head.claim is not None and not is_taken_over:
-        return Unchanged(run.id)
+    is_taken_over = False
+    if head.claim is not None:
+        stood = head.claim.holder == "entity" and head.claim.position <= command.began
+        is_taken_over = stood or (command.silent is not None and command.silent == head.append_id)
+        if not is_taken_over:
+            return Unchanged(run.id)
     ending = never_claimed(run)
     if ending is None and is_taken_over and run.lost + 1 >= MOST_LOST:
         ending = RunCrashedError(f"The run ended its process {run.lost + 1} times and is not tried again.")
@@ -146,14 +176,6 @@ def _end_unanswered(head: Head, at: float, error: HostingError) -> Outcome:
     """End the run whose turn it is for the reason of `error`, and those behind it that may not be claimed."""
     run = head.runs[0]
     return Draft(head).end(unanswered(run.id, at, error)).end_in_turn(at).change(run.id)
-
-
-def _is_gone(head: Head, command: Claim) -> bool:
-    """Tell whether the holder of the claim is known to be gone."""
-    if head.claim is None:
-        return False
-    stood = head.claim.holder == "entity" and head.claim.position <= command.began
-    return stood or (command.silent is not None and command.silent == head.append_id)
 
 
 def _retry(head: Head, command: Retry) -> Outcome:
@@ -180,7 +202,7 @@ def _retry(head: Head, command: Retry) -> Outcome:
 def _record(head: Head, command: Record) -> Outcome:
     if head.claim is None or not head.is_held_by(command.token):
         return Stale()
-    return Draft(head).add(*command.steps).change(head.claim.run_id)
+    return Draft(head).add(*command.steps).renew().change(head.claim.run_id)
 
 
 def _release(head: Head, command: Release) -> Outcome:
@@ -223,18 +245,53 @@ def _cancel(head: Head, command: Cancel) -> Outcome:
     if run.cancelled is None:
         draft.add(CancelRequested(at=command.at, run_id=run.id, reason=command.reason))
     draft.end_in_turn(command.at)
-    signal = not run.signalled
+    signal = needs_signal(head, run, command.at)
     return Unchanged(run.id, signal) if draft.head is head else draft.change(run.id, signal=signal)
 
 
 def _give_up(head: Head, command: GiveUp) -> Outcome:
     claim = head.claim
-    if claim is None or claim.run_id != command.run_id:
-        return Unchanged(command.run_id)
-    if command.silent != head.append_id or command.at <= claim.deadline:
+    if claim is None or claim.run_id != command.run_id or command.silent != head.append_id:
         return Unchanged(command.run_id)
     lost = RunLostError("The run was not ended within its time; its process or its signal was lost.")
     return _end_unanswered(head, command.at, never_claimed(head.runs[0]) or lost)
+
+
+def _answer(head: Head, command: Answer) -> Outcome:
+    """Record a decision. Each is made once, and the last one and the run that goes on are one append."""
+    decision, row, waiting = command.decision, command.row, head.waiting
+    if row is None:
+        return Refused(UnknownApprovalError(f"This thread has no approval {decision.id[:80]!r}."))
+    if isinstance(row, GoneRow):
+        return Refused(ThreadDeletedError("The approval was deleted with its thread."))
+    if head.state == "deleting":
+        return being_deleted()
+    if row.decision is not None:
+        if row.resumed_by is not None and row.decision == decision:
+            return attach(head, Attach(command.at, row.resumed_by))
+        went_on = "" if row.resumed_by is None else f" Run {row.resumed_by} goes on from there."
+        return Refused(
+            ApprovalAnsweredError(f"Approval {decision.id!r} is answered already; the first answer stands.{went_on}")
+        )
+    if waiting is None or decision.id not in waiting.undecided or not head.waits_for_approval(command.at):
+        return Refused(
+            ApprovalExpiredError(
+                f"Approval {decision.id!r} waits no more: its time has passed, or the thread was reset or went on. "
+                "Send the thread its next message."
+            )
+        )
+    draft = Draft(head).add(ApprovalAnswered(at=command.at, run_id=waiting.run_id, decision=decision))
+    is_last = len(waiting.undecided) == 1
+    if is_last and len(command.resumed.request.decisions) != waiting.asked:
+        return Stale()  # somebody else answered since the caller read the other decisions
+    resumed_by = command.resumed.run_id if is_last else None
+    answered = ApprovalRow(epoch=head.epoch, asked_by=row.asked_by, decision=decision, resumed_by=resumed_by)
+    draft.row(RowChange(approval_name(decision.id), waiting.first, answered, is_new=False))
+    if is_last:
+        draft.accept(command.resumed)
+        if command.terms is not None and len(draft.head.runs) == 1:
+            draft.claim(command.at, command.terms)
+    return draft.change(resumed_by or "", signal=is_last)
 
 
 def _forget(head: Head, command: Forget) -> Outcome:
@@ -245,10 +302,40 @@ def _forget(head: Head, command: Forget) -> Outcome:
     return Draft(head).add(Reset(at=command.at)).change(signal=True)
 
 
+def _import(head: Head, command: Import) -> Outcome:
+    is_empty = head.position == 0 or head.state == "deleted"
+    is_only_that = head.imported is not None and head.imported.position == head.position and head.state == "open"
+    epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
+    if not (is_empty or is_only_that) or epoch != command.epoch:
+        return Refused(ThreadChangedError("That owner has a thread of this id already."))
+    imported = Imported(at=command.at, text=command.text, source=command.source)
+    return Draft(head).add(imported).change(signal=True)
+
+
+def _share(head: Head, command: Share) -> Outcome:
+    if head.state == "deleting":
+        return being_deleted()
+    if head.state == "deleted" or head.epoch != command.epoch:
+        return Refused(ThreadDeletedError("The thread was deleted meanwhile."))
+    if len(head.grants) >= MOST_GRANTS:
+        return Refused(
+            TooManyGrantsError(f"The thread is shared with {MOST_GRANTS} already. Withdraw a grant that is not needed.")
+        )
+    granted = Granted(at=command.at, id=command.id, principal=command.principal, access=command.access)
+    return Draft(head).add(granted).change()
+
+
+def _withdraw(head: Head, command: Withdraw) -> Outcome:
+    if not any(grant.id == command.id for grant in head.grants):
+        return Unchanged()
+    return Draft(head).add(Withdrawn(at=command.at, id=command.id)).change()
+
+
 def _delete(head: Head, command: Delete) -> Outcome:
     if head.state != "open":
         return Unchanged(signal=head.state == "deleting")
-    if command.reason == "expired" and head.runs:
+    has_moved = command.position is not None and command.position != head.position
+    if command.reason != "asked" and (head.runs or has_moved):
         return Unchanged()
     return Draft(head).add(Deleting(at=command.at, reason=command.reason)).change(signal=True)
 
@@ -257,6 +344,12 @@ def _bury(head: Head, command: Bury) -> Outcome:
     if head.state != "deleting":
         return Unchanged()
     return Draft(head).add(Deleted(at=command.at, receipt=dict(command.receipt))).change()
+
+
+def _settle(head: Head, command: Settle) -> Outcome:
+    if head.state != "deleted" or head.epoch != command.epoch:
+        return Unchanged()
+    return Draft(head).add(Settled(at=command.at, instances=command.instances)).change()
 
 
 def _trim(head: Head, command: Trim) -> Outcome:
@@ -279,9 +372,13 @@ _RULES: dict[type[Any], Callable[[Head, Any], Outcome]] = {
     Cancel: _cancel,
     GiveUp: _give_up,
     SignalFailed: signal_failed,
-    Answer: answer,
+    Answer: _answer,
     Forget: _forget,
+    Import: _import,
+    Share: _share,
+    Withdraw: _withdraw,
     Delete: _delete,
     Bury: _bury,
+    Settle: _settle,
     Trim: _trim,
 }

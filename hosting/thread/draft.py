@@ -1,13 +1,20 @@
-"""An append while it is made: its events and rows, and the head as it would be behind them."""
+"""An append while it is made, and the rules of who is promised the outcome of a run.
+
+Theory. A draft holds an append's events and rows, and the head as it would be behind them.
+
+A promise is kept by the thread's entity, which a signal calls. So whoever promises something has a signal of
+its own taken first, unless the log proves that one was: a live holder proves nothing, it may die before its signal. A
+proof is good for as long as something may come of the signal: an engine that was lost or moved has none of them.
+"""
 
 from __future__ import annotations
 
-from hosting.errors import ApprovalsPendingError, HostingError, RunCancelledError, RunLostError
-from hosting.thread.commands import Change, Terms
-from hosting.thread.endings import unanswered
-from hosting.thread.events import Accepted, Claimed, Event, Terminal
+from hosting.errors import ApprovalsPendingError, HostingError, RunCancelledError, RunLostError, ThreadDeletingError
+from hosting.thread.commands import Attach, Change, Outcome, Refused, SignalFailed, Terms, Unchanged
+from hosting.thread.events import Accepted, Attached, CancelRequested, Claimed, Event, Released, Terminal
 from hosting.thread.head import Head, OpenRun, fold
-from hosting.thread.rows import MOST_ROWS, RowChange, RunRow, run_name
+from hosting.thread.rows import MOST_ROWS, KeyRow, RowChange, RunRow, key_name, run_name
+from hosting.thread.run import unanswered
 
 
 class Draft:
@@ -22,6 +29,11 @@ class Draft:
         """Append events."""
         self._events += events
         self.head = fold(self.head, events)
+        return self
+
+    def renew(self) -> Draft:
+        """Renew the lease: this append is of the claim's holder."""
+        self.head = self.head.renewed()
         return self
 
     def row(self, change: RowChange) -> Draft:
@@ -67,7 +79,7 @@ class Draft:
         return self
 
     def change(self, run_id: str = "", *, signal: bool = False) -> Change:
-        """Return all of it."""
+        """Return the append."""
         return Change(self.head, tuple(self._events), tuple(self._rows), run_id, signal)
 
 
@@ -87,3 +99,68 @@ def pending_approvals() -> ApprovalsPendingError:
         "The thread waits for approvals and takes messages again when all are answered. "
         "GET .../approvals lists them; POST .../approvals/<id> answers one."
     )
+
+
+SIGNAL_SECONDS = 60.0
+"""How long nothing may come of a signal before whoever asks sends another one.
+
+The times may be of two machines: whatever their clocks say, it is one signal more or one a little later.
+"""
+
+
+def attach(head: Head, command: Attach) -> Outcome:
+    """Promise the outcome of a run, with a signal of one's own where the log does not prove that one was taken."""
+    run = head.run(command.run_id)
+    if run is None:
+        return not_open(head, command.run_id)
+    if not needs_signal(head, run, command.at):
+        return Unchanged(run.id)
+    if run.attached and not run.signalled:
+        return Unchanged(command.run_id, signal=True)
+    return Draft(head).add(Attached(at=command.at, run_id=run.id)).change(run.id, signal=True)
+
+
+def needs_signal(head: Head, run: OpenRun, at: float) -> bool:
+    """Tell whether the log does not prove that a signal for the run was taken, or shows that nothing came of it.
+
+    The thread's run is past its deadline, or none is held, and nothing was appended since.
+    """
+    since = head.changed_at if head.claim is None else max(head.changed_at, head.claim.deadline)
+    return not run.signalled or at > since + SIGNAL_SECONDS
+
+
+def not_open(head: Head, run_id: str) -> Unchanged:
+    """Answer that a run has ended; a thread that is being deleted needs a signal, so that its deletion ends."""
+    return Unchanged(run_id, signal=head.state == "deleting")
+
+
+def signal_failed(head: Head, command: SignalFailed) -> Outcome:
+    """Cancel the run if nobody else was promised anything of it, and free its key; else let go of its claim.
+
+    A run that brings decisions stays: they are made, and whoever repeats the last of them finds it and signals.
+    """
+    run = head.run(command.run_id)
+    if run is None:
+        return Unchanged(command.run_id)
+    is_own_claim = head.claim is not None and head.claim.token == command.token
+    is_untouched = run.attempts == 0 or (run.attempts == 1 and is_own_claim)
+    draft = Draft(head)
+    if run.decides or run.attached or run.signalled or not is_untouched:
+        if not is_own_claim:
+            return Unchanged(run.id)
+        released = Released(at=command.at, run_id=run.id, signalled=False)
+        return draft.add(released).end_in_turn(command.at).change(run.id)
+    if run.cancelled is None:
+        draft.add(CancelRequested(at=command.at, run_id=run.id))
+    if is_own_claim:
+        draft.add(Released(at=command.at, run_id=run.id, signalled=False))
+    if command.key is not None:
+        row = KeyRow(epoch=head.epoch, run_id=None, fingerprint=command.fingerprint)
+        draft.row(RowChange(key_name(command.key), run.first, row, is_new=False))
+    return draft.end_in_turn(command.at).change(run.id)
+
+
+def being_deleted() -> Refused:
+    """Refuse a run; whoever meets this signals, so that the deletion comes to its end."""
+    error = ThreadDeletingError("The thread is being deleted and takes no runs until that is done. Try again then.")
+    return Refused(error, signal=True)

@@ -4,7 +4,7 @@ Theory. A thread is the list of its events and nothing else. Whoever decides loo
 (`hosting.thread.head`); whoever answers about a run looks at the fold of that run's events (`hosting.thread.run`); the
 stored conversation is a third fold (`hosting.thread.conversation`). Events are never changed once they are written, so
 a log of today is read by every later version: members that it does not know are ignored. What an older version could
-not understand raises `VERSION`, and the older one then decides nothing on that thread.
+not understand is of a higher version, and the older one then decides nothing on that thread.
 
 Times are seconds since 1970 (UTC, float) by the clock of the process that appended; nobody compares those of two
 machines to decide who holds a run.
@@ -14,20 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from typing_extensions import Self
 
 from hosting.errors import NewerVersionError
-from hosting.requests import Decision, PendingApproval, RunRequest
+from hosting.principal import Principal
+from hosting.request.run_call import Access
+from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from state.codec import read_entry
-from state.models import Entry
-from state.summary import Summary
+from state.extension import Summary
+from state.models import Entry, Remembering
 
 VERSION = 1
-"""Of events and heads as this code writes them."""
+NEWEST_VERSION = 2
+"""Of events and heads as this code writes them, and the newest that it reads. Kinds of events that came later say so
+themselves, and so does the head behind them: only threads that have any are kept from an older version of the code."""
 
+DeleteReason = Literal["asked", "expired", "assigned"]
 Holder = Literal["caller", "entity"]
 """Who may hold a run: the process that has its caller, or an operation of the thread's entity."""
 
@@ -35,23 +40,20 @@ Holder = Literal["caller", "entity"]
 CancelReason = Literal["asked", "queue_time"]
 
 
-class Versioned(Protocol):
-    """What says by which version of the code it was written."""
-
-    @property
-    def v(self) -> int:
-        """That version."""
-        ...
+T = TypeVar("T")
 
 
-VersionedT = TypeVar("VersionedT", bound=Versioned)
-
-
-class _Event(BaseModel):
+class _Event(Remembering, BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     v: int = VERSION
     at: float
+
+    def __copy__(self) -> Self:
+        """Return a copy that remembers nothing: whoever makes one changes it."""
+        copied = super().__copy__()
+        copied.__dict__.pop("made", None)
+        return copied
 
 
 class RunEvent(_Event):
@@ -63,7 +65,8 @@ class RunEvent(_Event):
 class Accepted(RunEvent):
     """The run exists. `fingerprint` is of the request and the thread that it named; `key` is its idempotency key's row.
 
-    `agent` and `thread_id` are as they were given, `principal` is whoever asked, `traceparent` the W3C trace context.
+    `agent` and `thread_id` are as they were given, `principal` is who asked, None where nobody is signed in,
+    `grant` is what let them in where the thread is another's, and `traceparent` the W3C trace context.
     The words of a `streamed` run are logged while they come.
     """
 
@@ -73,7 +76,8 @@ class Accepted(RunEvent):
     request: RunRequest
     fingerprint: str
     key: str | None = None
-    principal: str | None = None
+    principal: Principal | None = None
+    grant: str | None = None
     traceparent: str | None = None
     streamed: bool = False
 
@@ -249,11 +253,41 @@ class Reset(_Event):
     kind: Literal["reset"] = "reset"
 
 
+class Imported(_Event):
+    """The thread begins with a conversation from elsewhere: the `text` of a document, and where it was read.
+
+    What its entries refer to lies with this thread's attachments.
+    """
+
+    v: int = NEWEST_VERSION
+    kind: Literal["imported"] = "imported"
+    text: str
+    source: str
+
+
+class Granted(_Event):
+    """The owner shares the thread with `principal`, who may `read` it, or `run` its agent on it too."""
+
+    v: int = NEWEST_VERSION
+    kind: Literal["granted"] = "granted"
+    id: str
+    principal: Principal
+    access: Access
+
+
+class Withdrawn(_Event):
+    """The grant of that id is none any more."""
+
+    v: int = NEWEST_VERSION
+    kind: Literal["withdrawn"] = "withdrawn"
+    id: str
+
+
 class Deleting(_Event):
     """The thread is to go: its open runs have ended, and it takes no new ones."""
 
     kind: Literal["deleting"] = "deleting"
-    reason: Literal["asked", "expired"]
+    reason: DeleteReason
 
 
 class Deleted(_Event):
@@ -261,6 +295,22 @@ class Deleted(_Event):
 
     kind: Literal["deleted"] = "deleted"
     receipt: dict[str, Any]
+
+
+class SettledInstance(BaseModel):
+    """A durable instance that a receipt names, and what became of it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    outcome: str
+
+
+class Settled(_Event):
+    """What became of the durable instances that the receipt before names, all of them as they stand now."""
+
+    kind: Literal["settled"] = "settled"
+    instances: tuple[SettledInstance, ...]
 
 
 class Trimmed(_Event):
@@ -278,26 +328,9 @@ Step = Delta | ModelResult | ToolStarted | ToolResult
 
 NoAnswer = Failed | TimedOut | Cancelled
 Terminal = Completed | NoAnswer
-Event = (
-    Accepted
-    | Attached
-    | Claimed
-    | Released
-    | Delta
-    | ModelResult
-    | ToolStarted
-    | ToolResult
-    | Completed
-    | Failed
-    | TimedOut
-    | Cancelled
-    | CancelRequested
-    | ApprovalAnswered
-    | Reset
-    | Deleting
-    | Deleted
-    | Trimmed
-)
+OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
+OfThread = Reset | Imported | Granted | Withdrawn | Deleting | Deleted | Settled | Trimmed
+Event = OfRun | Step | Terminal | OfThread
 TERMINALS = (Completed, Failed, TimedOut, Cancelled)
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
@@ -316,6 +349,10 @@ def encode(event: Event) -> bytes:
 
     Raises `ValueError` for one that could not be read again: half of a surrogate pair, values nested too deep.
     """
+    return event.once(_encoded)
+
+
+def _encoded(event: Event) -> bytes:
     text = _EVENT.dump_json(event)
     if text.count(b"{") + text.count(b"[") > _READABLE_LEVELS:
         decode(text)  # nested that deep is only what has so many brackets
@@ -330,18 +367,18 @@ def decode(text: bytes) -> Event:
     return read_versioned(text, _EVENT.validate_json)
 
 
-def read_versioned(text: bytes, read: Callable[[bytes], VersionedT]) -> VersionedT:
+def read_versioned(text: bytes, read: Callable[[bytes], T]) -> T:
     """Return what `read` makes of a stored event or head; raises as `decode` does."""
-    found: VersionedT | None = None
+    found: Any = None
     try:
         found = read(text)
         version = found.v
     except ValidationError:
         version = _Version.model_validate_json(text).v
-        if version <= VERSION:
+        if version <= NEWEST_VERSION:
             raise
-    if found is None or version > VERSION:
+    if found is None or version > NEWEST_VERSION:
         raise NewerVersionError(
             "A newer version of this app works on the thread. Try again; the newer one will answer."
         )
-    return found
+    return cast(T, found)

@@ -9,11 +9,12 @@ stand in the events, keys and ended runs in rows beside them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from hosting.principal import Principal
+from hosting.request.run_call import Access
 from hosting.thread.events import (
     VERSION,
     Accepted,
@@ -29,21 +30,30 @@ from hosting.thread.events import (
     Delta,
     Event,
     Failed,
+    Granted,
     Holder,
+    Imported,
     ModelResult,
     Released,
     Reset,
+    Settled,
     Step,
     TimedOut,
     ToolResult,
     ToolStarted,
     Trimmed,
+    Withdrawn,
     read_versioned,
 )
 
 TITLE_CHARACTERS = 80
+_TOKEN_COUNTS = {
+    "input_tokens": "inputTokenCount",
+    "output_tokens": "outputTokenCount",
+    "total_tokens": "totalTokenCount",
+}
 _MOST_TOKENS = 2**53
-"""More than one run can use; sums of it stay small in a head."""
+"""More than one run can use, and as good as none where an entry says so; sums of it stay small in a head."""
 
 
 class _Part(BaseModel):
@@ -74,7 +84,11 @@ class OpenRun(_Part):
 
 
 class Claim(_Part):
-    """Who runs the first of the open runs. `position` is that of its `claimed`."""
+    """Who runs the first of the open runs. `position` is that of its `claimed`; `renewals` counts its holder's appends.
+
+    An append of anybody else leaves that number: it says nothing of whether the holder lives. As the `append_id` it is
+    of appends and not of events: one that renews a lease alone has none.
+    """
 
     run_id: str
     attempt: int
@@ -84,6 +98,7 @@ class Claim(_Part):
     deadline: float
     void_after: int
     position: int
+    renewals: int = 0
 
 
 class Waiting(_Part):
@@ -107,9 +122,26 @@ class Usage(_Part):
     total_tokens: int = 0
 
 
+class Grant(_Part):
+    """With whom the owner shares the thread since `at`, and for what. The principal has no roles here."""
+
+    id: str
+    principal: Principal
+    access: Access
+    at: float
+
+
+class Import(_Part):
+    """Where the thread's conversation came from, and the position of the event that holds it."""
+
+    source: str
+    position: int
+
+
 class Head(_Part):
     """A thread as it stands. `position` is that of its newest event, counted from 1, and so are all other positions.
 
+    `v` is the version of the code that appended last: an older one, which reads the head first, decides nothing then.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
     and odd under a tombstone. `append_id` is of the append that wrote it.
     """
@@ -128,6 +160,8 @@ class Head(_Part):
     usage: Usage = Usage()
     changed_at: float = 0.0
     title: str = ""
+    grants: tuple[Grant, ...] = ()
+    imported: Import | None = None
 
     @property
     def turn(self) -> OpenRun | None:
@@ -146,6 +180,11 @@ class Head(_Part):
         """Tell whether the thread takes no message before approvals are decided, or their time has passed."""
         return self.waiting is not None and (self.waiting.expires_at is None or now < self.waiting.expires_at)
 
+    def renewed(self) -> Head:
+        """Return the head behind one more append of the claim's holder."""
+        assert self.claim is not None
+        return _with(self, claim=_with(self.claim, renewals=self.claim.renewals + 1))
+
 
 NEW = Head()
 """The head of a thread without events."""
@@ -153,7 +192,11 @@ NEW = Head()
 
 def fold(head: Head, events: Iterable[Event]) -> Head:
     """Return the head after these events."""
-    return reduce(_after, events, head)
+    for event in events:
+        head = _FOLDS[type(event)](
+            _with(head, v=max(head.v, event.v), position=head.position + 1, changed_at=event.at), event
+        )
+    return head
 
 
 def encode(head: Head) -> bytes:
@@ -164,12 +207,6 @@ def encode(head: Head) -> bytes:
 def decode(text: bytes) -> Head:
     """Return the head that `encode` wrote; raises as `events.decode` does."""
     return read_versioned(text, Head.model_validate_json)
-
-
-def _after(head: Head, event: Event) -> Head:
-    moved = _with(head, position=head.position + 1, changed_at=event.at)
-    change = _FOLDS[type(event)]
-    return change(moved, event)
 
 
 def _accepted(head: Head, event: Accepted) -> Head:
@@ -188,10 +225,6 @@ def _accepted(head: Head, event: Accepted) -> Head:
         waiting=None,
         title=head.title or event.request.message.strip()[:TITLE_CHARACTERS],
     )
-
-
-def _attached(head: Head, event: Attached) -> Head:
-    return _with_run(head, event.run_id, attached=True)
 
 
 def _claimed(head: Head, event: Claimed) -> Head:
@@ -235,13 +268,14 @@ def _model_result(head: Head, event: ModelResult) -> Head:
 def _ended(head: Head, event: Failed | TimedOut | Cancelled) -> Head:
     """It is the first of the open runs that ends, so nobody holds another one."""
     runs = tuple(run for run in head.runs if run.id != event.run_id)
-    usage = event.entry.get("usage")
-    return _with(
-        head,
-        runs=runs,
-        claim=None,
-        usage=_added(head.usage, usage) if isinstance(usage, dict) else head.usage,
-    )
+    counted = event.entry.get("usage")
+    counts = counted if isinstance(counted, dict) else {}
+    usage = {
+        name: getattr(head.usage, name) + count
+        for name, key in _TOKEN_COUNTS.items()
+        if type(count := counts.get(key)) is int and 0 <= count <= _MOST_TOKENS
+    }
+    return _with(head, runs=runs, claim=None, usage=_with(head.usage, **usage) if usage else head.usage)
 
 
 def _completed(head: Head, event: Completed) -> Head:
@@ -274,12 +308,14 @@ def _approval_answered(head: Head, event: ApprovalAnswered) -> Head:
     return _with(head, waiting=_with(head.waiting, undecided=undecided))
 
 
-def _reset(head: Head, event: Reset) -> Head:
-    return _with(head, resets=head.resets + 1, reset_at=head.position, waiting=None, title="")
+def _imported(head: Head, event: Imported) -> Head:
+    begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
+    return _with(begun, imported=Import(source=event.source, position=head.position))
 
 
-def _deleting(head: Head, event: Deleting) -> Head:
-    return _with(head, state="deleting", runs=(), claim=None, waiting=None)
+def _granted(head: Head, event: Granted) -> Head:
+    grant = Grant(id=event.id, principal=event.principal, access=event.access, at=event.at)
+    return _with(head, grants=(*head.grants, grant))
 
 
 def _deleted(head: Head, event: Deleted) -> Head:
@@ -292,13 +328,9 @@ def _deleted(head: Head, event: Deleted) -> Head:
     )
 
 
-def _trimmed(head: Head, event: Trimmed) -> Head:
-    return _with(head, trimmed=event.through)
-
-
 _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     Accepted: _accepted,
-    Attached: _attached,
+    Attached: lambda head, event: _with_run(head, event.run_id, attached=True),
     Claimed: _claimed,
     Released: _released,
     Delta: _step,
@@ -311,10 +343,14 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     Cancelled: _ended,
     CancelRequested: _cancel_requested,
     ApprovalAnswered: _approval_answered,
-    Reset: _reset,
-    Deleting: _deleting,
+    Reset: lambda head, _: _with(head, resets=head.resets + 1, reset_at=head.position, waiting=None, title=""),
+    Imported: _imported,
+    Granted: _granted,
+    Withdrawn: lambda head, event: _with(head, grants=tuple(one for one in head.grants if one.id != event.id)),
+    Deleting: lambda head, _: _with(head, state="deleting", runs=(), claim=None, waiting=None),
     Deleted: _deleted,
-    Trimmed: _trimmed,
+    Settled: lambda head, _: head,
+    Trimmed: lambda head, event: _with(head, trimmed=event.through),
 }
 
 _PartT = TypeVar("_PartT", bound=_Part)
@@ -326,11 +362,3 @@ def _with(part: _PartT, **changes: Any) -> _PartT:
 
 def _with_run(head: Head, run_id: str, **changes: Any) -> Head:
     return _with(head, runs=tuple(_with(run, **changes) if run.id == run_id else run for run in head.runs))
-
-
-def _added(usage: Usage, more: dict[str, Any]) -> Usage:
-    """Return the usage with what a model counted; a number that nobody can have used is as good as none."""
-    counts = {"input_tokens": "inputTokenCount", "output_tokens": "outputTokenCount", "total_tokens": "totalTokenCount"}
-    added = {name: more[key] for name, key in counts.items() if type(more.get(key)) is int}
-    added = {name: count for name, count in added.items() if 0 <= count <= _MOST_TOKENS}
-    return _with(usage, **{name: getattr(usage, name) + count for name, count in added.items()})

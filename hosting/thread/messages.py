@@ -1,4 +1,4 @@
-"""What a run says to its agent: a message, or the decisions on tool calls that wait; never a call left open.
+"""The messages that a run gives its agent: the request's, or decisions on tool calls that wait; never a call left open.
 
 A conversation that paused holds tool calls without results, which no model takes before a message. The decisions make
 agent-framework close them. Where there will be none any more, because the time passed or the run that went on ended
@@ -7,15 +7,55 @@ without an answer, the next run closes them itself, in front of its message.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
 
-from hosting.requests import Decision, RunRequest, Spoken
-from hosting.thread.approvals import approval_id, approval_requests
+from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from state.conversation import Pause, pause_of, response_of
 from state.convert import agent_response, content_values_to_framework
+from state.json_values import to_json_value
 from state.models import Conversation
+
+_ID_LENGTH = 32
+
+
+def approval_requests(response: AgentResponse[Any]) -> list[Content]:
+    """Return the framework's requests in a response for somebody's approval of a tool call."""
+    return [content for content in response.user_input_requests if content.type == "function_approval_request"]
+
+
+def approval_id(run_id: str, request: Content) -> str:
+    """Return the id under which a request of the run is answered: 32 hexadecimal digits.
+
+    It is the run's own, so that a late answer never decides on a later call to which a model gave the same id.
+    """
+    return hashlib.sha256(f"{run_id}/{request.id}".encode()).hexdigest()[:_ID_LENGTH]
+
+
+def pending_approvals(run_id: str, response: AgentResponse[Any]) -> tuple[PendingApproval, ...]:
+    """Return the tool calls whose approval the run's response asks for, in the order of the model."""
+    pending = []
+    for request in approval_requests(response):
+        call = request.function_call
+        name = (call.name if call is not None else None) or ""
+        arguments = _arguments(call.arguments if call is not None else None)
+        pending.append(PendingApproval(id=approval_id(run_id, request), tool=name, arguments=arguments))
+    return tuple(pending)
+
+
+def _arguments(given: object) -> Any:
+    """Return arguments as the object that their text holds, if it holds one: models send text."""
+    if not isinstance(given, str):
+        return to_json_value(given or {})
+    try:
+        value = json.loads(given or "{}")
+    except ValueError:
+        return given
+    return to_json_value(value) if isinstance(value, dict) else given
+
 
 _NOT_MADE = "This call was not made: nobody approved it in time."
 _UNKNOWN = "The run that was to make this call ended before its outcome was recorded. Whether it was made is unknown."
@@ -23,21 +63,20 @@ _UNKNOWN = "The run that was to make this call ended before its outcome was reco
 
 def asked_messages(request: RunRequest) -> list[Message]:
     """Return the request's messages, the one that is to be answered last."""
-    return [_message(spoken) for spoken in (*request.earlier, request)]
-
-
-def _message(spoken: Spoken) -> Message:
-    text = [Content.from_text(spoken.message)] if spoken.message else []
-    return Message(spoken.role, [*text, *content_values_to_framework(spoken.contents)])
+    messages = []
+    for one in (*request.earlier, request):
+        text = [Content.from_text(one.message)] if one.message else []
+        messages.append(Message(one.role, [*text, *content_values_to_framework(one.contents)]))
+    return messages
 
 
 def run_messages(request: RunRequest, conversation: Conversation) -> list[Message]:
     """Return the messages that a run adds to the conversation before its agent answers."""
-    pause = pause_of(conversation)
     if request.decisions:
         return _decided(request, open_requests(conversation))
-    asked = asked_messages(request)
-    return asked if pause is None else [_closing(pause, conversation), *asked]
+    pause = pause_of(conversation)
+    own = asked_messages(request)
+    return own if pause is None else [_closing(pause, conversation), *own]
 
 
 def open_requests(conversation: Conversation) -> dict[str, Content]:
@@ -51,6 +90,8 @@ def open_requests(conversation: Conversation) -> dict[str, Content]:
 
 def refusals(request: RunRequest, conversation: Conversation) -> dict[str, str]:
     """Return what the model is told of each tool call that was refused with a reason, by the framework's id of it."""
+    if not request.decisions:
+        return {}
     requests = open_requests(conversation)
     return {
         call.id: f"This call was not made: it was refused. Reason: {decision.reason}"

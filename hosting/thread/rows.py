@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from hosting.requests import Decision
+from hosting.request.run_request import Decision
 from hosting.thread.events import VERSION, read_versioned
 from hosting.thread.head import Head
 

@@ -1,4 +1,7 @@
-"""One run as its events tell it: what is answered about it, and what a later attempt is given again."""
+"""One run: the fold of its events, which is what is answered about it and what a later attempt is given again.
+
+Beside it: how a run ends without an answer, and what the conversation keeps of an end.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,48 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hosting.errors import (
+    AnswerTooLargeError,
+    ApprovalsPendingError,
+    ApprovalsVoidError,
+    HostingError,
+    RunCancelledError,
+    RunTimedOutError,
+    ThreadFullError,
+    UnreadableStateError,
+)
+from hosting.ports import iso
+from hosting.request.run_request import PendingApproval
 from hosting.thread.events import (
-    TERMINALS,
     Accepted,
     ApprovalAnswered,
+    Cancelled,
     CancelRequested,
     Claimed,
+    Completed,
     Deleting,
     Delta,
     Event,
+    Failed,
     ModelResult,
+    NoAnswer,
     RunEvent,
     Terminal,
+    TimedOut,
     ToolResult,
     ToolStarted,
 )
+from state.codec import entry_value
+from state.convert import failure_entry
+from state.errors import MalformedError
+from state.models import Entry
 
 
 @dataclass(frozen=True)
 class RunRecord:
     """One run at a moment. `first` and `last` are the positions of its first event and of its newest.
 
+    `end` is that of the event that ended it, 0 while there is none: answers to its approvals may stand behind.
     `failures` counts the attempts that failed and were made again. `text` is what the agent has said so far; as much of
     it as `settled` characters is known to every later attempt. `is_deleted`: its thread went, before the run had an end
     of its own.
@@ -44,6 +68,7 @@ class RunRecord:
     terminal: Terminal | None = None
     answers: tuple[ApprovalAnswered, ...] = ()
     is_deleted: bool = False
+    end: int = 0
 
     @property
     def run_id(self) -> str:
@@ -51,9 +76,30 @@ class RunRecord:
         return self.accepted.run_id
 
     @property
+    def attempts(self) -> int:
+        """How many claims there were."""
+        return self.claim.attempt if self.claim else 0
+
+    @property
     def is_over(self) -> bool:
         """Tell whether nothing more will come of it but answers to its approvals."""
         return self.terminal is not None or self.is_deleted
+
+    @property
+    def streamed_through(self) -> int:
+        """The position up to which its stream goes: that of its end, or of its newest event while it has none."""
+        return self.end or self.last
+
+    @property
+    def asked_approvals(self) -> tuple[PendingApproval, ...]:
+        """What it asked for, decided or not; nothing for a run that has not completed."""
+        return self.terminal.approvals if isinstance(self.terminal, Completed) else ()
+
+    @property
+    def undecided(self) -> tuple[PendingApproval, ...]:
+        """Its approvals that nobody has answered."""
+        decided = {answer.decision.id for answer in self.answers}
+        return tuple(approval for approval in self.asked_approvals if approval.id not in decided)
 
     def unfinished_tools(self) -> tuple[ToolStarted, ...]:
         """Return the tools that were started and have no result, in order.
@@ -66,28 +112,27 @@ class RunRecord:
     def after(self, position: int, event: Event) -> RunRecord:
         """Return the record after one more event of the thread; one of another run changes nothing."""
         if isinstance(event, Deleting):
-            return self if self.is_over else replace(self, last=position, is_deleted=True)
+            return self if self.is_over else replace(self, last=position, is_deleted=True, end=position)
         if not isinstance(event, RunEvent) or event.run_id != self.accepted.run_id:
             return self
-        return replace(self, last=position, **self._changes(event))
-
-    def _changes(self, event: RunEvent) -> dict[str, Any]:
-        if isinstance(event, Delta):
-            return {"text": self.text[: event.offset] + event.text}
-        if isinstance(event, Claimed):
-            failures = self.failures + (event.failed is not None)
-            return {"claim": event, "failures": failures, "text": self.text[: self.settled]}
-        if isinstance(event, ModelResult):
-            return {"steps": (*self.steps, event), "settled": len(self.text)}
-        if isinstance(event, ToolStarted | ToolResult):
-            return {"steps": (*self.steps, event)}
-        if isinstance(event, CancelRequested):
-            return {"cancelled": True}
-        if isinstance(event, TERMINALS):
-            return {"terminal": event}
-        if isinstance(event, ApprovalAnswered):
-            return {"answers": (*self.answers, event)}
-        return {}
+        changes: dict[str, Any] = {"last": position}
+        match event:
+            case Delta():
+                changes["text"] = self.text[: event.offset] + event.text
+            case Claimed():
+                changes |= {"claim": event, "text": self.text[: self.settled]}
+                changes["failures"] = self.failures + (event.failed is not None)
+            case ModelResult():
+                changes |= {"steps": (*self.steps, event), "settled": len(self.text)}
+            case ToolStarted() | ToolResult():
+                changes["steps"] = (*self.steps, event)
+            case CancelRequested():
+                changes["cancelled"] = True
+            case Completed() | Failed() | TimedOut() | Cancelled():
+                changes |= {"terminal": event, "end": position}
+            case ApprovalAnswered():
+                changes["answers"] = (*self.answers, event)
+        return replace(self, **changes)
 
 
 def run_record(run_id: str, events: Iterable[tuple[int, Event]]) -> RunRecord | None:
@@ -99,3 +144,42 @@ def run_record(run_id: str, events: Iterable[tuple[int, Event]]) -> RunRecord | 
         elif isinstance(event, Accepted) and event.run_id == run_id:
             record = RunRecord(event, position, position)
     return record
+
+
+_KINDS: dict[str, tuple[type[NoAnswer], str]] = {
+    RunTimedOutError.code: (TimedOut, "timed_out"),
+    RunCancelledError.code: (Cancelled, "cancelled"),
+}
+
+_NOT_KEPT = frozenset(
+    error.code for error in (ThreadFullError, UnreadableStateError, ApprovalsPendingError, ApprovalsVoidError)
+)
+
+
+def unanswered(run_id: str, at: float, error: HostingError) -> NoAnswer:
+    """Return the end of a run for the reason of `error`, one of `errors.RUN_ERRORS`."""
+    kind, status = _KINDS.get(error.code, (Failed, "failed"))
+    entry = failure_entry(run_id=run_id, created_at=iso(at), status=status, code=error.code, message=error.detail)
+    ended = kind(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry_value(entry))
+    return ended.remembering(entry)
+
+
+def kept_entry(terminal: Terminal) -> Entry | None:
+    """Return what the conversation keeps of a run: its response, or an error in the place of one that is too large.
+
+    None for a run that was refused on account of the document as it stands: it stays so.
+    """
+    if not isinstance(terminal, Completed) and terminal.code in _NOT_KEPT:
+        return None
+    try:
+        if not isinstance(terminal, Completed) or terminal.kept:
+            return terminal.response
+    except MalformedError:
+        return _failed(terminal, UnreadableStateError.code, "The run's stored response cannot be read.")
+    message = f"The answer is larger than a conversation may be. It is in the log of run {terminal.run_id} only."
+    return _failed(terminal, AnswerTooLargeError.code, message)
+
+
+def _failed(terminal: Terminal, code: str, message: str) -> Entry:
+    created_at = iso(terminal.at)
+    return failure_entry(run_id=terminal.run_id, created_at=created_at, status="failed", code=code, message=message)

@@ -15,7 +15,7 @@ param modelSettings object
 @secure()
 param openAiKey string
 @secure()
-param runLog string
+param threadLog string
 param subnetId string
 param alwaysReadyInstances int
 param maximumInstances int
@@ -44,7 +44,7 @@ var hostSettings = {
 var appSettings = union(modelSettings, {
   AGENT_ARCHIVE: empty(cosmosEndpoint) ? '' : 'cosmos'
   AGENT_COSMOS: cosmosEndpoint
-  AGENT_RUN_LOG: runLog
+  AGENT_LOG: threadLog
   AZURE_CLIENT_ID: identityClientId
   OPENAI_API_KEY: openAiKey
 })

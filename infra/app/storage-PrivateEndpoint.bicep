@@ -5,7 +5,7 @@ param subnetId string
 param location string
 param tags object
 
-@description('Durable Functions uses all three; run logs are in blobs, the threads\' log is in tables.')
+@description('Durable Functions uses all three; archives and large contents are in blobs, the threads\' log is in tables.')
 var services = ['blob', 'queue', 'table']
 
 resource account 'Microsoft.Storage/storageAccounts@2023-05-01' existing = {

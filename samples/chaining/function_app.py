@@ -32,8 +32,7 @@ def slogan(context: df.DurableOrchestrationContext) -> Steps:
 @app.durable_client_input(client_name="client")
 async def start(req: func.HttpRequest, client: df.DurableOrchestrationClient) -> func.HttpResponse:
     """Answer with the slogan, or after 10 s with where to ask for it."""
-    instance_id = await client.start_new("slogan", client_input=req.get_body().decode())
-    answer: func.HttpResponse = await client.wait_for_completion_or_create_check_status_response(
-        req, instance_id, 10_000, 500
-    )
-    return answer
+    return await app.run_orchestration(req, client, "slogan", req.get_body().decode(), wait_seconds=10)
+
+
+app.orchestration_status_route()

@@ -66,26 +66,33 @@ def main(origin: str, message: str, key: str = "") -> None:
         first = next(frames(stream))
     print(f"{first.event}; the connection is lost behind event {first.id}, and the run goes on")
 
+    said = printed = ""
     for frame in followed(address, headers, first.id):
-        SHOWN.get(frame.event, show_name)(frame)
+        if frame.event == "delta":
+            said = said[: frame.data["offset"]] + frame.data["text"]
+            printed = show_words(said, printed)
+        else:
+            show_name(frame)
 
 
-def show_words(frame: Frame) -> None:
-    """Print the words behind those that came before."""
-    print(frame.data["text"], end="", flush=True)
+def show_words(said: str, printed: str) -> str:
+    """Print what of the words is new, and return what is printed now.
 
-
-def show_end(frame: Frame) -> None:
-    """End the line of words."""
-    print(f"\n{frame.event}")
+    Behind a lost connection words are told again; another attempt may say others in their place.
+    """
+    if printed.startswith(said):
+        return printed
+    is_more = said.startswith(printed)
+    print(said.removeprefix(printed) if is_more else f"\n{said}", end="", flush=True)
+    return said
 
 
 def show_name(frame: Frame) -> None:
-    """Print the event, and the tool if it is about one."""
-    print(f"{frame.event} {frame.data.get('tool', '')}".rstrip())
+    """Print the event, and the tool if it is about one; the last one below the words."""
+    below = "\n" if frame.event in ENDS else ""
+    print(f"{below}{frame.event} {frame.data.get('tool', '')}".rstrip())
 
 
-SHOWN = {"delta": show_words, "completed": show_end}
 ENDS = ("completed", "failed", "cancelled")
 
 

@@ -29,10 +29,11 @@ def imports_of(path: Path) -> frozenset[str]:
     `from a.b import c` counts as `a.b`, or as `a.b.c` when that is a module of ours.
     """
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    return frozenset(name for node in nodes for name in _imported(node))
+    return frozenset(name for node in nodes for name in names_of(node))
 
 
-def _imported(node: ast.AST) -> Iterator[str]:
+def names_of(node: ast.AST) -> Iterator[str]:
+    """Iterate over the dotted names that a statement imports."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module:

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchmarks.samples import median
+from benchmarks.samples import median, percentile
 from tests.azure.figures import Figure, figure
 from tests.azure.target import Target
 from tests.support.event_stream import frames
@@ -72,7 +72,10 @@ async def timed(client: httpx.AsyncClient) -> str:
 
 async def test_one_client_on_fresh_threads(client: httpx.AsyncClient, warm: str, figures: list[Figure]) -> None:
     """What one user waits for."""
-    figures.append(figure("fresh turn, p50", median(await turns(client, warm, FRESH_TURNS)) * 1000))
+    seconds = await turns(client, warm, FRESH_TURNS)
+
+    figures.append(figure("fresh turn, p50", median(seconds) * 1000))
+    figures.append(figure("fresh turn, p99", percentile(seconds, 99) * 1000))
 
 
 async def test_many_clients(client: httpx.AsyncClient, warm: str, figures: list[Figure]) -> None:
@@ -83,24 +86,43 @@ async def test_many_clients(client: httpx.AsyncClient, warm: str, figures: list[
     figures.append(figure("16 clients", len(done) / CLIENTS_SECONDS))
 
 
-async def test_storage_calls(target: Target, client: httpx.AsyncClient, warm: str, figures: list[Figure]) -> None:
-    """By the lines of Azurite's log; the queues' polling meanwhile counts too."""
+@pytest.fixture
+def storage_log(target: Target) -> Path:
     if not target.storage_log:
         pytest.skip("no log of the storage given (--storage-log FILE: what Azurite prints)")
-    position = LogPosition.now(Path(target.storage_log))
-    await turns(client, warm, FRESH_TURNS)
-    calls = position.calls_since()
+    return Path(target.storage_log)
 
-    each = calls if isinstance(calls, NotCounted) else len(calls) / FRESH_TURNS
-    figures.append(figure("storage calls of a turn", each))
+
+def calls_of_each(position: LogPosition, count: int) -> float | NotCounted:
+    """The storage calls since then, by the lines of Azurite's log; the queues' polling meanwhile counts too."""
+    calls = position.calls_since()
+    return calls if isinstance(calls, NotCounted) else len(calls) / count
+
+
+async def test_storage_calls(client: httpx.AsyncClient, warm: str, storage_log: Path, figures: list[Figure]) -> None:
+    """Of turns one after another."""
+    position = LogPosition.now(storage_log)
+    await turns(client, warm, FRESH_TURNS)
+
+    figures.append(figure("storage calls of a turn", calls_of_each(position, FRESH_TURNS)))
+
+
+async def test_storage_calls_of_slow_runs(
+    client: httpx.AsyncClient, timed: str, storage_log: Path, figures: list[Figure]
+) -> None:
+    """Of runs side by side, each watched by its entity meanwhile."""
+    position = LogPosition.now(storage_log)
+    await asyncio.gather(*(turn(client, timed, f"wait {SLOW_SECONDS}") for _ in range(FRESH_TURNS)))
+
+    figures.append(figure("storage calls of a turn of 2 s", calls_of_each(position, FRESH_TURNS)))
 
 
 async def test_words(client: httpx.AsyncClient, timed: str, figures: list[Figure]) -> None:
     """The first is said at once, then five a second: they should be heard as they are said, and not in bursts."""
-    heard = [await heard_at(client, timed) for _ in range(STREAMS)]
-    waits = [later - earlier for times in heard for earlier, later in itertools.pairwise(times)]
+    received = [await heard_at(client, timed) for _ in range(STREAMS)]
+    waits = [later - earlier for times in received for earlier, later in itertools.pairwise(times)]
 
-    figures.append(figure("first word", median([times[0] for times in heard]) * 1000))
+    figures.append(figure("first word", median([times[0] for times in received]) * 1000))
     figures.append(figure("longest wait for a word", max(waits) * 1000))
 
 
@@ -148,11 +170,11 @@ async def test_a_worker_that_is_killed(
 async def status_is(client: httpx.AsyncClient, url: str, status: str) -> None:
     """Return when the run at `url` says so; a host that is starting again is asked again."""
     end = time.perf_counter() + KILLED_SECONDS
-    said = ""
-    while said != status:
-        assert time.perf_counter() < end, f"the run is {said!r}, and should be {status!r}"
+    output = ""
+    while output != status:
+        assert time.perf_counter() < end, f"the run is {output!r}, and should be {status!r}"
         try:
-            said = (await client.get(url)).json()["status"]
+            output = (await client.get(url)).json()["status"]
         except (httpx.TransportError, ValueError, KeyError):
-            said = "not answered"
+            output = "not answered"
         await asyncio.sleep(0.05)

@@ -20,7 +20,7 @@ from tests.support.running_host import ROOT, host_environment
 
 pytestmark = pytest.mark.slow
 
-FIGURES = [name for name in BARS if name != "storage calls of a turn"]
+FIGURES = [name for name in BARS if not name.startswith("storage calls")]
 
 KEYS = {"master": "m", "host": "h", "functions": {}, "system": {"durabletask_extension": "d", "mcp_extension": "t"}}
 
@@ -101,24 +101,23 @@ def test_every_test_passes_on_the_local_host_and_every_figure_is_printed(host: G
 
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("groups.any-host")
-def test_every_test_passes_on_an_app_in_groups_but_those_that_are_named(
-    request: pytest.FixtureRequest, folder: Path, run_log_settings: dict[str, str]
+def test_every_test_passes_on_an_app_in_groups(
+    request: pytest.FixtureRequest, folder: Path, log_settings: dict[str, str]
 ) -> None:
     """Two HTTP hosts behind one address, the durable one, which is killed, and the timer's, over each shared log."""
-    log = run_log_settings["AGENT_RUN_LOG"].partition(":")[0]
-    storage_log = str(request.getfixturevalue("azurite").log) if log == "blob" else ""
+    in_tables = log_settings["AGENT_LOG"].startswith("tables")
+    storage_log = str(request.getfixturevalue("azurite").log) if in_tables else ""
     with (
         grouped_app(
             folder,
             timers=("agents_sweep",),
-            log={**run_log_settings, **SWEPT},
+            log={**log_settings, **SWEPT},
             arguments=["--auth"],
             queue_poll_seconds=AS_ON_AZURE,
         ) as app,
         brought_back(app.durable) as kill,
     ):
-        given = {"url": app.origin, "key": "h", "mcp_key": "t", "kill": kill, "storage_log": storage_log}
-        ended = suite("-rxX", "-p", "tests.azure.not_yet", "--groups", log, **given)
+        ended = suite(url=app.origin, key="h", mcp_key="t", kill=kill, storage_log=storage_log)
 
     print(ended.stdout)
     assert ended.returncode == 0, ended.stdout

@@ -13,8 +13,8 @@ BEHAVIOURS = {
     "archive.survives-kill": "A process that dies around a move loses and doubles no entry.",
     "archive.failure-costs-no-answer": "A turn whose move fails is answered and kept; the log says so and the "
     "next turn mends it.",
-    "archive.makes-room": "A document that is full gives to the archive what the next run needs, and the run is "
-    "refused only when the archive took nothing.",
+    "archive.makes-room": "A document above its limit is not stored while the archive is away; its thread's runs go "
+    "on, and it follows when the archive is back.",
     "archive.never-splits": "A turn is never cut, nor a call parted from its result or its approval.",
     "archive.forgets": "A reset or delete takes the archived part too, and waits for an archive that is away.",
     "archive.one-conversation": "Pages, counts, export and delete over HTTP are of one conversation; an entry's "

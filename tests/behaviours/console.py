@@ -7,7 +7,7 @@ BEHAVIOURS = {
     "and raise the same error (design.md 3).",
     "console.worker": "A worker takes agents as an app does, and refuses wrong ones at start-up (design.md 3).",
     "console.killed": "A killed worker changes no outcome: another takes its runs over from their logs (turn.md).",
-    "console.log-away": "An operation that cannot begin because the run log is away begins when it is back (turn.md, "
+    "console.log-away": "An operation that cannot begin because the log is away begins when it is back (turn.md, "
     "Records 5).",
     "console.tools": "Tools reach orchestrations from a worker that has a client (design.md 3).",
     "console.moving-over": "A client of the ecosystem's own package reaches agents of this one's worker (design.md 1).",

@@ -9,6 +9,8 @@ BEHAVIOURS = {
     "(local-host.md, storage).",
     "engine.kill-9": "A process killed at any named point, started again, goes on by itself; nothing is lost and "
     "nothing doubled (local-host.md, how it is proved).",
+    "engine.overtaken-execution": "An entity's step is refused when its state changed since it was handed out, and its "
+    "operations are delivered again with the state of now (thread-log.md, rule 6).",
     "engine.one-process": "A second process on the same folder is refused by a sentence, and a killed one leaves no "
     "lock behind (local-host.md, storage).",
     "engine.groups": "Any number of processes send to one folder's task hub and read it; one works on it, finds what "

@@ -10,4 +10,14 @@ BEHAVIOURS = {
     "groups.helper-balances": "The tests' balancer gives requests to HTTP hosts by turns, and passes streams at once.",
     "groups.any-host": "The endpoint tests run against an app in groups over each log that processes may share; what "
     "fails there is named, and what begins to pass is taken off that list.",
+    "groups.versions": "A process that meets a thread on which a newer version of the code works answers 503 with "
+    "Retry-After at each door and appends nothing; its entity asks for redelivery, and goes on once it is updated.",
+    "storm.killed": "While any of three processes is killed at any time, each turn is answered once and with its own "
+    "answer, each charge made once at most, each conversation what succeeded in its order, each 202 done without "
+    "anybody asking again, and what was deleted stays so.",
+    "storm.frozen": "A process that was stopped past its lease, and goes on, changes nothing of that.",
+    "storm.clocks": "Nor do processes whose wall clocks are an hour apart.",
+    "storm.durable-absent": "Nor does it that the durable process is away for a minute; callers get their answers.",
+    "storm.account": "Nor does it that the storage account drops, delays and refuses a share of all requests while "
+    "processes are killed.",
 }

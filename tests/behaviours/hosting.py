@@ -5,18 +5,21 @@ BEHAVIOURS = {
     "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "
     "and messages are touched (design.md 3).",
     "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it (design.md 3).",
-    "hosting.run-log-outlives-the-instance": "In production, and on Azure anyway, a run log that other "
-    "instances cannot read is refused at start-up.",
+    "hosting.hubs": "Two apps whose task hubs have different names share nothing, also on one account, file or server.",
     "hosting.log-outlives-the-instance": "In production, and on Azure anyway, a threads' log that other instances "
     "cannot read is refused at start-up.",
-    "hosting.run-log-of-a-newer-version": "A run log that a newer version wrote is refused at start-up and left "
-    "as it is.",
-    "hosting.stores-checked-at-start": "A run log, archive or store of attachments that cannot be opened or written "
+    "hosting.log-of-a-newer-version": "A log that a newer version wrote is refused at start-up and left as it is.",
+    "hosting.stores-checked-at-start": "A log, archive or store of attachments that cannot be opened or written "
     "stops the app at start-up, by its path and the cause.",
     "hosting.stores-outages-named": "A store that fails later is a line in the log with its path or address and the "
     "cause, once, without keys.",
     "hosting.taken-routes-refused": "A route of the user's own function that meets one of the library's is refused at "
     "start-up, naming both.",
+    "hosting.owners": "No two of issuer and id share an owner.",
+    "hosting.easy-auth": "App Service Authentication is believed where the platform says that it is on, and where its "
+    "headers are whole; two tenants' users are never the same.",
+    "hosting.bearer-tokens": "A token signs somebody in if the issuer signed it for the app and it holds now; a warm "
+    "one makes no network call.",
     "hosting.no-agents-warned": "An app without agents starts with a warning.",
     "hosting.misspelt-settings-named": "A setting AGENT_... that is none is named at start-up with the nearest that "
     "is one.",

@@ -19,10 +19,14 @@ BEHAVIOURS = {
     "http.lists-agents": "The agents are listed with their endpoints (http-api.md 3).",
     "http.cancels-runs": "Cancelling is answered 202 and idempotent; a queued run never starts, a running one stops, "
     "neighbours are untouched (http-api.md 3).",
-    "http.resets-threads": "A reset is answered 204 once it is applied; runs before it finish and are forgotten "
-    "(turn.md, Records 11).",
+    "http.resets-threads": "A reset is answered 204 once its signal is taken; every run that begins behind it begins "
+    "with an empty conversation (thread-log.md 10).",
     "http.deletes-threads": "A deleted thread leaves nothing behind; deleting twice is 204 (http-api.md 3).",
-    "http.readiness": "Readiness says whether the stores are reached (http-api.md 3).",
+    "http.readiness": "Readiness says whether runs are taken and the log can be used, from what already happened "
+    "(thread-log.md 15).",
+    "http.no-store": "No answer is kept by anybody on the way (http-api.md 1).",
+    "http.retry-after": "A refusal that may not stand for long says when to ask again, as long as its store asks to be "
+    "left alone (thread-log.md 1).",
     "http.unknown-places": "What is not there is 404, what cannot be asked for 400, by a problem (http-api.md 3).",
     "http.negotiates": "The answer is JSON or text as Accept prefers, else as the request was (http-api.md 2).",
     "http.names-the-thread": "Every answer that knows its thread names it in headers, and a problem in its members too "

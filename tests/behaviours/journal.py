@@ -8,6 +8,8 @@ BEHAVIOURS = {
     "journal.idempotent-tools": "A tool declared idempotent is called again when it was cut short, under the same key.",
     "journal.agents-as-tools": "What an agent does as the tool of another is recorded and given again like the "
     "other's own steps.",
+    "journal.clients-without-middleware": "Over a client whose model calls cannot be recorded, tool calls are, and "
+    "none is made twice.",
     "journal.mcp-tools": "Tools of MCP servers are replayed as others are; their servers get the call's key, and are "
     "declared idempotent as a whole.",
     "journal.unknown-outcome-told": "By a setting, the model is told that a tool's outcome is unknown, and the run "

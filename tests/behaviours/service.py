@@ -10,6 +10,14 @@ BEHAVIOURS = {
     "service.cancel": "A run is cancelled whichever process holds it (rule 11).",
     "service.stale": "A holder that was taken over appends nothing more (rule 3).",
     "service.leave": "A process that is told to stop hands its runs on (rule 12).",
+    "service.callers-leave": "A run whose last caller has left is handed on behind its next step, unless one comes "
+    "back before that; never a tool that is at work (rule 12).",
+    "service.given-conversations": "An agent is given what its conversation only refers to, or is run elsewhere or "
+    "later; a request without room in its conversation ends before its agent (rules 8, 15).",
+    "service.patience": "Nothing waits for ever: a run whose holder is gone, and one that waits for its turn for too "
+    "long, is ended by whoever looks, by that one's own clock (rule 14).",
+    "service.unstorable": "What cannot be stored, or read by this version, ends its run by name and spoils no "
+    "conversation (rules 5, 14).",
     "service.find": "A run is found by its thread and id in any process; one of a deleted thread is gone.",
     "service.words": "Words are heard at once in the process that holds the run, and logged behind that (rule 13).",
     "service.outage": "A run whose log stays away is let go of, for its entity to finish (rule 15).",
@@ -26,10 +34,13 @@ BEHAVIOURS = {
     "service.documents": "A conversation that is remembered follows its log, and is read again where that was trimmed "
     "(rule 6).",
     "service.bounded": "What a process remembers is bounded in bytes; nothing else of an ended run stays (Budgets).",
+    "service.refused-leave-nothing": "What a thread refuses is gone with its answer, however large the request was.",
     "service.watchman": "The entity applies all ended runs in their order, executes what nobody holds, watches what "
     "is held elsewhere and sends itself on; delivered twice or overlapping it changes nothing twice (rules 5, 6).",
     "service.lost-processes": "A run whose process died is taken over by the watchman's own clock, a live one never "
     "(rule 3).",
+    "service.versions": "A process that meets a thread on which a newer version works decides nothing there: its "
+    "delivery is given back (Rules).",
     "service.carried": "A request that an operation carries is accepted once (rule 5).",
     "service.reset": "A reset empties the document, and what began before it leaves nothing behind it (rule 10).",
     "service.following": "A run is followed from any process: each event once and in order, words when they come and "
@@ -37,6 +48,11 @@ BEHAVIOURS = {
     "service.approvals": "Approvals are listed and answered in any process; the last answer begins the one run that "
     "goes on, and repeated finds it (rule 11).",
     "service.threads": "A thread is read with what the log has and the document lacks, by any process.",
+    "service.reading": "Reading a thread takes one look at its head and one at its events, however many runs it has, "
+    "and is done again where the thread changed meanwhile; a document of an earlier life counts as none (Budgets, rule "
+    "6).",
+    "service.retention": "Whole runs of a living thread go with their rows once they are too old and stand in the "
+    "document that was given; what was broken off is finished by the next look (rule 6).",
     "service.delete": "A deletion ends open runs, leaves a tombstone and its receipt and nothing else, is finished by "
     "its next delivery, and takes nothing of a later life (rule 10).",
 }

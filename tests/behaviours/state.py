@@ -12,6 +12,8 @@ BEHAVIOURS = {
     "state.keeps-the-unknown": "Unknown properties, contents and entries come back where they were; reading and "
     "writing back is the identity on JSON values (state.md rule 3).",
     "state.skips-the-unknown": "What is unknown is not sent to the model (state.md rule 3).",
+    "state.portable": "Whatever we write is read, sent to a model again and written back by Microsoft's packages for "
+    ".NET and Python: addresses, data, arguments, errors, counts, times and texts are as theirs read them.",
     "state.keeps-every-content": "Every content type of the installed framework comes back as the object it was "
     "(state.md rule 4).",
     "state.keeps-python-values": "Decimals, bytes and dates in arguments and results, and arguments that are not a "
@@ -30,7 +32,7 @@ BEHAVIOURS = {
     "generation (turn.md rule 6).",
     "state.turn-shares-the-past": "A turn makes a new conversation that shares the old one's entries and leaves the "
     "old one as it was.",
-    "state.plain-is-the-same": "An entry of nothing but text means to every reader what its model means, though it is "
+    "state.models-is-the-same": "An entry of nothing but text means to every reader what its model means, though it is "
     "read without one.",
     "state.parsed-once": "A turn parses the stored document at most once, and makes each entry of it, the request and "
     "the answer once.",
@@ -39,13 +41,13 @@ BEHAVIOURS = {
     "(state.md, first paragraph).",
     "state.take-over": "A thread of agent-framework-azurefunctions goes on under our app in mid-conversation, and back "
     "under theirs, both seeing what was said (state.md, first paragraph).",
-    "state.given-contents-checked": "A content given by a caller is refused by its index, its field and what to do "
+    "state.contents-contents-checked": "A content given by a caller is refused by its index, its field and what to do "
     "(http-api.md 2).",
     "state.warns-from-half": "From half of the limit on, each turn writes ids and bytes, and no text, into the log "
     "(state.md rule 8).",
     "state.full-thread-keeps-its-answer": "The turn that passes the limit is answered and kept (state.md rule 8).",
-    "state.full-thread-refuses": "A request for which the conversation has no room fails as thread_full before its "
-    "agent runs, and the conversation stays as it is (state.md rule 8).",
+    "state.full-thread-refuses": "A request for which no conversation has room fails as thread_full before its agent "
+    "runs, and the conversation stays as it is (state.md rule 8).",
     "state.too-large-answer": "An answer larger than a conversation may be is told from its run's log, and leaves an "
     "error in its place (state.md rule 8).",
     "state.page": "docs/state.md shows a document that we write, and what it says is printed is printed.",

@@ -3,16 +3,22 @@
 BEHAVIOURS = {
     "streams.run": "A run is streamed from its request to its end; its words are the answer (http-api.md section 5).",
     "streams.attach": "A run is followed at any time, also one that was not waited for (http-api.md section 5).",
-    "streams.resume": "A stream cut at any byte and resumed gives the same bytes (http-api.md section 5).",
+    "streams.resume": "A stream cut at any byte and resumed gives the rest: the same events, and the same text once "
+    "joined by offsets (http-api.md section 5).",
+    "streams.ids": "An event's id is its position in the thread's log; words that are not logged yet are numbered "
+    "behind the last one (thread-log.md 13).",
+    "streams.offset": "A delta says where its words stand, and every event when it happened (http-api.md section 5).",
+    "streams.deleted": "A deleted thread ends its streams as cancelled (http-api.md section 5).",
     "streams.cursor": "A bad cursor is refused with 400 (http-api.md section 5).",
     "streams.failed": "A run that fails ends its stream with the problem and is not run again (http-api.md section 5).",
     "streams.batched": "Words are appended by time and size, and the first never wait (turn.md, storage budget).",
     "streams.words-before-steps": "Words stand in the log before the step that they precede (turn.md, Records 4).",
-    "streams.restart": "After a crash only the words of a model call that had not ended are void (turn.md, Records 4).",
+    "streams.restart": "After a crash only the words of a model call that had not ended are said anew, and a stream "
+    "tells that (thread-log.md 13).",
     "streams.mended": "The words that are not void are the answer, also when it was changed (turn.md, Records 4).",
     "streams.unicode": "A character that was cut in half comes whole (http-api.md section 5).",
-    "streams.log-down": "Words wait for a run log that is away, and the run goes on (http-api.md section 5).",
-    "streams.killed": "A stream of a killed host goes on elsewhere with the same bytes (http-api.md section 5).",
+    "streams.log-down": "Words wait for a log that is away, and the run goes on (http-api.md section 5).",
+    "streams.killed": "A stream of a killed host goes on elsewhere with the same text (http-api.md section 5).",
     "streams.offsets": "A run is read and resumed by the Durable Streams protocol (its PROTOCOL.md, 5.6 and 8).",
     "streams.offset-refused": "What is no offset, mode or cursor is refused with 400 (PROTOCOL.md, 5.6).",
     "streams.long-poll": "A poll waits for news for a bounded time, and not on an ended run (PROTOCOL.md, 5.7).",
@@ -30,5 +36,4 @@ BEHAVIOURS = {
     "streams.redis": "Another program follows a run with plain Redis commands (docs/streaming.md).",
     "streams.npm-client": "The protocol's own client reads, follows and resumes runs (PROTOCOL.md, 5).",
     "streams.conformance": "What the protocol's conformance suite asks of reads holds (PROTOCOL.md, 5).",
-    "streams.retention": "Run logs go by their age where a setting says so; receipts and conversations stay (data.md).",
 }

@@ -56,8 +56,8 @@ def test_a_seed_chooses_the_same_again_and_another_one_something_else(tmp_path: 
 @pytest.mark.behaviour("tests.seeds-printed")
 def test_a_failure_says_what_repeats_it(tmp_path: Path) -> None:
     """The seed of the run beside the test that asked for it and at the run's end; the example, where it failed."""
-    said = printed(tmp_path)
+    output = printed(tmp_path)
 
-    (number,) = set(re.findall(r"^seed (\d+): what is chosen .* --seed \1$", said, re.MULTILINE))
-    assert said.count(f"seed {number}: ") == 2
-    assert "@reproduce_failure(" in said
+    (number,) = set(re.findall(r"^seed (\d+): what is chosen .* --seed \1$", output, re.MULTILINE))
+    assert output.count(f"seed {number}: ") == 2
+    assert "@reproduce_failure(" in output

@@ -46,9 +46,9 @@ def ran(folder: Path, *arguments: str, **files: str) -> tuple[int, list[str]]:
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     ended = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
-    said = ended.stdout.partition(" rules ==")[2].splitlines()
+    output = ended.stdout.partition(" rules ==")[2].splitlines()
     other = ("=", "not shown: ", "allowed_skips.py allows")
-    return ended.returncode, [line for line in said if line and not line.startswith(other)]
+    return ended.returncode, [line for line in output if line and not line.startswith(other)]
 
 
 @pytest.mark.behaviour("tests.skips-listed")
@@ -56,10 +56,10 @@ def test_a_skip_that_the_table_does_not_name_fails_a_strict_run(tmp_path: Path) 
     """Of a test, and of a whole file; one that it names does not, nor does a test that is known to fail."""
     files = {"test_own": UNLISTED + SHOWN.removeprefix(BEGIN), "test_whole": WHOLE_FILE, "test_known": KNOWN_TO_FAIL}
 
-    status, said = ran(tmp_path, "--strict-skips", "tests/", **files, model__test_allowed=ALLOWED)
+    status, output = ran(tmp_path, "--strict-skips", "tests/", **files, model__test_allowed=ALLOWED)
 
     assert status == 1
-    assert [line.partition(" was skipped (not today), and ")[0] for line in said] == [
+    assert [line.partition(" was skipped (not today), and ")[0] for line in output] == [
         "tests/test_own.py::test_left_out",
         "tests/test_whole.py",
     ]
@@ -69,11 +69,11 @@ def test_a_skip_that_the_table_does_not_name_fails_a_strict_run(tmp_path: Path) 
 @pytest.mark.parametrize("workers", WORKERS)
 def test_a_rule_that_only_skipped_tests_hold_fails_a_strict_run_of_all(tmp_path: Path, workers: list[str]) -> None:
     """Though each of the skips is allowed; what was shown is counted."""
-    status, said = ran(tmp_path, "--strict-skips", *workers, test_own=SHOWN, model__test_allowed=ALLOWED)
+    status, output = ran(tmp_path, "--strict-skips", *workers, test_own=SHOWN, model__test_allowed=ALLOWED)
 
     assert status == 1
-    assert [line.partition(", ")[2] for line in said[:1]] == ["1 shown by tests that ran"]
-    assert [line.partition(",")[0] for line in said[1:]] == [
+    assert [line.partition(", ")[2] for line in output[:1]] == ["1 shown by tests that ran"]
+    assert [line.partition(",")[0] for line in output[1:]] == [
         "The rule journal.zombies was shown by no test: all of its tests were skipped"
     ]
 
@@ -90,14 +90,14 @@ def test_a_rule_that_another_test_shows_may_have_a_skipped_one(tmp_path: Path) -
     """The table's entries that allowed nothing are said in passing."""
     other = SHOWN.replace("turn.log-down", "journal.zombies")
 
-    status, said = ran(tmp_path, "--strict-skips", test_other=other, model__test_allowed=ALLOWED)
+    status, output = ran(tmp_path, "--strict-skips", test_other=other, model__test_allowed=ALLOWED)
 
-    assert (status, len(said), said[0].endswith(", 1 shown by tests that ran")) == (0, 1, True)
+    assert (status, len(output), output[0].endswith(", 1 shown by tests that ran")) == (0, 1, True)
 
 
 @pytest.mark.behaviour("tests.skips-listed")
 def test_a_newcomer_may_skip_what_the_machine_lacks(tmp_path: Path) -> None:
     """Nothing is strict that was not asked to be."""
-    status, said = ran(tmp_path, test_own=UNLISTED)
+    status, output = ran(tmp_path, test_own=UNLISTED)
 
-    assert (status, len(said)) == (0, 1)
+    assert (status, len(output)) == (0, 1)

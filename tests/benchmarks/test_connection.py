@@ -25,10 +25,10 @@ async def test_an_answer_in_pieces_is_put_together() -> None:
         assert await connection.request("GET", "/") == Answer(200, b"abcdef")
 
 
-@pytest.mark.parametrize("said", [b"", b"not HTTP\r\n\r\n"], ids=["hangs up", "no HTTP"])
-async def test_a_host_that_does_not_answer_is_an_error_and_no_endless_wait(said: bytes) -> None:
+@pytest.mark.parametrize("output", [b"", b"not HTTP\r\n\r\n"], ids=["hangs up", "no HTTP"])
+async def test_a_host_that_does_not_answer_is_an_error_and_no_endless_wait(output: bytes) -> None:
     """A measure must not stand still because its host died."""
-    async with answering(lambda path, body: said) as (connection,):
+    async with answering(lambda path, body: output) as (connection,):
         with pytest.raises(ConnectionError):
             await asyncio.wait_for(connection.request("GET", "/"), GUARD_SECONDS)
 

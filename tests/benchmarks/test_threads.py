@@ -11,8 +11,8 @@ from benchmarks.long_thread import long_thread
 from benchmarks.measures import threads
 from benchmarks.sizes import QUICK
 from benchmarks.turns import WrongAnswerError
-from state.archived import archived
 from state.codec import read
+from state.extension import archived
 
 
 async def test_the_measured_thread_is_as_long_as_it_is_said_to_be_and_its_document_full(tmp_path: Path) -> None:

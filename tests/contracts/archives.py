@@ -10,17 +10,37 @@ from pathlib import Path
 import pytest
 from azure.cosmos import PartitionKey
 
-from hosting.archive.blob import BlobArchive, archive_container
-from hosting.archive.cosmos import CONTAINER, PARTITION_KEY, CosmosArchive
-from hosting.archive.memory import MemoryArchive
-from hosting.archive.sqlite import SqliteArchive
+from hosting.names import Address, StoreKey
 from hosting.ports import ArchiveStore
-from hosting.storage.blob_account import storage_account
-from hosting.storage.cosmos_account import cosmos_account
+from hosting.runner.thread_log import epoch_store_key
+from hosting.stores.blobs import BlobArchive, storage_account
+from hosting.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosArchive, cosmos_account
+from hosting.stores.memory import MemoryArchive
+from hosting.stores.sqlite_contents import SqliteArchive
 from tests.support.azurite import Azurite
 from tests.support.cosmos_server import CosmosServer
 
 OpenArchive = Callable[[], ArchiveStore]
+EPOCHS = [
+    epoch_store_key(hub, address, epoch)
+    for hub in ("hub", "hub2")
+    for address in (
+        Address("joker", "a"),
+        Address("joker", "a~.-_"),
+        Address("joker", "A"),
+        Address("joker", "ä/1 ?#"),
+        Address("jok-er_2", "a", "person1"),
+    )
+    for epoch in (1, 10, 11)
+]
+"""Lives of threads, as the log names their places."""
+
+BEGIN_ALIKE = [
+    StoreKey("hub.log", "joker.app~a"),
+    *(StoreKey("hub.log", f"joker.app~a/1/{rest}") for rest in ("1", "0/000000")),
+]
+"""Places whose names stand before or behind those of others, which no thread has."""
+
 EMULATOR = "COSMOS_EMULATOR"
 """The connection string of Microsoft's emulator, or of an account, to take the suite on that too."""
 
@@ -44,8 +64,8 @@ async def _sqlite(request: pytest.FixtureRequest) -> OpenArchive:
 async def _blob(request: pytest.FixtureRequest) -> OpenArchive:
     emulator: Azurite = request.getfixturevalue("azurite")
     container = f"test-{uuid.uuid4().hex}"
-    connect = storage_account({"AzureWebJobsStorage": emulator.connection_string})
-    return lambda: BlobArchive(archive_container(connect, container))
+    connect = storage_account({"AzureWebJobsStorage": emulator.connection_string}, "AGENT_ARCHIVE")
+    return lambda: BlobArchive(connect, container)
 
 
 async def _cosmos(request: pytest.FixtureRequest) -> OpenArchive:

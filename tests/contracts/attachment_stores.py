@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hosting.attachments.blob import BlobAttachments, attachments_container
-from hosting.attachments.memory import MemoryAttachments
-from hosting.attachments.sqlite import SqliteAttachments
 from hosting.ports import AttachmentStore
-from hosting.storage.blob_account import storage_account
+from hosting.stores.blobs import BlobAttachments, storage_account
+from hosting.stores.memory import MemoryAttachments
+from hosting.stores.sqlite_contents import SqliteAttachments
 from tests.support.azurite import Azurite
 
 OpenAttachments = Callable[[], AttachmentStore]
@@ -31,9 +30,9 @@ def _sqlite(request: pytest.FixtureRequest) -> OpenAttachments:
 
 def _blob(request: pytest.FixtureRequest) -> OpenAttachments:
     emulator: Azurite = request.getfixturevalue("azurite")
-    connect = storage_account({"AzureWebJobsStorage": emulator.connection_string})
+    connect = storage_account({"AzureWebJobsStorage": emulator.connection_string}, "AGENT_ARCHIVE")
     container = f"test-{uuid.uuid4().hex}"
-    return lambda: BlobAttachments(attachments_container(connect, container))
+    return lambda: BlobAttachments(connect, container)
 
 
 FACTORIES: dict[str, Callable[[pytest.FixtureRequest], OpenAttachments]] = {

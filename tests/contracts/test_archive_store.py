@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hosting.errors import ArchiveIncompleteError
-from hosting.events import Place
+from hosting.names import Address, StoreKey
 from hosting.ports import ArchiveStore, Volume
-from tests.contracts.archives import ARCHIVES, FACTORIES, OpenArchive
+from hosting.runner.thread_log import epoch_store_key, store_key
+from tests.contracts.archives import ARCHIVES, BEGIN_ALIKE, EPOCHS, FACTORIES, OpenArchive
 
-PLACE = Place("joker", "thread")
+PLACE = StoreKey("joker", "thread")
 VOLUME = Volume(PLACE, 0)
 
 
@@ -32,9 +33,9 @@ async def open_archive(request: pytest.FixtureRequest) -> AsyncIterator[OpenArch
         await archive.close()
 
 
-def entries(first: int, last: int, said: str = "entry") -> list[str]:
+def entries(first: int, last: int, output: str = "entry") -> list[str]:
     """Return entries that tell their position."""
-    return [json.dumps({"text": f"{said} {position}"}) for position in range(first, last + 1)]
+    return [json.dumps({"text": f"{output} {position}"}) for position in range(first, last + 1)]
 
 
 @pytest.mark.behaviour("archive.keeps-entries")
@@ -116,7 +117,12 @@ async def test_an_entry_that_is_not_there_is_named(
 async def test_volumes_do_not_meet(open_archive: OpenArchive) -> None:
     """Other agents, threads whose ids begin alike, and the same thread after a reset."""
     archive = open_archive()
-    volumes = [VOLUME, Volume(PLACE, 1), Volume(Place("joker", "thread-2"), 0), Volume(Place("poet", "thread"), 0)]
+    volumes = [
+        VOLUME,
+        Volume(PLACE, 1),
+        Volume(StoreKey("joker", "thread-2"), 0),
+        Volume(StoreKey("poet", "thread"), 0),
+    ]
 
     for number, volume in enumerate(volumes):
         await archive.put(volume, 1, entries(1, 2, f"of {number}"))
@@ -124,6 +130,37 @@ async def test_volumes_do_not_meet(open_archive: OpenArchive) -> None:
     assert [await archive.read(volume, 1, 2) for volume in volumes] == [
         entries(1, 2, f"of {number}") for number in range(4)
     ]
+
+
+@pytest.mark.behaviour("archive.erases")
+@pytest.mark.parametrize("erased", [EPOCHS[0], EPOCHS[9], EPOCHS[-1], *BEGIN_ALIKE])
+async def test_lives_of_threads_do_not_meet(open_archive: OpenArchive, erased: StoreKey) -> None:
+    """Of two hubs, of threads and epochs whose names begin alike: each has its entries, and is erased alone."""
+    archive, places = open_archive(), [*EPOCHS, *BEGIN_ALIKE]
+    for place in places:
+        await archive.put(Volume(place, 0), 1, entries(1, 2, f"of {place}"))
+
+    assert await open_archive().erase(erased) == 2
+
+    places.remove(erased)
+    assert [await archive.read(Volume(place, 0), 1, 2) for place in places] == [
+        entries(1, 2, f"of {place}") for place in places
+    ]
+    with pytest.raises(ArchiveIncompleteError):
+        await archive.read(Volume(erased, 0), 1, 2)
+
+
+@pytest.mark.behaviour("archive.erases")
+async def test_the_epochs_of_a_thread_that_have_volumes_are_told(open_archive: OpenArchive) -> None:
+    """Whatever an earlier life left is found and erased without a list of all threads."""
+    archive, thread = open_archive(), store_key("hub", Address("joker", "a"))
+    for place in (*EPOCHS, *BEGIN_ALIKE):
+        await archive.put(Volume(place, 0), 1, entries(1, 2))
+
+    assert await open_archive().epochs(thread) == [1, 10, 11]
+    await archive.erase(epoch_store_key("hub", Address("joker", "a"), 10))
+    assert await archive.epochs(thread) == [1, 11]
+    assert await archive.epochs(store_key("hub", Address("joker", "b"))) == []
 
 
 async def test_a_put_of_many_and_large_entries_is_read_in_part(open_archive: OpenArchive) -> None:
@@ -141,7 +178,7 @@ async def test_a_put_of_many_and_large_entries_is_read_in_part(open_archive: Ope
 
 async def test_many_threads_are_put_and_read_at_once(open_archive: OpenArchive) -> None:
     """Each has its own."""
-    volumes = [Volume(Place("joker", f"t{number}"), 0) for number in range(16)]
+    volumes = [Volume(StoreKey("joker", f"t{number}"), 0) for number in range(16)]
     archives = [open_archive(), open_archive()]
 
     await asyncio.gather(
@@ -156,7 +193,7 @@ async def test_many_threads_are_put_and_read_at_once(open_archive: OpenArchive) 
 async def test_an_erased_thread_has_no_entry_left_and_others_have_theirs(open_archive: OpenArchive) -> None:
     """All generations of it, told as a count; to erase what is not there is no error."""
     archive = open_archive()
-    other = Volume(Place("joker", "thread-2"), 0)
+    other = Volume(StoreKey("joker", "thread-2"), 0)
     for volume in (VOLUME, Volume(PLACE, 1), other):
         await archive.put(volume, 1, entries(1, 3))
 

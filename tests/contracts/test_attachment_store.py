@@ -9,18 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from hosting.attachments.blob import BlobAttachments, attachments_container
-from hosting.attachments.sqlite import SqliteAttachments
 from hosting.errors import AttachmentsUnavailableError
-from hosting.events import Place
+from hosting.names import Address, StoreKey
 from hosting.ports import AttachmentStore
-from hosting.storage.blob_account import storage_account
+from hosting.runner.thread_log import epoch_store_key, store_key
+from hosting.stores.blobs import BlobAttachments, storage_account
+from hosting.stores.sqlite_contents import SqliteAttachments
 from state.attached import Attachment
+from tests.contracts.archives import BEGIN_ALIKE, EPOCHS
 from tests.contracts.attachment_stores import FACTORIES, STORES, OpenAttachments
-from tests.support.canary import holds
 
-PLACE = Place("joker", "thread")
-ELSEWHERE = Place("joker", "thread-2")
+PLACE = StoreKey("joker", "thread")
+ELSEWHERE = StoreKey("joker", "thread-2")
+LONG_AGO, LATER = 1e9, 4e9
 
 
 @pytest.fixture(params=STORES)
@@ -91,6 +92,53 @@ async def test_a_thread_is_erased_and_others_stay(open_store: OpenAttachments) -
     assert await open_store().hashes(PLACE) == [TWO.sha256]
 
 
+@pytest.mark.behaviour("erasure.unused-uploads")
+async def test_what_nobody_has_put_since_a_moment_is_told_and_erased(open_store: OpenAttachments) -> None:
+    """Of what is named that alone, and of no other thread."""
+    store = open_store()
+    await store.put(PLACE, [ONE, TWO])
+    await store.put(ELSEWHERE, [ONE])
+
+    received = [await open_store().put_before(PLACE, moment) for moment in (LONG_AGO, LATER)]
+    await store.erase(PLACE, [ONE.sha256], before=LONG_AGO)
+    kept = await store.hashes(PLACE)
+    await store.erase(PLACE, [ONE.sha256], before=LATER)
+
+    assert received == [[], sorted([ONE.sha256, TWO.sha256])]
+    assert kept == sorted([ONE.sha256, TWO.sha256])
+    assert (await store.hashes(PLACE), await store.hashes(ELSEWHERE)) == ([TWO.sha256], [ONE.sha256])
+
+
+@pytest.mark.behaviour("erasure.attachments")
+@pytest.mark.parametrize("erased", [EPOCHS[0], EPOCHS[9], EPOCHS[-1], *BEGIN_ALIKE])
+async def test_lives_of_threads_do_not_meet(open_store: OpenAttachments, erased: StoreKey) -> None:
+    """Of two hubs, of threads and epochs whose names begin alike: each has its own, and is erased alone."""
+    store, places = open_store(), [*EPOCHS, *BEGIN_ALIKE]
+    own = {place: attachment(str(place).encode()) for place in places}
+    for place in places:
+        await store.put(place, [own[place], TWO])
+
+    await open_store().erase(erased)
+
+    for place in places:
+        kept = [] if place == erased else [own[place], TWO]
+        assert await store.hashes(place) == sorted(one.sha256 for one in kept)
+        assert await store.read(place, [own[place].sha256, TWO.sha256]) == {one.sha256: one.body for one in kept}
+
+
+@pytest.mark.behaviour("erasure.attachments")
+async def test_the_epochs_of_a_thread_that_have_attachments_are_told(open_store: OpenAttachments) -> None:
+    """Whatever an earlier life left is found and erased without a list of all threads."""
+    store, thread = open_store(), store_key("hub", Address("joker", "a"))
+    for place in (*EPOCHS, *BEGIN_ALIKE):
+        await store.put(place, [TWO])
+
+    assert await open_store().epochs(thread) == [1, 10, 11]
+    await store.erase(epoch_store_key("hub", Address("joker", "a"), 10))
+    assert await store.epochs(thread) == [1, 11]
+    assert await store.epochs(store_key("hub", Address("joker", "b"))) == []
+
+
 async def test_a_closed_store_may_be_used_again(open_store: OpenAttachments) -> None:
     """Closing lets go of files and threads; what is kept stays."""
     store = open_store()
@@ -98,19 +146,6 @@ async def test_a_closed_store_may_be_used_again(open_store: OpenAttachments) -> 
     await store.close()
 
     assert await store.hashes(PLACE) == [TWO.sha256]
-
-
-@pytest.mark.behaviour("erasure.nothing-is-left")
-async def test_what_was_erased_is_in_no_file_of_the_store(tmp_path: Path) -> None:
-    """Neither in freed pages nor in the write-ahead log."""
-    store = SqliteAttachments(tmp_path / "attachments.sqlite")
-    await store.put(PLACE, [attachment(b"canary-4711" * 5000)])
-    assert holds(tmp_path, b"canary-4711")
-
-    await store.erase(PLACE)
-
-    assert not holds(tmp_path, b"canary-4711")
-    await store.close()
 
 
 async def test_a_file_that_cannot_be_opened_is_said_to_be_away(tmp_path: Path) -> None:
@@ -122,8 +157,8 @@ async def test_a_file_that_cannot_be_opened_is_said_to_be_away(tmp_path: Path) -
 async def test_an_account_that_does_not_answer_is_said_to_be_away() -> None:
     """By an error of ours, after the patience of its container."""
     text = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=YQ==;BlobEndpoint=http://127.0.0.1:1/a;"
-    container = attachments_container(storage_account({"AzureWebJobsStorage": text}), patience_seconds=0.2)
-    store = BlobAttachments(container)
+    connect = storage_account({"AzureWebJobsStorage": text}, "AGENT_ATTACHMENTS")
+    store = BlobAttachments(connect, patience_seconds=0.2)
 
     with pytest.raises(AttachmentsUnavailableError):
         await store.hashes(PLACE)

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from hosting.archive.blob import BlobArchive, archive_container
 from hosting.errors import ArchiveUnavailableError
-from hosting.events import Place
+from hosting.names import StoreKey
 from hosting.ports import Volume
+from hosting.stores.blobs import BlobArchive
 from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy, connect_quickly
 
 pytestmark = pytest.mark.slow
-PLACE = Place("joker", "thread")
+PLACE = StoreKey("joker", "thread")
 VOLUME = Volume(PLACE, 0)
 ENTRIES = ['{"a":1}', '{"a":2}', '{"a":3}']
 
@@ -40,7 +40,7 @@ async def archive(proxy: FaultProxy) -> AsyncIterator[BlobArchive]:
 def archive_at(proxy: FaultProxy, container: str, patience_seconds: float = 5) -> BlobArchive:
     """Return an archive whose repeats do not wait."""
     connect = connect_quickly(proxy.connection_string)
-    return BlobArchive(archive_container(connect, container, patience_seconds=patience_seconds))
+    return BlobArchive(connect, container, patience_seconds)
 
 
 @pytest.mark.behaviour("archive.calls")

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hosting.archive.cosmos import CosmosArchive
 from hosting.errors import ArchiveUnavailableError
-from hosting.events import Place
+from hosting.names import StoreKey
 from hosting.ports import Volume
-from hosting.storage.cosmos_account import cosmos_account
+from hosting.stores.cosmos import CosmosArchive, cosmos_account
 from tests.contracts.archives import cosmos_archives
 from tests.support.cosmos_server import CosmosServer
 
 pytestmark = pytest.mark.slow
-VOLUME = Volume(Place("joker", "thread"), 0)
+VOLUME = Volume(StoreKey("joker", "thread"), 0)
 
 
 @pytest.mark.behaviour("archive.unavailable")
@@ -27,7 +26,7 @@ async def test_an_account_that_goes_away_is_reported(npm_packages: Path) -> None
 
     server.stop()
 
-    for ask in (archive.put(VOLUME, 1, ["{}"]), archive.read(VOLUME, 1, 1), archive.erase(VOLUME.place)):
+    for ask in (archive.put(VOLUME, 1, ["{}"]), archive.read(VOLUME, 1, 1), archive.erase(VOLUME.thread)):
         with pytest.raises(ArchiveUnavailableError) as refused:
             await ask
         assert "127.0.0.1" not in refused.value.detail
@@ -48,12 +47,12 @@ async def test_a_database_that_is_not_there_is_reported(cosmos_server: CosmosSer
 async def test_nothing_of_an_erased_thread_is_left_in_the_account(cosmos_server: CosmosServer) -> None:
     """Whatever database and container it may be in; another thread's entries stay."""
     archive = (await cosmos_archives(cosmos_server.connection_string))()
-    other = Volume(Place("joker", "other"), 0)
+    other = Volume(StoreKey("joker", "other"), 0)
     await archive.put(VOLUME, 1, ['"a canary"', '"and its song"'])
     await archive.put(other, 1, ['"a neighbour"'])
     before = await everything(cosmos_server)
 
-    await archive.erase(VOLUME.place)
+    await archive.erase(VOLUME.thread)
     after = await everything(cosmos_server)
     await archive.close()
 

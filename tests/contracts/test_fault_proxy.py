@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -220,7 +221,7 @@ def test_what_goes_wrong_is_seen_by_the_client_and_done_or_not(proxy: FaultProxy
 
     answered = getattr(raised.value, "response", None)
     assert (fault.fired, getattr(raised.value, "status_code", None)) == (1, case.status)
-    assert answered is None or answered.headers.get("retry-after") == told(case)
+    assert answered is None or answered.headers.get("retry-after") == received(case)
     shop.put("two")
     assert shop.is_there("two")
     assert wait_for(lambda: shop.is_there("one")) if case.was_done else not shop.is_there("one")
@@ -234,7 +235,7 @@ def wait_for(fact: Callable[[], bool]) -> bool:
     return is_true
 
 
-def told(case: Case) -> str | None:
+def received(case: Case) -> str | None:
     """When the answer says to come again."""
     return str(case.options["retry_after"]) if "retry_after" in case.options else None
 
@@ -257,6 +258,22 @@ def test_a_fault_fires_as_often_as_it_was_told_and_behind_those_that_it_lets_pas
             shop.names()
     ever.clear()
     assert (shop.names(), ever.fired) == ([["a", "d"]], 2)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.faults")
+def test_a_fault_for_a_share_of_the_requests_fires_as_chance_has_it(proxy: FaultProxy, shop: Shop) -> None:
+    """The same ones for the same seed."""
+    draws = random.Random(7)
+    fails = {name: draws.random() < 0.5 for name in "abcdefgh"}
+    fault = proxy.set("busy", kind="write", times=math.inf, share=0.5, chance=random.Random(7))
+
+    for name in fails:
+        with suppress(HttpResponseError):
+            shop.put(name)
+
+    assert shop.names() == [[name for name, is_failing in fails.items() if not is_failing]]
+    assert fault.fired == sum(fails.values())
 
 
 @pytest.mark.slow
@@ -472,10 +489,10 @@ async def _content(blob: Any) -> bytes:
 def test_the_queue_service_is_behind_it_too(azurite: Azurite, proxy: FaultProxy) -> None:
     """The answer is the emulator's own, and faults are of the service that they name."""
     proxy.set("busy", service="Queue", skip=1)
-    asked = f"/{NAME}/jobs/messages?numofmessages=1"
-    httpx.get(proxy.origins["Blob"] + asked)
-    through, busy = (httpx.get(proxy.origins["Queue"] + asked) for _ in range(2))
-    direct = httpx.get(azurite.origins["Queue"] + asked)
+    requested = f"/{NAME}/jobs/messages?numofmessages=1"
+    httpx.get(proxy.origins["Blob"] + requested)
+    through, busy = (httpx.get(proxy.origins["Queue"] + requested) for _ in range(2))
+    direct = httpx.get(azurite.origins["Queue"] + requested)
 
     assert (through.status_code, through.headers["server"]) == (direct.status_code, direct.headers["server"])
     assert busy.status_code == 503

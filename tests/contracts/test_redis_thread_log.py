@@ -94,7 +94,7 @@ async def test_an_append_is_one_command_to_the_server(store: RedisThreadStore, s
     for _ in range(10):
         head = await write(store, head, b"more", b"than one", rows=(Row("run-2", head.position, b"", is_new=False),))
 
-    calls = {name: told["calls"] for name, told in (await server.info("commandstats")).items()}
+    calls = {name: received["calls"] for name, received in (await server.info("commandstats")).items()}
     inside = {"cmdstat_hmget", "cmdstat_hexists", "cmdstat_xadd", "cmdstat_hset", "cmdstat_zadd"}
     assert {name: number for name, number in calls.items() if name not in inside} == {
         "cmdstat_config|resetstat": 1,
@@ -264,8 +264,8 @@ async def test_a_server_that_does_not_answer_yet_is_away(answer: bytes, caplog: 
     """Within the store's patience; and the log says it once, whatever is asked."""
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while asked := await reader.read(1 << 16):
-            writer.write(answer * asked.count(b"*"))
+        while requested := await reader.read(1 << 16):
+            writer.write(answer * requested.count(b"*"))
         writer.close()
 
     speaking = await asyncio.start_server(speak, "127.0.0.1", 0)
@@ -278,8 +278,8 @@ async def test_a_server_that_does_not_answer_yet_is_away(answer: bytes, caplog: 
             await ask
 
     shown = url.replace("user:password@", "")
-    [said] = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert said.startswith(f"The threads' log in {shown} cannot be used: ")
+    [text] = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert text.startswith(f"The threads' log in {shown} cannot be used: ")
     await store.close()
     speaking.close()
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from hosting.address import Address
 from hosting.errors import LogUnavailableError
+from hosting.names import Address
 from hosting.stores.contract import Appended, Row, StoredHead, Unknown
-from hosting.stores.sqlite import SqliteThreadStore
-from hosting.stores.sqlite_space import BEGIN_RECLAIM, reclaim
-from hosting.stores.sqlite_steps import THREADS
+from hosting.stores.sqlite import THREADS, SqliteThreadStore
+from hosting.stores.sqlite_file import BEGIN_RECLAIM, reclaim
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,6 +90,35 @@ async def test_a_file_that_cannot_be_opened_is_left_as_it_is(
 
     (path.parent if path.parent.is_file() else path).unlink()
     assert isinstance(await store.append(ADDRESS, None, append), Appended)
+
+
+@pytest.mark.behaviour("log.away")
+@pytest.mark.parametrize("is_replaced", [False, True])
+@pytest.mark.skipif(sys.platform == "win32", reason="a file that is open cannot be removed there")
+async def test_a_file_that_was_removed_while_it_was_open_takes_nothing_more(
+    store: SqliteThreadStore, path: Path, caplog: pytest.LogCaptureFixture, is_replaced: bool
+) -> None:
+    """An append is unknown and a read is refused until the file is back; the log says so once."""
+    head = await write(store, None, b"one")
+    append, aside = behind(head, b"two"), path.parent.with_name("aside")
+    path.parent.rename(aside)
+    if is_replaced:
+        THREADS.connect(path, "NORMAL").close()
+
+    assert await store.append(ADDRESS, head, append) == Unknown()
+    with pytest.raises(LogUnavailableError):
+        await store.events(ADDRESS, 0)
+    with pytest.raises(LogUnavailableError):
+        await store.erase(ADDRESS, 1)
+    assert caplog.messages == [
+        f"The threads' log {path} cannot be used: it was removed or replaced while it was in use. Put it back, or "
+        "start the app again."
+    ]
+
+    assert path.exists() == is_replaced
+    shutil.rmtree(path.parent, ignore_errors=True)
+    aside.rename(path.parent)
+    assert isinstance(await store.append(ADDRESS, head, append), Appended)
 
 
 @pytest.mark.behaviour("log.compare-and-append")
@@ -208,16 +237,6 @@ async def test_nobody_looks_at_the_file_when_nobody_watches(store: SqliteThreadS
     for _ in range(2):
         assert not await store.watch(ADDRESS, 0, 0.05)
         await until_nobody_looks()
-
-
-@pytest.mark.behaviour("log.watch")
-async def test_a_watch_of_a_file_that_cannot_be_looked_at_ends(store: SqliteThreadStore, path: Path) -> None:
-    """The store has the file open, and another connection cannot be made: its caller looks in its own time."""
-    await write(store, None, b"one")
-    path.rename(path.with_name("aside"))
-    path.mkdir()
-
-    assert not await asyncio.wait_for(store.watch(ADDRESS, 1, 30), GUARD_SECONDS)
 
 
 @pytest.mark.slow

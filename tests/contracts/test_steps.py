@@ -3,37 +3,58 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_framework import Agent
+from azure.data.tables.aio import TableClient
 
-from hosting.events import Place
-from hosting.identity import new_run_id
-from hosting.ports import Deletion, RunLogStore
-from hosting.runlog.sqlite import SqliteStore
-from tests.contracts.blob_process import everything, store_at
+from hosting.stores.contract import ThreadStore
+from hosting.stores.sqlite import SqliteThreadStore
+from hosting.stores.storage_account import table_account
+from hosting.stores.tables import TablesThreadStore, table_name
+from hosting.thread.commands import Delete
 from tests.support.azurite import Azurite
-from tests.support.bench import Bench
+from tests.support.bench import ADDRESS, HUB, Bench
 from tests.support.canary import gone, holds
 from tests.support.planned import Plan, planned_agent, planned_client
+from tests.support.storage_calls import by_kind
+from tests.support.thread_stores import ArmedStore
 
-PLACE = Place("joker", "t")
 GUARD_SECONDS = 5.0
-OPEN_CLAIM_AND_END = 3
-DELETION = Deletion("d", "digest")
+ACCEPT_CLAIM_AND_END = 3
+READS = {"read": 3, "list": 2}
+"""The head is read before the acceptance, the claim and the answer; events before the claim, and up to the run's
+end."""
 CANARIES = ("needs tools", "canary-result", "canary-error")
 
 
-async def run_on(store: RunLogStore, agent: Agent[Any]) -> None:
-    """Take one turn over the store."""
-    bench: Any = Bench(agent)
-    bench.store = store
+async def run_on(store: ThreadStore, agent: Agent[Any]) -> Bench:
+    """Take one turn over the store; return what drove it."""
+    bench = Bench(agent)
+    bench.store = ArmedStore(store)  # type: ignore[arg-type]
     bench.restart()
-    await bench.signal(await bench.open("go", new_run_id(PLACE)))
+    await bench.run("go")
     await asyncio.to_thread(bench.loop.close)
+    return bench
+
+
+@pytest.fixture
+def hub() -> str:
+    """A task hub of the test's own."""
+    return f"T{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture
+async def tables(azurite: Azurite, hub: str) -> AsyncIterator[TablesThreadStore]:
+    """The store of the hub, in the account's tables."""
+    store = TablesThreadStore(table_account({"AzureWebJobsStorage": azurite.connection_string}, "TEST"), hub)
+    yield store
+    await store.close()
 
 
 @pytest.mark.slow
@@ -47,16 +68,16 @@ async def run_on(store: RunLogStore, agent: Agent[Any]) -> None:
         ((("add", "look", "slow"), "done"), 4),
     ],
 )
-async def test_a_step_costs_one_storage_call(azurite: Azurite, plan: Plan, steps: int) -> None:
-    """A model's answer that calls tools is a step, and so is a tool call; a run without them costs nothing more."""
-    store = store_at(azurite.connection_string, f"test-{uuid.uuid4().hex}")
-    await store.read("warm")
+async def test_a_step_costs_one_storage_call(
+    azurite: Azurite, tables: TablesThreadStore, plan: Plan, steps: int
+) -> None:
+    """A model's answer that calls tools is a step, and so is a tool's result; a run without them costs nothing more."""
+    await run_on(tables, planned_agent(lambda _: None, ("warm",)))
     position = azurite.position()
 
-    await run_on(store, planned_agent(lambda _: None, plan))
+    await run_on(tables, planned_agent(lambda _: None, plan))
 
-    assert len(azurite.calls_since(position)) == OPEN_CLAIM_AND_END + steps
-    await store.close()
+    assert by_kind(azurite.calls_since(position)) == {"write": ACCEPT_CLAIM_AND_END + steps, **READS}
 
 
 def indiscreet_agent() -> Agent[Any]:
@@ -72,15 +93,20 @@ def indiscreet_agent() -> Agent[Any]:
     return Agent(client, name="Joker", tools=[tell, fail])
 
 
+async def delete(bench: Bench) -> None:
+    """Delete the thread, as its entity does."""
+    await bench.services.log.execute(ADDRESS, Delete(time.time()))
+    await bench.deliver({"logged": True}, name="delete")
+
+
 @pytest.mark.behaviour("journal.erased")
 async def test_what_steps_held_is_in_no_file_once_the_thread_is_deleted(tmp_path: Path) -> None:
     """Neither what the model said to call tools, nor what tools gave, nor why they failed."""
-    store = SqliteStore(tmp_path / "runs.sqlite")
-    await run_on(store, indiscreet_agent())
+    store = SqliteThreadStore(tmp_path / "log.sqlite", HUB)
+    bench = await run_on(store, indiscreet_agent())
     assert all(holds(tmp_path, word.encode()) for word in CANARIES)
 
-    await store.mark_deleting(PLACE, DELETION.id)
-    await store.erase(PLACE, DELETION)
+    await delete(bench)
 
     for word in CANARIES:
         await asyncio.wait_for(gone(tmp_path, word.encode()), GUARD_SECONDS)
@@ -89,17 +115,21 @@ async def test_what_steps_held_is_in_no_file_once_the_thread_is_deleted(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.behaviour("journal.erased")
-async def test_what_steps_held_is_in_no_blob_once_the_thread_is_deleted(azurite: Azurite) -> None:
-    """The blob of a run is emptied, not only hidden."""
-    container = f"test-{uuid.uuid4().hex}"
-    store = store_at(azurite.connection_string, container)
-    await run_on(store, indiscreet_agent())
-    before = str(await everything(azurite, container))
-    assert all(word in before for word in CANARIES)
+async def test_what_steps_held_is_in_no_entity_once_the_thread_is_deleted(
+    azurite: Azurite, tables: TablesThreadStore, hub: str
+) -> None:
+    """The entities of a thread's events are gone."""
+    bench = await run_on(tables, indiscreet_agent())
+    before = await everything(azurite.connection_string, hub)
+    assert all(word.encode() in before for word in CANARIES)
 
-    await store.mark_deleting(PLACE, DELETION.id)
-    await store.erase(PLACE, DELETION)
+    await delete(bench)
 
-    after = str(await everything(azurite, container))
-    assert not any(word in after for word in CANARIES)
-    await store.close()
+    after = await everything(azurite.connection_string, hub)
+    assert not any(word.encode() in after for word in CANARIES)
+
+
+async def everything(account: str, hub: str) -> bytes:
+    """Return what all entities of a hub's table hold."""
+    async with TableClient.from_connection_string(account, table_name(hub)) as client:
+        return b" ".join([repr(dict(entity)).encode() async for entity in client.list_entities()])

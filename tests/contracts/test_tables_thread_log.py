@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from azure.data.tables import TableClient
 
-from hosting.address import Address
 from hosting.errors import LogUnavailableError
-from hosting.storage.table_account import table_account
+from hosting.names import Address
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
     MOST_EVENTS,
@@ -29,6 +28,7 @@ from hosting.stores.contract import (
     StoredHead,
     Unknown,
 )
+from hosting.stores.storage_account import table_account
 from hosting.stores.tables import TablesThreadStore, table_name
 from tests.contracts.thread_appends import ADDRESS, behind, texts, whole, write
 from tests.support.azurite import KEY, Azurite
@@ -182,6 +182,20 @@ async def test_an_account_that_is_busy_says_when_to_come_again(
     assert busy.fired == 1
 
 
+@pytest.mark.behaviour("http.retry-after")
+async def test_a_read_of_a_busy_account_says_when_to_come_again(
+    here: TablesThreadStore, fault_proxy: FaultProxy
+) -> None:
+    """To whoever is refused because of it."""
+    await write(here, None, b"one")
+    fault_proxy.set("busy", status=503, retry_after=7, times=math.inf)
+
+    with pytest.raises(LogUnavailableError) as refused:
+        await here.head(ADDRESS)
+
+    assert refused.value.retry_after_seconds == 7.0
+
+
 @pytest.mark.behaviour("log.tables-conflict")
 @pytest.mark.parametrize(("status", "index"), [(409, 0), (412, 0), (404, 0), (409, 1), (409, 2)])
 async def test_a_refused_part_is_a_conflict_and_nothing_is_written(
@@ -212,10 +226,10 @@ async def test_what_cannot_succeed_is_unknown_and_its_cause_is_logged_once(
     refused.clear()
     await appended(here, None, append)
 
-    said = [(record.levelname, record.getMessage()) for record in caplog.records]
-    assert [level for level, _ in said] == ["ERROR", "WARNING"]
-    assert "AgentLog cannot be used: " in said[0][1]
-    assert said[1][1].endswith("AgentLog can be used again.")
+    output = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert [level for level, _ in output] == ["ERROR", "WARNING"]
+    assert "AgentLog cannot be used: " in output[0][1]
+    assert output[1][1].endswith("AgentLog can be used again.")
 
 
 @pytest.mark.behaviour("log.tables-cause")
@@ -420,7 +434,7 @@ async def test_an_append_and_a_read_of_the_head_are_one_call_each(
     head = await write(there, None, b"one", rows=(Row("key-1", 1, b"row"),))
     for _ in range(3):
         head = await write(there, head, b"more")
-    asked: list[Coroutine[Any, Any, object]] = [
+    requested: list[Coroutine[Any, Any, object]] = [
         here.append(ADDRESS, head, behind(head, b"two", b"three", rows=(Row("key-2", 5, b"row"),))),
         here.head(ADDRESS),
         here.row(ADDRESS, "key-1"),
@@ -429,7 +443,7 @@ async def test_an_append_and_a_read_of_the_head_are_one_call_each(
     ]
 
     kinds = []
-    for call in asked:
+    for call in requested:
         position = azurite.position()
         await call
         kinds.append(by_kind(azurite.calls_since(position)))

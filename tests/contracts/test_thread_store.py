@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from hosting.address import Address
 from hosting.errors import LogUnavailableError
+from hosting.names import Address
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
     MOST_EVENTS,
@@ -717,3 +717,40 @@ async def a_look_of(store: ThreadStore) -> None:
 async def guarded(watching: Awaitable[bool]) -> bool:
     """Return what the watch returned, which it must before long."""
     return await asyncio.wait_for(watching, GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("owners.lists")
+async def test_an_owners_threads_are_listed_with_their_heads(threads: Threads) -> None:
+    """Behind an id, in the order of the characters, at most so many; of no other owner, agent or hub."""
+    store, owner, names = threads.open(), "abcdefghij234567", ["b", "a~z", "a", "Z", "a.b", "a-b", "_", "~"]
+    heads = {name: await write(store, None, b"one", address=Address("joker", name, owner)) for name in names}
+    for other in (
+        Address("joker", "a"),
+        Address("joker", "b", "abcdefghij234566"),
+        Address("joker", "b", "abcdefghij23456"),
+        Address("joker2", "b", owner),
+    ):
+        await write(store, None, b"one", address=other)
+    listed = sorted(names)
+
+    assert await store.heads("joker", owner, "", 100) == [(name, heads[name]) for name in listed]
+    assert [name for name, _ in await store.heads("joker", owner, listed[2], 3)] == listed[3:6]
+    assert await store.heads("joker", "zzzzzzzzzzzzzzzz", "", 100) == []
+    assert await store.heads("joke", owner, "", 100) == []
+
+
+@pytest.mark.behaviour("owners.lists")
+async def test_a_thread_is_listed_as_it_stands_until_it_is_forgotten(threads: Threads) -> None:
+    """Once, however often it was appended to, and again where it begins anew."""
+    store, owner = threads.open(), "abcdefghij234567"
+    address = Address("joker", "t", owner)
+    head = await write(store, await write(store, None, b"one", address=address), b"two", address=address)
+    before = await store.heads("joker", owner, "", 100)
+    await store.erase(address, 2)
+    await store.forget(address, head)
+    forgotten = await store.heads("joker", owner, "", 100)
+    again = await write(store, None, b"one", address=address)
+
+    assert (before, forgotten) == ([("t", head)], [])
+    assert await store.heads("joker", owner, "", 100) == [("t", again)]
+    assert await whole(store, address=address) == (again, [(1, b"one")], [])

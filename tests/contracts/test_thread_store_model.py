@@ -4,9 +4,9 @@ import asyncio
 import uuid
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
-from hosting.address import Address
+from hosting.names import Address
 from hosting.stores.contract import Append, Appended, Conflict, Row, StoredHead, ThreadStore
 from tests.contracts.thread_appends import behind, whole
 from tests.contracts.thread_model import NAMES, STEPS, Clear, ModelThread, Repeat, Step, Write
@@ -22,6 +22,7 @@ def test_a_store_does_what_the_model_does(threads: Threads) -> None:
 
     @settings(deadline=None, max_examples=threads.backend.examples)
     @given(STEPS)
+    @example([Write(0, 0, 2, ()), Clear(0, "erase", 1), Write(0, 0, 0, ()), Repeat(0, 1)])
     def answer_as_the_model(steps: list[Step]) -> None:
         asyncio.run(compare(threads, steps))
 

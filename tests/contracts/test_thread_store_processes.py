@@ -39,18 +39,18 @@ async def test_two_processes_that_race_for_one_thread_lose_nothing_and_double_no
 @pytest.mark.behaviour("log.killed-writers")
 async def test_a_process_that_is_killed_leaves_whole_appends_only(threads: Threads) -> None:
     """Killed in the middle of appends, again and again: what it was told as done is there, the next goes on behind."""
-    told = 0
+    received = 0
     for kill in range(KILLS):
-        told = await told_until_killed(threads, told + 1, told + 3 + 7 * kill)
+        received = await told_until_killed(threads, received + 1, received + 3 + 7 * kill)
 
         store = threads.open()
         found = await appends_of(store)
-        assert found[:told] == [f"k-{n + 1}" for n in range(told)]
-        assert len(found) <= told + 1
+        assert found[:received] == [f"k-{n + 1}" for n in range(received)]
+        assert len(found) <= received + 1
         head = await store.head(ADDRESS)
         assert head is not None
         assert (head.position, head.payload.decode()) == (2 * len(found), found[-1])
-        told = len(found)
+        received = len(found)
 
 
 @pytest.mark.behaviour("log.watch")

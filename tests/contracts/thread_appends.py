@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 
-from hosting.address import Address
+from hosting.names import Address
 from hosting.stores.contract import Append, Appended, Row, StoredHead, ThreadStore
 
 ADDRESS = Address("joker", "thread")

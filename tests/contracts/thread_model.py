@@ -74,8 +74,9 @@ class ModelThread:
         return known == self.head and not any(row.is_new and row.name in self.rows for row in append.rows)
 
     def may_deny(self, append: Append) -> bool:
-        """Tell whether the store may have lost the mark of the append: its first event may be trimmed."""
-        return not self._bears(append) and _first(append) <= self.trimmed
+        """Tell whether the store may have lost the mark of the append: its first event is gone, or may be."""
+        is_erased = self._has_event_of(append) and not self._is_of(append, _first(append))
+        return not self._bears(append) and (_first(append) <= self.trimmed or is_erased)
 
     def apply(self, known: StoredHead | None, append: Append, outcome: AppendOutcome) -> None:
         """Write what the store says that it wrote, unless it is there."""
@@ -115,7 +116,10 @@ class ModelThread:
         return self.head is not None and self.head.append_id == append.head.append_id
 
     def _has_event_of(self, append: Append) -> bool:
-        return bool(append.events) and self.events.get(_first(append), ("",))[0] == append.head.append_id
+        return any(self._is_of(append, _first(append) + n) for n in range(len(append.events)))
+
+    def _is_of(self, append: Append, position: int) -> bool:
+        return self.events.get(position, ("",))[0] == append.head.append_id
 
 
 def _first(append: Append) -> int:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from hosting.storage.table_account import table_account
 from hosting.stores.contract import ThreadStore
 from hosting.stores.memory import MemoryThreadStore, SharedMemory
 from hosting.stores.redis import RedisThreadStore
 from hosting.stores.sqlite import SqliteThreadStore
+from hosting.stores.storage_account import table_account
 from hosting.stores.tables import TablesThreadStore
 from tests.support.fault_proxy import FaultProxy
 from tests.support.redis_server import RedisServer

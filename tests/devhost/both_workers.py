@@ -37,10 +37,10 @@ CLIENT = client_binding("http://localhost:7071", "http://127.0.0.1:7071/durablet
 HTTP_URL = "http://localhost/api/shapes/one?q=2"
 
 
-def told(value: Any) -> Any:
+def received(value: Any) -> Any:
     """Return a datum's value as JSON can hold it."""
     if isinstance(value, dict):
-        return {key: told(getattr(inner, "value", inner)) for key, inner in value.items()}
+        return {key: received(getattr(inner, "value", inner)) for key, inner in value.items()}
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -85,7 +85,7 @@ class Ours:
             datum = encode_result(function.output, result)
         except FunctionFailedError as error:
             return ["failed", error.message.partition(":")[0]]
-        return ["ok", datum.type, told(datum.value)]
+        return ["ok", datum.type, received(datum.value)]
 
 
 class _Protos(type):
@@ -103,9 +103,9 @@ class Library:
         status = type("StatusResult", (SimpleNamespace,), {"Success": 1, "Failure": 0})
         protos = _Protos("protos", (), {"BindingInfo": binding, "StatusResult": status})
         runtime.start_threadpool_executor()
-        asked = SimpleNamespace(capabilities={}, function_app_directory=os.getcwd())
+        requested = SimpleNamespace(capabilities={}, function_app_directory=os.getcwd())
         request = SimpleNamespace(
-            request=SimpleNamespace(worker_init_request=asked), properties={"host": "127.0.0.1", "protos": protos}
+            request=SimpleNamespace(worker_init_request=requested), properties={"host": "127.0.0.1", "protos": protos}
         )
         started = await runtime.worker_init_request(request)
         assert started.result.status == 1, started.result.exception.message
@@ -146,10 +146,10 @@ class Library:
         )
         if not ok:
             return ["failed", str(failure).partition("(")[0]]
-        return ["ok", answer and answer.type, told(answer.value) if answer else None]
+        return ["ok", answer and answer.type, received(answer.value) if answer else None]
 
 
-async def tell(worker: Ours | Library) -> dict[str, Any]:
+async def report(worker: Ours | Library) -> dict[str, Any]:
     """Return all that the worker answered."""
     index = await worker.index()
     calls = {f"{call[0]} {call[3]}": await worker.call(*call) for call in CALLS}
@@ -162,6 +162,6 @@ if __name__ == "__main__":
     sys.path.insert(0, os.getcwd())
     if sys.argv[1] == "library":
         sys.path.insert(0, sys.argv[2])
-    print(json.dumps(asyncio.run(tell(Library() if sys.argv[1] == "library" else Ours())), default=str))
+    print(json.dumps(asyncio.run(report(Library() if sys.argv[1] == "library" else Ours())), default=str))
     sys.stdout.flush()
     os._exit(0)

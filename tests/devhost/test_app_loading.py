@@ -19,7 +19,7 @@ APP = "import azure.functions as func\napp = func.FunctionApp()\n"
 
 @pytest.mark.behaviour("devhost.load-failures-explained")
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "text"),
     [
         (None, "There is no function_app.py in "),
         ("x = 1\n", "function_app.py has no app object. Create one at top level"),
@@ -43,11 +43,11 @@ APP = "import azure.functions as func\napp = func.FunctionApp()\n"
         ),
     ],
 )
-def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source, said):
+def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source, text):
     """Exit code 1, no traceback."""
     ended = run_command(make_app(tmp_path, source), "start", "--port", "0")
     assert ended.returncode == 1
-    assert said in ended.stderr
+    assert text in ended.stderr
     assert sum(line.startswith("Error: ") for line in ended.stderr.splitlines()) == 1
     assert "Traceback" not in ended.stderr
     assert ended.stderr.endswith(".\n")
@@ -56,7 +56,7 @@ def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source,
 
 @pytest.mark.behaviour("devhost.load-failures-explained")
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "text"),
     [
         (
             "import library\nlibrary.check(\n    None)\n",
@@ -76,7 +76,7 @@ def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source,
         ("assert False\n", "line 1: AssertionError. Correct it and start again."),
     ],
 )
-def test_what_fails_inside_a_library_of_the_app_is_said_of_the_line_that_called_it(tmp_path, source, said):
+def test_what_fails_inside_a_library_of_the_app_is_said_of_the_line_that_called_it(tmp_path, source, text):
     """A package with `py.typed` is a library, also where it lies in the app's folder."""
     make_app(tmp_path, source)
     (tmp_path / "library").mkdir()
@@ -86,7 +86,7 @@ def test_what_fails_inside_a_library_of_the_app_is_said_of_the_line_that_called_
 
     ended = run_command(tmp_path, "functions")
 
-    assert said in ended.stderr
+    assert text in ended.stderr
     assert ended.stderr.startswith(f"Error: {tmp_path}")
     assert ended.stderr.endswith(".\n")
     assert not ended.stderr.endswith("..\n")

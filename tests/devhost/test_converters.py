@@ -13,5 +13,5 @@ def test_what_an_http_binding_cannot_carry_fails_with_the_workers_words():
     """The text that developers find in the log, here as on Azure."""
     with pytest.raises(FunctionFailedError) as failure:
         encode_result("http", None)
-    said = 'TypeError: unable to encode outgoing TypedData: unsupported type "http" for Python type "NoneType"'
-    assert failure.value.message == said
+    text = 'TypeError: unable to encode outgoing TypedData: unsupported type "http" for Python type "NoneType"'
+    assert failure.value.message == text

@@ -113,10 +113,10 @@ def test_the_management_api_refuses_other_hosts_and_sites(app_folder, path):
     """Under both of its prefixes."""
     with RunningHost(app_folder) as host:
         url = f"{host.origin}{path}/instances"
-        asked: Callable[..., httpx.Response] = httpx.get
-        assert asked(url, timeout=GUARD_SECONDS).status_code == 200
-        assert asked(url, headers={"host": "evil.test"}, timeout=GUARD_SECONDS).status_code == 403
-        assert asked(url, headers={"origin": "http://evil.test"}, timeout=GUARD_SECONDS).status_code == 403
+        requested: Callable[..., httpx.Response] = httpx.get
+        assert requested(url, timeout=GUARD_SECONDS).status_code == 200
+        assert requested(url, headers={"host": "evil.test"}, timeout=GUARD_SECONDS).status_code == 403
+        assert requested(url, headers={"origin": "http://evil.test"}, timeout=GUARD_SECONDS).status_code == 403
 
 
 @pytest.mark.skipif(not RECORDED_APP.is_dir(), reason="the recordings are not beside this checkout")

@@ -58,17 +58,19 @@ def logged(folder: Path, *options: str) -> tuple[list[str], list[str]]:
         for route in ("sync", "async"):
             assert httpx.get(f"{host.origin}/api/{route}").text == "done"
         host.stop()
-    told = [line.partition(" shop: ")[2] for line in host.printed if " shop: " in line]
-    return told, [line.partition(" devhost.forwarding: ")[2] for line in host.printed if "devhost.forwarding" in line]
+    received = [line.partition(" shop: ")[2] for line in host.printed if " shop: " in line]
+    return received, [
+        line.partition(" devhost.forwarding: ")[2] for line in host.printed if "devhost.forwarding" in line
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.behaviour("devhost.forwarded-logs")
 def test_what_azure_would_drop_is_left_out_and_its_logger_named_once(folder: Path) -> None:
     """A warning of the start is shown all the same, with its mark."""
-    told, of_it = logged(folder)
+    received, of_it = logged(folder)
 
-    assert told == [f"the app is doubtful {MARK}", *FORWARDED]
+    assert received == [f"the app is doubtful {MARK}", *FORWARDED]
     assert len(of_it) == 1
     assert of_it[0].startswith("'shop' logs outside of an invocation.")
 
@@ -77,10 +79,10 @@ def test_what_azure_would_drop_is_left_out_and_its_logger_named_once(folder: Pat
 @pytest.mark.behaviour("devhost.forwarded-logs")
 def test_all_of_it_is_shown_where_that_is_asked_for(folder: Path) -> None:
     """With the mark, or with the invocation that each record carries: one for each of the two calls."""
-    told, of_it = logged(folder, "--verbose")
+    received, of_it = logged(folder, "--verbose")
 
-    carried = [line.partition(" [invocation ") for line in told if MARK not in line]
-    assert [line for line in told if MARK in line] == [
+    carried = [line.partition(" [invocation ") for line in received if MARK not in line]
+    assert [line for line in received if MARK in line] == [
         f"{line} {MARK}" for line in ("the app is imported", "the app is doubtful", *DROPPED)
     ]
     assert [line for line, _, _ in carried] == FORWARDED

@@ -118,12 +118,12 @@ async def test_hosts_get_requests_by_turns() -> None:
 @pytest.mark.behaviour("groups.helper-balances")
 async def test_a_stream_passes_piece_by_piece() -> None:
     """The host says the next word when the client has the one before."""
-    heard = asyncio.Event()
+    received = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
-        await heard.wait()
+        await received.wait()
         writer.write(b"6\r\nsecond\r\n0\r\n\r\n")
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -135,7 +135,25 @@ async def test_a_stream_passes_piece_by_piece() -> None:
         ):
             async for word in got.aiter_text():
                 words.append(word)
-                heard.set()
+                received.set()
     server.close()
 
     assert words == ["first", "second"]
+
+
+@pytest.mark.behaviour("groups.helper-balances")
+async def test_a_refusal_that_comes_before_the_body_leaves_the_connection_open() -> None:
+    """The next request of the connection is answered."""
+    server = await asyncio.start_server(named("a"), "127.0.0.1", 0)
+    with Balancer([await origin_of(server)]) as balancer:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(balancer.origins["app"].rpartition(":")[2]))
+        writer.write(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n")
+        refusal = await reader.readuntil(b"\r\n\r\na")
+        await asyncio.sleep(0.05)
+        writer.write(b"bodyGET / HTTP/1.1\r\n\r\n")
+        following = await reader.readuntil(b"\r\n\r\na")
+        writer.close()
+    server.close()
+
+    assert b"200 OK" in refusal
+    assert b"200 OK" in following

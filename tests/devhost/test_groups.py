@@ -118,8 +118,8 @@ def test_http_processes_take_requests_while_the_durable_one_is_absent_and_killed
             durable.process.wait(GUARD_SECONDS)
         assert httpx.post(notes[0], content="killed", timeout=GUARD_SECONDS).status_code == 202
         with start(folder, "durable"):
-            said = httpx.get(f"{notes[1]}?count=3", timeout=GUARD_SECONDS).json()
-    assert said == ["absent", "slow", "killed"]
+            output = httpx.get(f"{notes[1]}?count=3", timeout=GUARD_SECONDS).json()
+    assert output == ["absent", "slow", "killed"]
 
 
 def test_a_group_is_named_without_case() -> None:

@@ -22,7 +22,7 @@ async def client(classic_host: RunningHost) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.mark.behaviour("devhost.mcp-initialize")
 @pytest.mark.parametrize(
-    ("asked", "answered"),
+    ("requested", "answered"),
     [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
@@ -31,9 +31,9 @@ async def client(classic_host: RunningHost) -> AsyncIterator[httpx.AsyncClient]:
         ("1999-01-01", "2025-06-18"),
     ],
 )
-async def test_initialize_answers_the_version_that_both_know(client, asked, answered):
+async def test_initialize_answers_the_version_that_both_know(client, requested, answered):
     """Unknown ones get the newest; server name, version and instructions come from host.json."""
-    result = (await call(client, "initialize", {"protocolVersion": asked}))["result"]
+    result = (await call(client, "initialize", {"protocolVersion": requested}))["result"]
     assert result == {
         "protocolVersion": answered,
         "capabilities": {"logging": {}, "prompts": {}, "resources": {}, "tools": {}},

@@ -43,13 +43,13 @@ def test_an_edit_is_picked_up_also_after_one_that_cannot_be_imported(tmp_path: P
     folder = make_app(tmp_path, ANSWERS.format(version="first"))
     with RunningHost(folder, "--port", "0", "--watch") as host:
         edit(folder, "def broken(:\n")
-        told = host.wait_for("Correct the syntax", START_GUARD_SECONDS)
+        received = host.wait_for("Correct the syntax", START_GUARD_SECONDS)
         edit(folder, ANSWERS.format(version="second"))
         host.wait_for("development only", START_GUARD_SECONDS)
         answer = httpx.get(f"{host.origin}/api/version", timeout=GUARD_SECONDS)
         host.stop()
 
-    assert (answer.text, "function_app.py, line 1" in told) == ("second", True)
+    assert (answer.text, "function_app.py, line 1" in received) == ("second", True)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from tests.support.direct import DirectHost
 from tests.support.made_app import ask, served
 
 PAGE = (Path(__file__).parents[2] / "docs" / "callbacks.md").read_text(encoding="utf-8")
-MEMORY = "AgentFunctionApp(environ={'AGENT_RUN_LOG': 'memory'}, "
+MEMORY = "AgentFunctionApp(environ={'AGENT_LOG': 'memory'}, "
 
 
 @pytest.mark.behaviour("callbacks.response")
@@ -27,7 +27,7 @@ async def test_the_app_on_the_page_prints_what_its_callback_hears() -> None:
     names: dict[str, Any] = {
         "assistant": scripted_agent("Joker"),
         "poet": scripted_agent("Poet"),
-        "print": lambda *said: printed.put(said),
+        "print": lambda *text: printed.put(text),
     }
     (source,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     exec(source.replace("AgentFunctionApp(", MEMORY), names)
@@ -35,9 +35,9 @@ async def test_the_app_on_the_page_prints_what_its_callback_hears() -> None:
     async with served(names["app"]) as (host, http):
         assert isinstance(host, DirectHost)
         good = (await ask(http, "say hello", thread_id="t")).json()["run_id"]
-        heard = [await asyncio.to_thread(printed.get, timeout=GUARD_SECONDS) for _ in range(3)]
+        received = [await asyncio.to_thread(printed.get, timeout=GUARD_SECONDS) for _ in range(3)]
         bad = (await ask(http, "fail please")).json()
-        heard.append(await asyncio.to_thread(printed.get, timeout=GUARD_SECONDS))
+        received.append(await asyncio.to_thread(printed.get, timeout=GUARD_SECONDS))
 
-    assert heard[:3] == [(good, "hello"), (good, ""), ("Joker", "t", good, "hello")]
-    assert heard[3:] == [(bad["run_id"], bad["code"], bad["detail"])]
+    assert received[:3] == [(good, "hello"), (good, ""), ("Joker", "t", good, "hello")]
+    assert received[3:] == [(bad["run_id"], bad["code"], bad["detail"])]

@@ -7,55 +7,50 @@ from pathlib import Path
 
 import pytest
 
-from hosting.address import Address
-from hosting.archive import blob as archive_blobs
-from hosting.archive import cosmos as archive_items
-from hosting.archive.choice import SETTING as ARCHIVE_SETTING
-from hosting.attachments import blob as attachment_blobs
-from hosting.attachments.choice import SETTING as ATTACHMENTS_SETTING
-from hosting.callback.notices import ENTITY, KEYS
-from hosting.names import entity_name
-from hosting.runlog import blob as run_log_blobs
-from hosting.runlog.choice import DEFAULT_PATH
-from hosting.stores.choice import DEFAULT_PATH as LOG_PATH
-from hosting.stores.redis_scripts import KEYS as LOG_KEYS
-from hosting.stores.sqlite_steps import THREADS
+from hosting.entity.callback_entity import ENTITY, KEYS
+from hosting.names import Address, entity_name
+from hosting.runner.thread_log import store_key
+from hosting.stores import blobs, cosmos
+from hosting.stores.choice import ARCHIVE_SETTING, ATTACHMENTS_SETTING, DEFAULT_PATH
+from hosting.stores.redis import KEYS as LOG_KEYS
+from hosting.stores.sqlite import THREADS
 from hosting.stores.tables import table_name
 
-ADDRESS = Address("AGENT", "THREAD").key.replace("AGENT", "<agent>").replace("THREAD", "<thread>")
+THREAD = Address("AGENT", "THREAD")
+ADDRESS = THREAD.key.replace("AGENT", "<agent>").replace("THREAD", "<thread>")
+LIFE = f"{store_key('<hub>', THREAD).agent}/{ADDRESS}/<epoch>"
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.behaviour("erasure.inventory")
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         f"entity `{entity_name('<agent>')}`, key = the thread",
         f"entity `{ENTITY}`, {KEYS} keys",
         f"`{DEFAULT_PATH.as_posix()}`",
         f"`{DEFAULT_PATH.with_name(ARCHIVE_SETTING.file_name).as_posix()}`",
         f"`{DEFAULT_PATH.with_name(ATTACHMENTS_SETTING.file_name).as_posix()}`",
-        f"container `{run_log_blobs.CONTAINER}`",
-        f"container `{archive_blobs.CONTAINER}`",
-        f"container `{archive_items.CONTAINER}` of the database",
-        f"container `{attachment_blobs.CONTAINER}`",
+        f"container `{blobs.ARCHIVE_CONTAINER}`, `{LIFE}/<generation>/",
+        f"container `{cosmos.CONTAINER}` of the database in `AGENT_COSMOS`, partition `{LIFE}`",
+        f"container `{blobs.ATTACHMENTS_CONTAINER}`, `{LIFE}/<hash>`",
     ],
 )
-def test_the_page_names_every_entity_file_and_container(said: str) -> None:
+def test_the_page_names_every_entity_file_and_container(text: str) -> None:
     """As the code does."""
-    assert said in PAGE
+    assert text in PAGE
 
 
 @pytest.mark.behaviour("erasure.inventory")
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
-        f"| `{LOG_PATH.as_posix()}` | `head` |",
+        f"| `{DEFAULT_PATH.as_posix()}` | `head` |",
         f"| table `{table_name('HUB').replace('HUB', '<hub>')}`, partition = the thread |",
         *(f"| `{table}` |" for table in re.findall(r"CREATE TABLE (\w+)", THREADS.schema)),
         *(f"| `{{<hub>/{ADDRESS}}}:{name}` |" for name in LOG_KEYS),
     ],
 )
-def test_the_page_names_what_a_threads_log_is_kept_in(said: str) -> None:
+def test_the_page_names_what_a_threads_log_is_kept_in(text: str) -> None:
     """Its file, tables and keys."""
-    assert said in PAGE
+    assert text in PAGE

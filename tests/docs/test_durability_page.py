@@ -1,4 +1,4 @@
-"""docs/durability.md: its table is what the README claims, and each row of it is a promise that tests show."""
+"""docs/durability.md: its table is that of docs/why-it-is-safe.md, and each row is a promise that tests show."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.behaviours import http, journal, turn
+from tests.behaviours import http, journal, service, turn
 
 ROOT = Path(__file__).parents[2]
-PROMISED = {**http.BEHAVIOURS, **journal.BEHAVIOURS, **turn.BEHAVIOURS}
+PROMISED = {**http.BEHAVIOURS, **journal.BEHAVIOURS, **service.BEHAVIOURS, **turn.BEHAVIOURS}
 
 # What each row of the table is promised by.
 ROWS = {
@@ -24,6 +24,7 @@ ROWS = {
     "after a tool's result was recorded": "journal.nothing-twice",
     "after the final answer was recorded": "turn.terminal-record-wins",
     "not killed, but stopped until another process had taken the run over": "journal.zombies",
+    "by SIGTERM, which lets it stop in order": "service.leave",
     "by the same message, three times": "turn.crashing-message-ends",
 }
 
@@ -37,13 +38,13 @@ def table_of(page: str) -> list[str]:
 
 
 @pytest.mark.behaviour("docs.durability")
-def test_the_readme_claims_what_the_page_promises() -> None:
+def test_the_page_for_the_sceptic_claims_what_this_one_promises() -> None:
     """The same table, to the letter."""
-    assert table_of("README.md") == table_of("docs/durability.md")
+    assert table_of("docs/why-it-is-safe.md") == table_of("docs/durability.md")
 
 
 @pytest.mark.behaviour("docs.durability")
 def test_each_row_of_the_table_is_a_promise_of_the_manifest() -> None:
     """And every promise behind it is shown by a test that is marked with it."""
-    assert [row.split(" | ")[0].removeprefix("| ") for row in table_of("README.md")[2:]] == list(ROWS)
+    assert [row.split(" | ")[0].removeprefix("| ") for row in table_of("docs/durability.md")[2:]] == list(ROWS)
     assert set(ROWS.values()) <= set(PROMISED)

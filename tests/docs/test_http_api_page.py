@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
-from hosting.reply.routes import ROUTES
+from hosting.http.owner_routes import OWNED_ROUTES, SHARED_ROUTES
+from hosting.http.routes import ORCHESTRATION, ROUTES
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
+SECURITY = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", PAGE, flags=re.MULTILINE)
 
 
@@ -34,6 +36,15 @@ def test_the_page_has_exactly_the_routes() -> None:
     """In its table, each with its verb."""
     listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", PAGE, flags=re.MULTILINE)
     assert sorted(listed) == sorted(str(route) for route in ROUTES)
+
+
+@pytest.mark.behaviour("docs.fields-and-routes")
+def test_the_page_about_owners_has_exactly_their_routes() -> None:
+    """Those of a shared thread are a thread's own, below `shared/{grant}`."""
+    listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", SECURITY, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(str(route) for route in OWNED_ROUTES if route not in SHARED_ROUTES)
+    assert "shared/{grant}" in SECURITY
+    assert ORCHESTRATION.path in SECURITY
 
 
 @pytest.mark.behaviour("docs.fields-and-routes")

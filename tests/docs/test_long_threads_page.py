@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 from agent_framework import SummarizationStrategy
 
-from hosting.entity.archiving import Archiving
-from hosting.entity.capacity import Capacity
-from hosting.entity.keeping import Keeping
-from hosting.events import Place
+from hosting.names import Address
+from hosting.service.archiving import Archiver, Capacity
+from hosting.service.document_writer import Attachments, DocumentWriter
+from hosting.service.watchman import Watched
 from hosting.settings import Settings
+from hosting.stores.memory import MemoryAttachments
+from hosting.thread.conversation import Snapshot
 from state.codec import read
 from state.conversation import append_turn
 from tests.support.bench import ArmedArchive
-from tests.support.state_documents import answered, asked
+from tests.support.state_documents import a_request, a_response
 
 PAGE = (Path(__file__).parents[2] / "docs" / "long-threads.md").read_text("utf-8")
 
@@ -40,10 +42,13 @@ async def test_the_page_shows_the_line_of_an_archive_that_is_away(caplog: pytest
     archive.is_down = True
     conversation = read(None)
     for run_id in ("r1", "r2"):
-        conversation = append_turn(conversation, asked(run_id), answered(run_id, "hi"))
+        conversation = append_turn(conversation, a_request(run_id), a_response(run_id, "hi"))
 
-    with caplog.at_level(logging.WARNING, "hosting.entity.keeping"):
-        await Keeping(Capacity("assistant", 4096), Archiving(archive, 1)).keep(Place("assistant", "5f0c"), conversation)
+    keeping = DocumentWriter("hub", Capacity(4096, 1024), Archiver(archive, 1), Attachments(MemoryAttachments(), 1024))
+
+    with caplog.at_level(logging.WARNING, "hosting.service.document_writer"):
+        watched = Watched(Snapshot(conversation, 2, 2, {}), epoch=0)
+        await keeping.store(Address.of("assistant", "5f0c"), None, watched, ttl_seconds=None)
 
     assert re.findall(r"^> (.*)$", PAGE, re.MULTILINE) == caplog.messages
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hosting.process import telemetry
+from hosting.runner import telemetry
 from tests.support.carriers import APP, socket_api
 from tests.support.running_host import RunningHost
 
@@ -38,7 +38,7 @@ async def test_an_app_with_the_page_s_set_up_prints_its_spans_and_the_page_s_lin
     app.write_text(block("python") + app.read_text(encoding="utf-8"), encoding="utf-8")
 
     with RunningHost(folder) as host:
-        api = socket_api(host.origin, folder / ".agents" / "runs.sqlite")
+        api = socket_api(host.origin, folder / ".agents" / "log.sqlite")
         await api.ask("hi", thread_id="first")
         await api.http.aclose()
         line = await asyncio.to_thread(host.wait_for, "on thread first: ")

@@ -1,10 +1,11 @@
-"""The lines on the page of streams that follow a run in Redis from another program, as the page has them."""
+"""The lines on the page of streams that follow a thread in Redis from another program, as the page has them."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,40 +13,54 @@ from typing import Any
 import pytest
 import redis
 
-from hosting.events import encode
-from hosting.runlog.redis import RedisStore
+from hosting.names import Address
+from hosting.runner.thread_log import ThreadLog
+from hosting.stores.memory import MemoryAttachments
+from hosting.stores.redis import RedisThreadStore
+from hosting.thread.events import encode
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.redis_server import RedisServer
-from tests.support.sample_events import accepted, completed, started
+from tests.support.threads import accept, end
 
 PAGE = (Path(__file__).parents[2] / "docs" / "streaming.md").read_text(encoding="utf-8")
+ADDRESS = Address.of("Helper", "t1")
 
 
 @pytest.fixture
-async def store(redis_server: RedisServer) -> AsyncIterator[RedisStore]:
-    """A run log in the session's server."""
-    opened = RedisStore(redis_server.url)
+def hub() -> str:
+    """The name of a task hub that no other test has."""
+    return f"hub{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+async def log(redis_server: RedisServer, hub: str) -> AsyncIterator[ThreadLog]:
+    """The threads' log in the session's server."""
+    opened = ThreadLog(RedisThreadStore(redis_server.url, hub), MemoryAttachments(), hub)
     yield opened
     await opened.close()
 
 
 @pytest.mark.behaviour("streams.redis")
-async def test_the_lines_on_the_page_follow_a_run_to_its_end(store: RedisStore, redis_server: RedisServer) -> None:
-    """What is there, what comes while they wait, and no more."""
-    run, printed, seen = accepted("page-run"), list[Any](), asyncio.Event()
-    loop = asyncio.get_running_loop()
+async def test_the_lines_on_the_page_follow_a_run_to_its_end(
+    log: ThreadLog, redis_server: RedisServer, hub: str
+) -> None:
+    """What is there, what comes while they wait, and no more: another run's end is not its own."""
+    printed, seen, loop = list[Any](), asyncio.Event(), asyncio.get_running_loop()
 
     def note(event: Any) -> None:
         printed.append(event)
         loop.call_soon_threadsafe(seen.set)
 
     (lines,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    names = {"redis": redis, "json": json, "url": redis_server.url, "run_id": run.run_id, "print": note}
-    await store.open(run)
+    names = {"redis": redis, "json": json, "url": redis_server.url, "hub": hub, "print": note}
+    names |= {"agent": ADDRESS.agent, "thread_id": ADDRESS.thread_id, "run_id": "r2"}
+    await log.execute(ADDRESS, accept("r1", claimed=True))
+    await log.execute(ADDRESS, end("r1"))
     reading = asyncio.ensure_future(asyncio.to_thread(exec, lines, names))
     await asyncio.wait_for(seen.wait(), GUARD_SECONDS)
 
-    await store.append(run.run_id, started(), completed(), after=1)
+    await log.execute(ADDRESS, accept("r2", claimed=True))
+    await log.execute(ADDRESS, end("r2"))
     await asyncio.wait_for(reading, GUARD_SECONDS)
 
-    assert printed == [json.loads(encode(event)) for event in (run, started(), completed())]
+    assert printed == [json.loads(encode(event)) for _, event in await log.events(ADDRESS, 0)]

@@ -30,7 +30,7 @@ def node_modules(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture(scope="session")
 def app_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the app, with its run log."""
+    """A copy of the app, with its log."""
     return shutil.copytree(APP, tmp_path_factory.mktemp("streams") / "app")
 
 

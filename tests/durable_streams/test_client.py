@@ -43,7 +43,10 @@ async def run_of(api: Api, message: str, *, waits: bool) -> str:
 
 async def messages(api: Api, url: str) -> list[dict[str, Any]]:
     """Return the events of an ended run as messages, from its event stream."""
-    return [{"id": told.id, "event": told.event, "data": told.fields} for told in parse((await api.http.get(url)).text)]
+    return [
+        {"id": received.id, "event": received.event, "data": received.fields}
+        for received in parse((await api.http.get(url)).text)
+    ]
 
 
 @pytest.mark.parametrize("way", WAYS)

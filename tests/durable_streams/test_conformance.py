@@ -15,7 +15,10 @@ import httpx
 import pytest
 import uvicorn
 
-from hosting.runlog.sqlite import SqliteStore
+from hosting.host_settings import task_hub
+from hosting.runner.thread_log import ThreadLog
+from hosting.stores.memory import MemoryAttachments
+from hosting.stores.sqlite import SqliteThreadStore
 from tests.durable_streams.written_streams import Writer
 from tests.support.node_packages import node
 from tests.support.running_host import RunningHost
@@ -42,9 +45,10 @@ NOT_OURS = {
 @asynccontextmanager
 async def written(host: RunningHost, folder: Path) -> AsyncIterator[str]:
     """The address under which the suite writes its streams and reads runs of the host."""
-    store = SqliteStore(folder / ".agents" / "runs.sqlite")
+    hub = task_hub(folder, {})
+    log = ThreadLog(SqliteThreadStore(folder / ".agents" / "log.sqlite", hub), MemoryAttachments(), hub)
     async with httpx.AsyncClient(base_url=host.origin, timeout=None) as reads:
-        writer = Writer(store, reads)
+        writer = Writer(log, reads)
         server = uvicorn.Server(uvicorn.Config(writer.asgi, port=0, log_level="error", lifespan="off"))
         serving = asyncio.ensure_future(server.serve())
         while not server.started:  # noqa: ASYNC110 - uvicorn tells by this alone
@@ -52,7 +56,7 @@ async def written(host: RunningHost, folder: Path) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
         server.should_exit = True
         await serving
-    await store.close()
+    await log.close()
 
 
 async def run_suite(node_modules: Path, url: str, report: Path) -> list[dict[str, Any]]:
@@ -83,6 +87,6 @@ async def test_every_scenario_that_reads_passes(
         for each in scenarios
         if not any(re.search(part, each["fullName"]) for part in NOT_OURS)
     }
-    assert {name: told for name, told in ours.items() if told[0] != "passed"} == {}
+    assert {name: received for name, received in ours.items() if received[0] != "passed"} == {}
     assert len(ours) >= 90
     assert all(any(re.search(part, each["fullName"]) for each in scenarios) for part in NOT_OURS)

@@ -1,8 +1,8 @@
 """Runs that the conformance suite can write: it makes its streams by PUT and POST, which runs have not.
 
-A writer in front of the app. What the suite appends becomes the words of a run, in the run log's own file, as another
-process writes it; what it reads is asked of the app, whose status, headers and place go through as they are. Of the
-messages only the words are handed on, as the text or JSON that was appended: the suite compares them with that.
+A writer in front of the app. What the suite appends becomes the words of a run, in the file of the threads' log, as
+another process writes it; what it reads is asked of the app, whose status, headers and place go through as they are. Of
+the messages only the words are handed on, as the text or JSON that was appended: the suite compares them with that.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from hosting.events import Accepted, Delta, Event, Started
-from hosting.identity import new_id
-from hosting.ports import RunLogStore
-from hosting.request.stream_query import BEGINNING, offset_of
-from hosting.requests import RunRequest
-from hosting.thread.events import Completed
-from tests.support.sample_events import ENTRY
+from hosting.names import Address, new_id
+from hosting.request.pages import BEGINNING, offset_of
+from hosting.request.run_request import RunRequest
+from hosting.runner.thread_log import ThreadLog
+from hosting.thread.commands import Accept, Attach, Change, Command, End, Record, Terms
+from hosting.thread.events import Accepted, Completed, Delta
+from hosting.thread.head import Head
 
 FAR_SECONDS = 3600.0
 EVENTS = "/api/agents/Joker/threads/{thread_id}/runs/{run_id}/events"
+ENTRY = {"$type": "response", "createdAt": "2027-01-15T08:00:00Z", "messages": []}
 _DROPPED = ("content-length", "transfer-encoding", "content-type", "date", "server")
 
 
@@ -39,10 +40,16 @@ class WrittenStream:
 
     run_id: str
     media_type: str
-    position: int = 2
-    begins: int = 2
+    position: int = 0
+    begins: int = 0
+    length: int = 0
     is_closed: bool = False
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def address(self) -> Address:
+        """The run's thread, which has no other."""
+        return Address.of("Joker", self.run_id)
 
     @property
     def is_json(self) -> bool:
@@ -58,8 +65,8 @@ class WrittenStream:
 class Writer:
     """The writer, as an ASGI app over the app at `reads`."""
 
-    def __init__(self, store: RunLogStore, reads: httpx.AsyncClient) -> None:
-        self._store = store
+    def __init__(self, log: ThreadLog, reads: httpx.AsyncClient) -> None:
+        self._log = log
         self._reads = reads
         self._streams: dict[str, WrittenStream] = {}
         self.asgi = Starlette(
@@ -75,16 +82,17 @@ class Writer:
         stream = self._streams[request.url.path] = WrittenStream(new_id(), media_type)
         now = time.time()
         accepted = Accepted(
-            at=now + FAR_SECONDS,  # signalled in the future: nobody signals it again meanwhile
+            at=now,
             run_id=stream.run_id,
             agent="Joker",
             thread_id=stream.run_id,
             fingerprint="",
             request=RunRequest(message="written"),
         )
-        await self._store.open(accepted)
-        started = Started(at=now, attempt=1, token=stream.run_id, deadline=now + FAR_SECONDS)
-        await self._store.append(stream.run_id, started, after=1)
+        terms = Terms(stream.run_id, "caller", FAR_SECONDS, now + FAR_SECONDS)
+        await self._ask(stream, Accept(accepted, 1, terms))
+        # What the app appends for its first reader stands before the words, so that no place moves behind them.
+        stream.begins = stream.position = (await self._ask(stream, Attach(now, stream.run_id))).position
         await self._write(stream, request)
         return Response(None, 201, {**stream.place(), "location": str(request.url)}, media_type)
 
@@ -95,13 +103,21 @@ class Writer:
         return Response(None, 204, stream.place())
 
     async def _write(self, stream: WrittenStream, request: Request) -> None:
-        events: list[Event] = [Delta(at=0.0, text=text) for text in _messages(stream, await request.body())]
+        words = []
+        for text in _messages(stream, await request.body()):
+            words.append(Delta(at=0.0, run_id=stream.run_id, offset=stream.length, text=text))
+            stream.length += len(text)
         if request.headers.get("stream-closed", "").lower() == "true":
-            events.append(Completed(at=0.0, run_id="r", entry=ENTRY, message_count=2))
+            ended = Completed(at=0.0, run_id=stream.run_id, entry=ENTRY, message_count=2)
+            stream.position = (await self._ask(stream, End(stream.run_id, ended, tuple(words)))).position
             stream.is_closed = True
-        if events:
-            assert await self._store.append(stream.run_id, *events, after=stream.position)
-            stream.position += len(events)
+        elif words:
+            stream.position = (await self._ask(stream, Record(stream.run_id, tuple(words)))).position
+
+    async def _ask(self, stream: WrittenStream, command: Command) -> Head:
+        decided = await self._log.execute(stream.address, command)
+        assert isinstance(decided.outcome, Change)
+        return decided.head
 
     async def _read(self, request: Request) -> Response:
         stream = self._streams.get(request.url.path) or WrittenStream("none", "text/plain")
@@ -110,8 +126,8 @@ class Writer:
         if not query and request.method == "GET":
             query = [("offset", BEGINNING)]  # without one the app answers what a browser's EventSource reads
         first = [(name, offset_of(stream.begins) if value == BEGINNING else value) for name, value in query]
-        told = {name: value for name, value in request.headers.items() if name == "if-none-match"}
-        sent = self._reads.build_request(request.method, url, params=first, headers=told)
+        received = {name: value for name, value in request.headers.items() if name == "if-none-match"}
+        sent = self._reads.build_request(request.method, url, params=first, headers=received)
         answer = await self._reads.send(sent, stream=True)
         headers = {name: value for name, value in answer.headers.items() if name not in _DROPPED}
         if answer.headers.get("content-type", "").startswith("text/event-stream"):
@@ -121,8 +137,8 @@ class Writer:
         await answer.aclose()
         if answer.headers.get("content-type") != "application/json":
             return Response(body, answer.status_code, headers, answer.headers.get("content-type"))
-        said = _said(stream, json.loads(body)) if body else ""
-        return Response(said, answer.status_code, {**headers, "content-type": stream.media_type})
+        output = _text(stream, json.loads(body)) if body else ""
+        return Response(output, answer.status_code, {**headers, "content-type": stream.media_type})
 
 
 def _messages(stream: WrittenStream, body: bytes) -> list[str]:
@@ -134,7 +150,7 @@ def _messages(stream: WrittenStream, body: bytes) -> list[str]:
     return [json.dumps(each) for each in value] if isinstance(value, list) else [json.dumps(value)]
 
 
-def _said(stream: WrittenStream, messages: list[dict[str, Any]]) -> str:
+def _text(stream: WrittenStream, messages: list[dict[str, Any]]) -> str:
     words = [message["data"]["text"] for message in messages if message["event"] == "delta"]
     return f"[{','.join(words)}]" if stream.is_json else "".join(words)
 
@@ -153,7 +169,7 @@ def _block(stream: WrittenStream, block: str) -> str:
     name, _, data = block.partition("\ndata:")
     if name != "event: data":
         return f"{block}\n\n"
-    said = _said(stream, json.loads(data)).replace("\r\n", "\n").replace("\r", "\n")
-    if said in ("", "[]"):
+    output = _text(stream, json.loads(data)).replace("\r\n", "\n").replace("\r", "\n")
+    if output in ("", "[]"):
         return ""
-    return "\n".join([name, *(f"data:{line}" for line in said.split("\n"))]) + "\n\n"
+    return "\n".join([name, *(f"data:{line}" for line in output.split("\n"))]) + "\n\n"

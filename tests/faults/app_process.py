@@ -13,24 +13,27 @@ import httpx
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
 from tests.support.running_host import RunningHost, run_command
 
+LEASE_SECONDS = 1.0
+
 
 class AppFolder:
-    """The folder of one app: its run log, its durable state, and one line for each call of its model."""
+    """The folder of one app: its log, its durable state, and one line for each call of its model."""
 
     def __init__(self, folder: Path) -> None:
         self.path = shutil.copytree(APP, folder / "app")
         self.script_log = folder / "asked.txt"
         self.script_log.touch()
+        self._environ = {"SCRIPT_LOG": str(self.script_log), "LEASE_SECONDS": str(LEASE_SECONDS)}
 
     @contextlib.contextmanager
     def host(self, environ: Mapping[str, str] | None = None) -> Iterator[RunningHost]:
         """Run the host until the end of the block, where it is killed without a chance to clean up."""
-        with RunningHost(self.path, environ={"SCRIPT_LOG": str(self.script_log), **(environ or {})}) as host:
+        with RunningHost(self.path, environ={**self._environ, **(environ or {})}) as host:
             yield host
 
     def host_until_dead(self) -> int:
         """Run the host to its end, under its guard, and return its exit code."""
-        return run_command(self.path, "start", "--port", "0", environ={"SCRIPT_LOG": str(self.script_log)}).returncode
+        return run_command(self.path, "start", "--port", "0", environ=self._environ).returncode
 
     async def host_killed_by(self, environ: Mapping[str, str], send: Callable[[Api], Awaitable[object]]) -> None:
         """Send to a host that dies of it, as a client whose connection may break; return once it is dead."""
@@ -43,19 +46,19 @@ class AppFolder:
 
     def api(self, host: RunningHost) -> Api:
         """Return the app on a running host."""
-        return socket_api(host.origin, self.path / ".agents" / "runs.sqlite")
+        return socket_api(host.origin, self.path / ".agents" / "log.sqlite")
 
-    def asked(self, message: str) -> int:
+    def model_calls(self, message: str) -> int:
         """Return how often the model was asked this, in all processes."""
         lines = self.script_log.read_text(encoding="utf-8").splitlines()
         return sum(line.partition(" ")[2] == message for line in lines)
 
-    async def until_asked(self, message: str, times: int = 1) -> None:
+    async def until_model_called(self, message: str, times: int = 1) -> None:
         """Return once the model was asked this so often, under the guard."""
-        await asyncio.wait_for(self._until_asked(message, times), GUARD_SECONDS)
+        await asyncio.wait_for(self._until_model_called(message, times), GUARD_SECONDS)
 
-    async def _until_asked(self, message: str, times: int) -> None:
-        while self.asked(message) < times:  # noqa: ASYNC110 - another process writes the file
+    async def _until_model_called(self, message: str, times: int) -> None:
+        while self.model_calls(message) < times:  # noqa: ASYNC110 - another process writes the file
             await asyncio.sleep(0.01)
 
 

@@ -13,15 +13,18 @@ from typing import Any
 
 import httpx
 
-from hosting.identity import new_id
-from hosting.run_record import RunRecord
-from hosting.runlog.choice import choose_store
+from hosting.names import Address, new_id
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.patience import read_run
 from hosting.settings import read_settings
+from hosting.stores.choice import choose_stores
+from hosting.thread.run import RunRecord
 from tests.support import planned
 from tests.support.carriers import Api, socket_api
 from tests.support.running_host import RunningHost
 
 APP = Path(__file__).resolve().parent / "journal_app"
+HUB = "tests"
 GUARD_SECONDS = 20.0
 
 
@@ -55,13 +58,13 @@ def points(appends: int, when: Sequence[str] = ("before", "after")) -> list[str]
 
 
 class PlannedApp:
-    """A copy of the app over one run log; `run_log` are the settings that name it."""
+    """A copy of the app over one log; `log` are the settings that name it."""
 
-    def __init__(self, folder: Path, run_log: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, log: Mapping[str, str]) -> None:
         self.path = shutil.copytree(APP, folder / "app")
         shutil.copy(planned.__file__, self.path / "planned.py")
         self.go_on = folder / "go-on"
-        self._environ = {"NOTES": str(folder / "notes.txt"), **run_log}
+        self._environ = {"NOTES": str(folder / "notes.txt"), **log}
         self._notes = folder / "notes.txt"
         self._notes.touch()
 
@@ -78,18 +81,20 @@ class PlannedApp:
         """Return how often each model call, and each tool call by its key, was made for the run."""
         return Counter(note.what for note in self.notes() if note.run_id == run.run_id and note.what != "stands")
 
-    async def stand(
-        self, host: RunningHost, agents: Mapping[str, Sequence[str]], *, streamed: bool = False
-    ) -> list[Run]:
+    async def stand(self, host: RunningHost, agents: Mapping[str, Sequence[str]]) -> list[Run]:
         """Start a run of each agent for each of its points, and return them once all stand there."""
         wanted = [(agent, point) for agent, its_points in agents.items() for point in its_points]
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            runs = await asyncio.gather(*(_start(http, agent, point, streamed) for agent, point in wanted))
-        end = time.monotonic() + GUARD_SECONDS
-        while missing := {run.run_id for run in runs} - self._standing():
-            assert time.monotonic() < end, [run for run in runs if run.run_id in missing]
-            await asyncio.sleep(0.02)
+            runs = await asyncio.gather(*(_start(http, agent, point) for agent, point in wanted))
+        await self.until_standing(len(runs))
         return list(runs)
+
+    async def until_standing(self, number: int) -> None:
+        """Return once so many runs stand at their points."""
+        end = time.monotonic() + GUARD_SECONDS
+        while len(standing := self._standing()) < number:
+            assert time.monotonic() < end, f"{standing} stand, and {number} should"
+            await asyncio.sleep(0.02)
 
     async def outcomes(self, host: RunningHost, runs: Iterable[Run]) -> dict[Run, dict[str, Any]]:
         """Return how each run ended, once it has."""
@@ -104,12 +109,13 @@ class PlannedApp:
             await asyncio.wait_for(_until_applied(api, {run.thread_id for run in runs}), GUARD_SECONDS)
 
     async def records(self, runs: Iterable[Run]) -> dict[Run, RunRecord]:
-        """Return what the run log has of each run."""
-        store = choose_store(read_settings(self._environ), self.path, self._environ)
+        """Return what the log has of each run."""
+        stores = choose_stores(read_settings(self._environ), self.path, self._environ, HUB)
+        log = ThreadLog(stores.threads, stores.attachments, HUB)
         try:
-            found = {run: await store.read(run.run_id) for run in runs}
+            found = {run: await read_run(log, Address.of(run.agent, run.thread_id), run.run_id) for run in runs}
         finally:
-            await store.close()
+            await log.close()
         return {run: record for run, record in found.items() if isinstance(record, RunRecord)}
 
     def _standing(self) -> set[str]:
@@ -121,9 +127,9 @@ async def _until_applied(api: Api, threads: set[str]) -> None:
         await asyncio.sleep(0.02)
 
 
-async def _start(http: httpx.AsyncClient, agent: str, point: str, streamed: bool) -> Run:
-    asked = {"message": point, "wait_for_response": False, "stream": streamed}
-    answer = (await http.post(f"/api/agents/{agent}/run", json={**asked, "thread_id": new_id()})).json()
+async def _start(http: httpx.AsyncClient, agent: str, point: str) -> Run:
+    requested = {"message": point, "wait_for_response": False, "thread_id": new_id()}
+    answer = (await http.post(f"/api/agents/{agent}/run", json=requested)).json()
     return Run(agent, point, answer["thread_id"], answer["run_id"])
 
 

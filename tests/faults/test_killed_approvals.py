@@ -1,4 +1,4 @@
-"""Approvals under SIGKILL: a real host killed around each record that an approval makes, over each run log."""
+"""Approvals under SIGKILL: a real host killed around each record that an approval makes, over each log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hosting.identity import new_id
+from hosting.names import new_id
 from tests.faults.app_process import until_dead
 from tests.support.app_folder import make_app
 from tests.support.carriers import APP, GUARD_SECONDS
@@ -23,10 +23,11 @@ pytestmark = [
 ]
 
 HOST = json.loads((APP / "host.json").read_text(encoding="utf-8"))
-# Writes to the run log: 1 to 3 the run that asks, 4 the answer, 5 to 9 the run that goes on (8: the tool's result).
-POINTS = ["after 3", "after 4", "after 8"]
+# Appends: 1 and 2 the run that asks, 3 the answer with the run that goes on, 4 to 7 that run (6: the tool's result).
+POINTS = ["after 2", "before 3", "after 3", "after 6"]
 SOURCE = '''
 import os, signal
+from functools import partial
 from pathlib import Path
 
 import hosting.app
@@ -55,9 +56,6 @@ class KillingStore:
         self._die("after")
         return result
 
-    async def open(self, *arguments):
-        return await self._write(self._store.open(*arguments))
-
     async def append(self, *arguments, **named):
         return await self._write(self._store.append(*arguments, **named))
 
@@ -67,19 +65,20 @@ def note(what):
         notes.write(what + "\\n")
 
 
-choose = hosting.app_stores.choose_store
-hosting.app_stores.choose_store = lambda *arguments: KillingStore(choose(*arguments))
+choose = hosting.stores.choice.choose_thread_store
+hosting.stores.choice.choose_thread_store = lambda *arguments: KillingStore(choose(*arguments))
+hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 app = hosting.app.AgentFunctionApp(agents=[clerk(note)])
 '''
 
 
 class ClerksApp:
-    """The clerk's app in a folder, over one run log; its tools note what they did."""
+    """The clerk's app in a folder, over one log; its tools note what they did."""
 
-    def __init__(self, folder: Path, run_log: dict[str, str]) -> None:
+    def __init__(self, folder: Path, log: dict[str, str]) -> None:
         self._notes = folder / "notes.txt"
         self._notes.touch()
-        self._environ = {**run_log, "NOTES": str(self._notes)}
+        self._environ = {**log, "NOTES": str(self._notes)}
         (folder / "app").mkdir()
         self.path = make_app(folder / "app", SOURCE, host=HOST)
 
@@ -120,10 +119,10 @@ async def last_answer(http: httpx.AsyncClient, thread_id: str) -> str:
 @pytest.mark.behaviour("approvals.survives-kill")
 @pytest.mark.parametrize("point", POINTS)
 async def test_a_host_killed_around_an_approval_loses_neither_question_nor_answer(
-    run_log_settings: dict[str, str], tmp_path: Path, point: str
+    log_settings: dict[str, str], tmp_path: Path, point: str
 ) -> None:
     """The run that is due is started by whoever looks, and the tool is called once."""
-    app, thread_id = ClerksApp(tmp_path, run_log_settings), new_id()
+    app, thread_id = ClerksApp(tmp_path, log_settings), new_id()
     with app.host(KILL=point) as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
             with contextlib.suppress(httpx.TransportError):

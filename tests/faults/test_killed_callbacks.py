@@ -26,33 +26,33 @@ POINTS = [
 """Around the run and around its notice; the first commit takes the request's signal in."""
 
 
-class ToldFolder:
+class CallbackFolder:
     """A copy of the app, and the lines that its callback wrote."""
 
     def __init__(self, folder: AppFolder) -> None:
         shutil.copy(APP, folder.path)
         self.app = folder
-        self.file = folder.path.parent / "told.txt"
-        self.environ = {"TOLD": str(self.file)}
+        self.file = folder.path.parent / "calls.txt"
+        self.environ = {"CALLS": str(self.file)}
 
     def lines(self) -> list[str]:
         """Return what was written, in all processes."""
         return self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else []
 
-    async def until_told(self, times: int) -> list[str]:
+    async def until_called(self, times: int) -> list[str]:
         """Return the lines once there are so many, under the guard."""
-        return await asyncio.wait_for(self._until_told(times), 2 * GUARD_SECONDS)
+        return await asyncio.wait_for(self._until_called(times), 2 * GUARD_SECONDS)
 
-    async def _until_told(self, times: int) -> list[str]:
+    async def _until_called(self, times: int) -> list[str]:
         while len(self.lines()) < times:  # noqa: ASYNC110 - another process writes the file
             await asyncio.sleep(0.01)
         return self.lines()
 
 
 @pytest.fixture
-def told(folder: AppFolder) -> ToldFolder:
+def callbacks(folder: AppFolder) -> CallbackFolder:
     """A fresh copy of the app with a callback."""
-    return ToldFolder(folder)
+    return CallbackFolder(folder)
 
 
 async def ask(api: Api) -> None:
@@ -61,12 +61,14 @@ async def ask(api: Api) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_kill_at_a_point_of_the_engine_keeps_no_answer_from_its_callback(told: ToldFolder, point: str) -> None:
+async def test_a_kill_at_a_point_of_the_engine_keeps_no_answer_from_its_callback(
+    callbacks: CallbackFolder, point: str
+) -> None:
     """After the restart nobody asks for the run, and its answer is told; more than once at most by the kill."""
-    await told.app.host_killed_by({**told.environ, "DEVHOST_CRASH_AT": point}, ask)
+    await callbacks.app.host_killed_by({**callbacks.environ, "DEVHOST_CRASH_AT": point}, ask)
 
-    with told.app.host(told.environ):
-        lines = await told.until_told(1)
+    with callbacks.app.host(callbacks.environ):
+        lines = await callbacks.until_called(1)
 
     assert {line.partition(" ")[2] for line in lines} == {"hello"}
     assert len(set(lines)) == 1
@@ -74,24 +76,28 @@ async def test_a_kill_at_a_point_of_the_engine_keeps_no_answer_from_its_callback
 
 
 @pytest.mark.parametrize(("when", "times"), [("before", 1), ("after", 2)])
-async def test_a_callback_that_dies_with_its_process_is_called_again(told: ToldFolder, when: str, times: int) -> None:
+async def test_a_callback_that_dies_with_its_process_is_called_again(
+    callbacks: CallbackFolder, when: str, times: int
+) -> None:
     """With the same run id, by which it tells the repeat."""
-    await told.app.host_killed_by({**told.environ, "KILL_AT": when}, ask)
+    await callbacks.app.host_killed_by({**callbacks.environ, "KILL_AT": when}, ask)
 
-    with told.app.host(told.environ):
-        lines = await told.until_told(times)
+    with callbacks.app.host(callbacks.environ):
+        lines = await callbacks.until_called(times)
 
     assert len(lines) == times
     assert len(set(lines)) == 1
 
 
-async def test_the_end_of_a_run_that_kills_its_process_three_times_is_told(told: ToldFolder) -> None:
+async def test_the_end_of_a_run_that_kills_its_process_three_times_is_told(callbacks: CallbackFolder) -> None:
     """As a failure, by the fourth process, which nobody asks."""
     for _ in range(3):
-        await told.app.host_killed_by(told.environ, ask_to_exit if not told.app.asked("exit 0") else nothing)
+        await callbacks.app.host_killed_by(
+            callbacks.environ, ask_to_exit if not callbacks.app.model_calls("exit 0") else nothing
+        )
 
-    with told.app.host(told.environ):
-        lines = await told.until_told(1)
+    with callbacks.app.host(callbacks.environ):
+        lines = await callbacks.until_called(1)
 
     assert lines[0].endswith(" run_crashed")
 

@@ -41,7 +41,7 @@ BODY = {
         }
     ],
 }
-ERASING = ["log.mark_deleting", "log.erase", "log.settle", "archive.erase", "attachments.erase"]
+ERASING = ["log.append", "archive.erase", "attachments.erase", "log.erase"]
 SOURCE = '''
 import os, signal
 
@@ -73,9 +73,9 @@ def killing(name, choose):
     return lambda *arguments: KillingStore(name, choose(*arguments))
 
 
-hosting.app_stores.choose_store = killing("log", hosting.app_stores.choose_store)
-hosting.app_stores.choose_archive = killing("archive", hosting.app_stores.choose_archive)
-hosting.app_stores.choose_attachments = killing("attachments", hosting.app_stores.choose_attachments)
+hosting.stores.choice.choose_thread_store = killing("log", hosting.stores.choice.choose_thread_store)
+hosting.stores.choice.choose_archive = killing("archive", hosting.stores.choice.choose_archive)
+hosting.stores.choice.choose_attachments = killing("attachments", hosting.stores.choice.choose_attachments)
 app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])
 '''
 
@@ -91,7 +91,7 @@ def folder(tmp_path: Path) -> Path:
 async def running(folder: Path, **environ: str):  # type: ignore[no-untyped-def]
     """A host of the app and how to reach it."""
     with RunningHost(folder, environ={"AGENT_RECENT_BYTES": "2048", **environ}) as host:
-        api = socket_api(host.origin, folder / ".agents" / "runs.sqlite")
+        api = socket_api(host.origin, folder / ".agents" / "log.sqlite")
         async with api.http:
             yield host, api
 
@@ -116,7 +116,8 @@ async def test_a_host_killed_around_the_keeping_of_a_picture_loses_neither_it_no
         entries = await api.entries("t")
         exported = (await api.http.get(f"{THREAD}/export")).json()
 
-    assert entries[0]["messages"][0]["contents"][1]["uri"] == f"agent-attachment:sha256/{HASH}?bytes={len(PICTURE)}"
+    kept = {"sha256": HASH, "bytes": len(PICTURE), "mediaType": "image/png"}
+    assert entries[0]["messages"][0]["contents"][1]["attachment"] == kept
     assert [kept["sha256"] for kept in exported["attachments"]] == [HASH]
     assert base64.b64decode(exported["attachments"][0]["base64"]) == PICTURE
 

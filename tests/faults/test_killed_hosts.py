@@ -17,7 +17,7 @@ async def test_a_run_whose_host_is_killed_finishes_after_the_restart(folder: App
     """Its Location answers, with one answer and one place in the conversation; the log says that it restarted."""
     with folder.host() as host:
         accepted = await ask_and_leave(folder.api(host), "sleep 0.4")
-        await folder.until_asked("sleep 0.4")
+        await folder.until_model_called("sleep 0.4")
 
     with folder.host() as host:
         api = folder.api(host)
@@ -27,7 +27,7 @@ async def test_a_run_whose_host_is_killed_finishes_after_the_restart(folder: App
 
     assert (ended["status"], ended["response"], ended["run_id"]) == ("success", "echo: sleep 0.4", accepted["run_id"])
     assert places_of(entries) == [accepted["run_id"]]
-    assert folder.asked("sleep 0.4") == 2
+    assert folder.model_calls("sleep 0.4") == 2
 
 
 @pytest.mark.behaviour("turn.survives-kill")
@@ -85,7 +85,7 @@ async def test_an_answer_in_the_log_is_not_asked_for_again(folder: AppFolder) ->
         await api.http.aclose()
 
     assert (answer.json()["response"], after.json()["response"]) == ("echo: one", "one | recall")
-    assert folder.asked("one") == 1
+    assert folder.model_calls("one") == 1
 
 
 @pytest.mark.behaviour("turn.crashing-message-ends")
@@ -109,7 +109,7 @@ async def test_a_message_that_kills_its_process_three_times_is_given_up_and_the_
     assert (ended["status"], ended["error"]["code"]) == ("failed", "run_crashed")
     assert ended["error"]["detail"] == "The run ended its process 3 times and is not tried again."
     assert after.json()["response"] == "before | recall"
-    assert folder.asked("exit 0.3") == 3
+    assert folder.model_calls("exit 0.3") == 3
 
 
 async def ask_and_leave(api: Api, message: str) -> dict[str, str]:

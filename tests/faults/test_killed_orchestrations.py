@@ -38,13 +38,13 @@ class KilledApp:
         """Return a host, which is killed at the end of its block."""
         return RunningHost(self._app, environ={"SCRIPT_LOG": str(self._script_log), **environ})
 
-    def asked(self) -> list[str]:
+    def model_calls(self) -> list[str]:
         """Return what the models were asked, in order."""
         return [line.partition(" ")[2] for line in self._script_log.read_text(encoding="utf-8").splitlines()]
 
-    async def until_asked(self) -> None:
+    async def until_model_called(self) -> None:
         """Return once a model was asked."""
-        while not self.asked():  # noqa: ASYNC110 - another process writes the file
+        while not self.model_calls():  # noqa: ASYNC110 - another process writes the file
             await asyncio.sleep(0.01)
 
 
@@ -64,7 +64,7 @@ async def test_a_kill_at_a_point_of_the_engine_asks_each_agent_once(tmp_path: Pa
             status, output = await Instances(http).ended("killed")
 
     assert (status, output["text"]) == ("Completed", "echo: Shorten this: echo: one")
-    assert app.asked() == ["one", "Shorten this: echo: one"]
+    assert app.model_calls() == ["one", "Shorten this: echo: one"]
 
 
 @pytest.mark.behaviour("orchestrations.once")
@@ -74,7 +74,7 @@ async def test_an_agent_cut_off_in_the_middle_ends_as_the_same_run(tmp_path: Pat
     with app.host() as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
             await Instances(http).start("draft_and_shorten", "sleep 0.4", "cut")
-            await asyncio.wait_for(app.until_asked(), GUARD_SECONDS)
+            await asyncio.wait_for(app.until_model_called(), GUARD_SECONDS)
 
     with app.host() as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
@@ -82,7 +82,7 @@ async def test_an_agent_cut_off_in_the_middle_ends_as_the_same_run(tmp_path: Pat
             thread = await http.get(f"/api/agents/writer/threads/{output['session_id']}/messages")
 
     assert (status, output["text"]) == ("Completed", "echo: Shorten this: echo: sleep 0.4")
-    assert app.asked() == ["sleep 0.4", "sleep 0.4", "Shorten this: echo: sleep 0.4"]
+    assert app.model_calls() == ["sleep 0.4", "sleep 0.4", "Shorten this: echo: sleep 0.4"]
     assert [entry["type"] for entry in thread.json()["entries"]] == ["request", "response"] * 2
 
 
@@ -100,7 +100,7 @@ async def test_a_host_killed_in_the_pause_before_a_retry_has_one_attempt_left(tm
             status, output = await Instances(http).ended("retried")
 
     assert (status, output) == ("Completed", "run_failed")
-    assert app.asked() == ["fail", "fail"]
+    assert app.model_calls() == ["fail", "fail"]
 
 
 async def until_claimed_again(http: httpx.AsyncClient) -> None:

@@ -21,9 +21,9 @@ POINTS = {"Joker": points(APPENDS), "Harmless": points(APPENDS, ["after"])}
 
 
 @pytest.fixture(scope="module")
-def seen(run_log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> KilledRuns:
+def seen(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> KilledRuns:
     """Each run by its agent and the point at which it was killed."""
-    return asyncio.run(killed_and_finished(PlannedApp(tmp_path_factory.mktemp("killed"), run_log_settings), POINTS))
+    return asyncio.run(killed_and_finished(PlannedApp(tmp_path_factory.mktemp("killed"), log_settings), POINTS))
 
 
 @pytest.mark.behaviour("journal.nothing-twice")

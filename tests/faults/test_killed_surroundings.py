@@ -1,6 +1,6 @@
 """The step journal under SIGKILL where the tools are an MCP server's in a process of its own, or another agent's.
 
-They stand on one run log: what is replayed does not depend on where it was recorded.
+They stand on one log: what is replayed does not depend on where it was recorded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two app processes over one run log, each with an engine of its own: what they share is the log, and nothing else."""
+"""Two app processes over one log, each with an engine of its own: what they share is the log, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ THREADS = "/api/agents/Joker/threads"
 
 
 @pytest.fixture(scope="module")
-def run_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The one log."""
-    return tmp_path_factory.mktemp("shared") / "runs.sqlite"
+    return tmp_path_factory.mktemp("shared") / "log.sqlite"
 
 
 @pytest.fixture(scope="module")
-def hosts(run_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RunningHost]]:
+def hosts(log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RunningHost]]:
     """Two hosts in folders of their own."""
     folders = [AppFolder(tmp_path_factory.mktemp(name)) for name in ("one", "two")]
-    environ = {"AGENT_RUN_LOG": f"sqlite:{run_log}"}
+    environ = {"AGENT_LOG": f"sqlite:{log}"}
     with folders[0].host(environ) as one, folders[1].host(environ) as two:
         yield [one, two]
 
 
 @pytest.fixture
-async def apis(hosts: list[RunningHost], run_log: Path) -> AsyncIterator[list[Api]]:
+async def apis(hosts: list[RunningHost], log: Path) -> AsyncIterator[list[Api]]:
     """A client of each."""
-    opened = [socket_api(host.origin, run_log) for host in hosts]
+    opened = [socket_api(host.origin, log) for host in hosts]
     yield opened
     for api in opened:
         await api.http.aclose()
@@ -80,9 +80,9 @@ async def until_running(api: Api, place: str) -> None:
 
 
 @pytest.mark.behaviour("turn.shared-log")
-async def test_runs_opened_by_both_at_once_are_all_kept(apis: list[Api], run_log: Path) -> None:
+async def test_runs_opened_by_both_at_once_are_all_kept(apis: list[Api], log: Path) -> None:
     """Two writers of one file: none is refused for the other's sake, and none is lost."""
-    before = run_count(run_log)
+    before = run_count(log)
 
     answers = await asyncio.wait_for(
         asyncio.gather(*(api.ask(f"word-{number}") for number in range(60) for api in apis)), 4 * GUARD_SECONDS
@@ -90,14 +90,14 @@ async def test_runs_opened_by_both_at_once_are_all_kept(apis: list[Api], run_log
     there = await asyncio.gather(*(apis[1].http.get(status_of(answer)) for answer in answers))
 
     assert {answer.status_code for answer in answers} == {200}
-    assert run_count(run_log) == before + 120
+    assert run_count(log) == before + 120
     assert [answer.json() for answer in there] == [answer.json() for answer in answers]
 
 
 def status_of(answer: httpx.Response) -> str:
     """Return where a run's status is read."""
-    told = answer.json()
-    return f"{THREADS}/{told['thread_id']}/runs/{told['run_id']}"
+    received = answer.json()
+    return f"{THREADS}/{received['thread_id']}/runs/{received['run_id']}"
 
 
 @pytest.mark.behaviour("turn.shared-log")

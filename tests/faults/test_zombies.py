@@ -2,7 +2,7 @@
 has taken them over and ended them.
 
 Its host keeps an engine of its own, as a worker keeps a message whose visibility has passed; the other starts from a
-copy of that. The run log is the one thing that both have.
+copy of that. The log is the one thing that both have.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from hosting.run_record import RunRecord
+from hosting.thread.run import RunRecord
 from tests.faults.killed_runs import cut_short
 from tests.faults.planned_app import PlannedApp, points
 
@@ -46,9 +46,9 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def seen(run_log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
+def seen(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
     """Each run by the point at which the zombie stopped."""
-    return asyncio.run(taken_over(PlannedApp(tmp_path_factory.mktemp("zombie"), run_log_settings)))
+    return asyncio.run(taken_over(PlannedApp(tmp_path_factory.mktemp("zombie"), log_settings)))
 
 
 async def taken_over(app: PlannedApp) -> dict[str, Seen]:

@@ -15,7 +15,7 @@ CARRIERS = ["direct", pytest.param("socket", marks=pytest.mark.slow)]
 
 @pytest.fixture(scope="session")
 def direct_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the app that is called directly keeps its run log."""
+    """Where the app that is called directly keeps its log."""
     return tmp_path_factory.mktemp("direct")
 
 
@@ -23,7 +23,7 @@ def direct_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def direct_host(direct_folder: Path) -> DirectHost:
     """The app's functions behind the direct carrier, one app for all tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AGENT_RUN_LOG", f"sqlite:{direct_folder / 'runs.sqlite'}")
+        patch.setenv("AGENT_LOG", f"sqlite:{direct_folder / 'log.sqlite'}")
         return DirectHost(load_app())
 
 
@@ -43,7 +43,7 @@ def socket_host(socket_folder: Path) -> Iterator[RunningHost]:
 @pytest.fixture
 async def direct(direct_host: DirectHost, direct_folder: Path) -> AsyncIterator[Api]:
     """The app under test, called directly."""
-    opened = direct_api(direct_host, direct_folder / "runs.sqlite")
+    opened = direct_api(direct_host, direct_folder / "log.sqlite")
     async with opened.http:
         yield opened
 
@@ -51,7 +51,7 @@ async def direct(direct_host: DirectHost, direct_folder: Path) -> AsyncIterator[
 @pytest.fixture
 async def socket(socket_host: RunningHost, socket_folder: Path) -> AsyncIterator[Api]:
     """The app under test, on the local host."""
-    opened = socket_api(socket_host.origin, socket_folder / ".agents" / "runs.sqlite")
+    opened = socket_api(socket_host.origin, socket_folder / ".agents" / "log.sqlite")
     async with opened.http:
         yield opened
 
@@ -61,9 +61,9 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
     """The app under test, over each carrier in turn."""
     if request.param == "direct":
         folder: Path = request.getfixturevalue("direct_folder")
-        opened = direct_api(request.getfixturevalue("direct_host"), folder / "runs.sqlite")
+        opened = direct_api(request.getfixturevalue("direct_host"), folder / "log.sqlite")
     else:
         folder = request.getfixturevalue("socket_folder")
-        opened = socket_api(request.getfixturevalue("socket_host").origin, folder / ".agents" / "runs.sqlite")
+        opened = socket_api(request.getfixturevalue("socket_host").origin, folder / ".agents" / "log.sqlite")
     async with opened.http:
         yield opened

@@ -6,6 +6,8 @@ runs of every character that means something to it, behind what makes it begin a
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,32 +20,31 @@ from agent_framework import Message
 from starlette.requests import Request
 
 from agents.offline import answer_contents
-from hosting.address import Address
-from hosting.agent.structured import structured_value
-from hosting.entity.entity_batch import parse_batch
+from hosting.bearer import bearer_token
+from hosting.entity.batch import parse_batch
 from hosting.errors import HostingError
-from hosting.functions.answering import Asked
+from hosting.functions.answering import HttpRequest
 from hosting.functions.mcp import parse_call
-from hosting.process.telemetry import carried_traceparent
-from hosting.reply.routes import RUN
-from hosting.request.accepted_schema import check_schema
-from hosting.request.contents import read_contents
-from hosting.request.decision_requests import parse_decision
-from hosting.request.limits import Limits
-from hosting.request.model_inputs import ModelInputs
-from hosting.request.pages import read_cursor, read_position, read_window
-from hosting.request.response_format import read_response_format
-from hosting.request.run_call import Call, parse_run
-from hosting.request.run_request import carried_request
-from hosting.request.schema_parts import BadSchemaError, compiled_pattern
-from hosting.request.stream_query import read_stream_query
-from hosting.requests import ResponseFormat
-from hosting.times import read_utc
+from hosting.http.routes import RUN
+from hosting.names import Address
+from hosting.plan import Plan
+from hosting.ports import read_utc
+from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
+from hosting.request.contents import Limits, ModelInputs, read_contents
+from hosting.request.fields import carried_request
+from hosting.request.json_schema import BadSchemaError, check_schema, compiled_pattern
+from hosting.request.pages import OWNER, read_cursor, read_position, read_stream_query, read_window
+from hosting.request.response_format import read_response_format, structured_value
+from hosting.request.run_call import RawRequest, parse_decision, parse_run
+from hosting.request.run_request import ResponseFormat
+from hosting.runner.telemetry import carried_traceparent
+from hosting.service.sharing import grant_parts
 from state.attached import references
 from state.codec import held_entry, read
 from state.errors import UnreadableStateError
+from state.json_values import KINDS, WrittenNumber, dump, from_json_value
 from state.models import RequestEntry
-from state.python_values import KINDS, from_json_value
+from state.portable import whole_characters
 
 LARGEST = 1_048_576
 ENOUGH = 262_144
@@ -93,31 +94,48 @@ def repeated(*pieces: str, begin: str = "", end: str = "") -> Inputs:
     return {f"{begin!r}, {piece!r} and {end!r}": of(piece) for piece in pieces}
 
 
-def call(body: bytes = b"hi", content_type: str = "text/plain") -> Call:
+def call(body: bytes = b"hi", content_type: str = "text/plain") -> RawRequest:
     """Return a request."""
-    return Call({"content-type": content_type}, {}, body, "")
+    return RawRequest({"content-type": content_type}, {}, body)
 
 
-def run(asked: Call) -> object:
+def run(raw: RawRequest) -> object:
     """Read a request for a run."""
-    return parse_run(asked, "Joker", LIMITS)
+    return parse_run(raw, "Joker", LIMITS)
 
 
 def header(name: str) -> Callable[[str], object]:
     """Return what reads a request with this header."""
-    return lambda value: run(Call({"content-type": "text/plain", name: value}, {}, b"hi", ""))
+    return lambda value: run(RawRequest({"content-type": "text/plain", name: value}, {}, b"hi"))
 
 
-def asked(query: str = "", **headers: str) -> Asked:
+def http_request(query: str = "", **headers: str) -> HttpRequest:
     """Return a request as the web framework gives it."""
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/api/x", "scheme": "http", "server": ("a", 80), "headers": raw}
-    return Asked(Request({**scope, "query_string": query.encode()}), NO_CLIENT, RUN)
+    return HttpRequest(Request({**scope, "query_string": query.encode()}), NO_CLIENT, RUN, Plan())
 
 
 def content(kind: str, name: str, **more: str) -> Callable[[str], object]:
     """Return what reads a content with this property."""
     return lambda value: read_contents([{"$type": kind, name: value, **more}], LIMITS)
+
+
+def signed_in(resolver: PrincipalResolver, name: str) -> Callable[[str], object]:
+    """Return what asks who sent a request with this header; none of these leads to the network."""
+
+    def read(value: str) -> object:
+        found = resolver(PrincipalRequest({name: value}, "GET /agents"))
+        with suppress(StopIteration):
+            return found.send(None) if asyncio.iscoroutine(found) else found
+
+    return read
+
+
+def claims_of(value: str) -> str:
+    """Return what App Service Authentication says of somebody of this tenant, by this provider's token."""
+    claims = [{"typ": kind, "val": value} for kind in ("tid", "iss", "oid", "name", "roles")]
+    return base64.b64encode(json.dumps({"auth_typ": "aad", "claims": claims}).encode()).decode()
 
 
 def batch_of(text: str) -> str:
@@ -131,6 +149,8 @@ def document_of(entry: str, begin: str = "", end: str = "") -> Inputs:
     history = '{"schemaVersion":"1.1.0","data":{"conversationHistory":['
     return repeated(f"{entry},", begin=history + begin, end=f'{{"$type":"x"}}]}}}}{end}')
 
+
+SIGNED_IN = signed_in(easy_auth({"WEBSITE_AUTH_ENABLED": "True"}), "x-ms-client-principal")
 
 BODIES = {
     **repeated("[", "]", "[]", "{", '"', '""', '\\"', "\\", "1", " ", "\n", "{}", "1e", "-"),
@@ -179,9 +199,9 @@ def checked_anew(text: str) -> None:
     check_schema({**json.loads(text), "$comment": str(next(NUMBERS))})
 
 
-def referring(uri: str) -> object:
-    """Look for attachments in a stored entry of this address."""
-    message = {"role": "user", "contents": [{"$type": "uri", "uri": uri, "mediaType": "a/b"}]}
+def referring(sha256: str) -> object:
+    """Look for attachments in a stored entry that refers to this hash."""
+    message = {"role": "user", "contents": [{"$type": "text", "text": "a", "attachment": {"sha256": sha256}}]}
     entry = {"$type": "request", "correlationId": "a", "createdAt": "b", "messages": [message]}
     return references(cast(RequestEntry, held_entry(json.dumps(entry))))
 
@@ -189,7 +209,7 @@ def referring(uri: str) -> object:
 def addressed(text: str) -> str:
     """Return the key of a thread of that id, and have an owner of that name refused or taken."""
     with suppress(ValueError):
-        Address("a", "t", text)
+        Address.of("a", "t", text)
     return Address("a", text).key
 
 
@@ -206,14 +226,22 @@ PARSERS: Mapping[str, Parser] = {
     "a data URI": Parser(
         content("data", "uri"),
         {**runs("data:", "data:a/b", "data:a/b;x", "data:a/b;base64,"), **repeated(";x", "a/", begin="data:a/b")},
+        ("state.portable._MEDIA_TYPE", "state.portable._PARAMETER"),
     ),
     "a media type": Parser(
         content("hostedFile", "fileId"), runs("a/", "image/"), ("hosting.request.contents._MEDIA_TYPE",)
     ),
     "an address": Parser(
         content("uri", "uri", mediaType="image/png"),
-        runs("https://", "https://[", "a:", "https://a.b/"),
-        ("hosting.request.contents._VISIBLE", "state.given._SCHEME"),
+        {**runs("https://", "https://[", "a:", "https://a.b/", "https://a:1@b"), **repeated("a.", begin="https://")},
+        (
+            "hosting.request.contents._VISIBLE",
+            "state.portable._END_OF_AUTHORITY",
+            "state.portable._LABEL",
+            "state.portable._PORT",
+            "state.portable._SCHEME",
+            "state.portable._USER",
+        ),
     ),
     "an address's media type": Parser(
         lambda value: content("uri", "uri", mediaType=value)("https://a.b/c.png"), runs("image/")
@@ -224,8 +252,11 @@ PARSERS: Mapping[str, Parser] = {
         ("hosting.request.response_format._NAME",),
     ),
     "a schema": Parser(checked_anew, SCHEMAS, largest=LARGEST_SCHEMA),
-    "a thread's id": Parser(header("x-ms-thread-id"), runs("a"), ("hosting.identity._ID",)),
-    "a thread's address": Parser(addressed, runs("a"), ("hosting.address._THREAD_ID", "hosting.address._OWNER")),
+    "a thread's id": Parser(header("x-ms-thread-id"), runs("a"), ("hosting.names._ID",)),
+    "a thread's address": Parser(addressed, runs("a"), ("hosting.names._THREAD_ID", "hosting.names._OWNER")),
+    "an entity's key": Parser(
+        lambda key: Address.of_entity("Joker", key), runs("a", "abcdefghij234567!"), ("hosting.names._OWNED_KEY",)
+    ),
     "Idempotency-Key": Parser(header("idempotency-key"), runs("a"), ("hosting.request.run_call._KEY",)),
     "Accept": Parser(header("accept"), {**runs("a/b;q="), **repeated("a/b;q=0.1,", "#/b,", ";q=1", "a/b;a=b;q=1,")}),
     "Prefer": Parser(
@@ -235,24 +266,47 @@ PARSERS: Mapping[str, Parser] = {
         lambda value: run(call(content_type=value)), {**runs("text/plain;charset="), **repeated(";a=b", begin="text/x")}
     ),
     "the wish to wait": Parser(header("x-ms-wait-for-response"), runs("tru")),
+    "Authorization": Parser(
+        signed_in(bearer_token("https://a.b", "me", "https://a.b/keys"), "authorization"),
+        runs("Bearer ", "Bearer a.", "Bearer a.b.", "Bearer e30.e30."),
+        ("hosting.bearer._BEARER",),
+    ),
+    "X-MS-CLIENT-PRINCIPAL": Parser(SIGNED_IN, {**runs("e30="), **repeated("W1tb", "e30=")}),
+    "its claims": Parser(
+        lambda text: SIGNED_IN(claims_of(text)), runs("0", "0a"), ("hosting.principal._TENANT",), largest=32_000
+    ),
+    "its provider": Parser(
+        lambda text: SIGNED_IN(base64.b64encode(json.dumps({"auth_typ": text, "claims": []}).encode()).decode()),
+        runs("a"),
+        ("hosting.principal._PROVIDER",),
+        largest=32_000,
+    ),
     "traceparent": Parser(carried_traceparent, runs("00-", "00-0af7651916cd43dd8448eb211c80319c-")),
     "X-Forwarded-Host": Parser(
-        lambda host: asked(x_forwarded_host=host).base_url, runs("a.b"), ("hosting.functions.answering._HOST",)
+        lambda host: http_request(x_forwarded_host=host).base_url, runs("a.b"), ("hosting.functions.answering._HOST",)
     ),
     "a query": Parser(
-        lambda query: asked(query).query, {**runs("a="), **repeated("a&", "a=b&", "#=&", "%41&", "a=%&")}
+        lambda query: http_request(query).query, {**runs("a="), **repeated("a&", "a=b&", "#=&", "%41&", "a=%&")}
     ),
     "offset": Parser(
-        lambda text: read_stream_query({"offset": text}), runs("0", "-"), ("hosting.request.stream_query._OFFSET",)
+        lambda text: read_stream_query({"offset": text}), runs("0", "-"), ("hosting.request.pages._OFFSET",)
     ),
     "a stream's cursor": Parser(
         lambda text: read_stream_query({"offset": "-1", "cursor": text}),
         runs("1"),
-        ("hosting.request.stream_query._CURSOR",),
+        ("hosting.request.pages._CURSOR",),
     ),
-    "a page's limit": Parser(lambda text: read_window({"limit": text}), runs("1")),
+    "a page's limit": Parser(lambda text: read_window({"limit": text}), runs("1"), ("hosting.request.pages._NUMBER",)),
+    "an owner": Parser(lambda text: OWNER.read({"owner": text}), runs("a", "app"), ("hosting.request.pages._OWNER",)),
+    "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.service.sharing._ID",)),
+    "a list's order": Parser(lambda text: read_window({"order": text}), runs("asc"), ("hosting.request.pages._ORDER",)),
+    "a live read": Parser(
+        lambda text: read_stream_query({"offset": "-1", "live": text}), runs("sse"), ("hosting.request.pages._LIVE",)
+    ),
     "a page's cursor": Parser(lambda text: read_cursor({"cursor": text}), runs("a")),
-    "Last-Event-ID": Parser(lambda text: read_position({}, {"last-event-id": text}), runs("1")),
+    "Last-Event-ID": Parser(
+        lambda text: read_position({}, {"last-event-id": text}), runs("1", "1."), ("hosting.request.pages._EVENT_ID",)
+    ),
     "the entity's input": Parser(lambda text: parse_batch(batch_of(text)), {**BODIES, **runs('"')}),
     "a carried request": Parser(
         lambda text: carried_request(
@@ -266,20 +320,24 @@ PARSERS: Mapping[str, Parser] = {
         read,
         DOCUMENTS,
         (
-            "state.document_text._AMBIGUOUS",
-            "state.document_text._BEGINNING",
-            "state.json_text._BLANK",
-            "state.versions._SEMANTIC",
+            "state.codec._AMBIGUOUS",
+            "state.codec._BEGINNING",
+            "state.json_values._BLANK",
+            "state.codec._SEMANTIC",
         ),
     ),
     "a stored entry": Parser(held_entry, {**BODIES, **runs('{"$type":"request"')}),
-    "a stored time": Parser(read_utc, runs("2026-01-01T00:00:00", "2026-01-01T00:00:00."), ("hosting.times._UTC",)),
+    "a stored time": Parser(read_utc, runs("2026-01-01T00:00:00", "2026-01-01T00:00:00."), ("hosting.ports._UTC",)),
     "a stored reference": Parser(
         referring,
-        runs("agent-attachment:sha256/", f"agent-attachment:sha256/{'0' * 64}?bytes=1"),
-        ("state.attached._REFERENCE",),
+        runs("0" * 64),
+        ("state.attached._SHA256",),
     ),
     "a stored Python value": Parser(from_json_value, MARKED),
+    "a stored number": Parser(
+        lambda text: dump([WrittenNumber("1.10"), text]), runs("1.1"), ("state.json_values._STANDS_FOR_NUMBER",)
+    ),
+    "a text with half a character": Parser(whole_characters, runs("\ud800"), ("state.portable._HALF",)),
     "a message to the offline model": Parser(
         lambda text: answer_contents([Message("user", [text])], {}),
         {
@@ -291,17 +349,18 @@ PARSERS: Mapping[str, Parser] = {
 UNREACHED: Mapping[str, str] = {
     "hosting.names._AGENT_NAME": "agents are named in the app's code",
     "hosting.plan._TOOL_NAME": "MCP tools are named in the app's code",
-    "hosting.process.host_json._HUB": "hubName stands in host.json or in a setting",
-    "hosting.process.host_json._NOT_OF_A_HUB": "the app's name on Azure",
-    "hosting.process.host_json._VARIABLE": "hubName stands in host.json or in a setting",
-    "hosting.process.time_limit._DURATION": "functionTimeout stands in host.json or in a setting",
-    "hosting.request.model_inputs._INPUT": "what a model takes is told by the app's code",
+    "hosting.host_settings._HUB": "hubName stands in host.json or in a setting",
+    "hosting.host_settings._NOT_OF_A_HUB": "the app's name on Azure",
+    "hosting.host_settings._VARIABLE": "hubName stands in host.json or in a setting",
+    "hosting.runner.attempt._DURATION": "functionTimeout stands in host.json or in a setting",
+    "state.portable._LEAP_SECOND": "entries have times of ours",
+    "hosting.request.contents._INPUT": "what a model takes is told by the app's code",
     "hosting.stores.contract._ROW_NAME": "names of rows are digests of ours",
-    "hosting.stores.table_batch._ANSWER": "the storage account answers it",
-    "hosting.stores.table_batch._ERROR": "the storage account answers it",
-    "hosting.stores.table_batch._ETAG": "the storage account answers it",
+    "hosting.stores.table_entities._ANSWER": "the storage account answers it",
+    "hosting.stores.table_entities._ERROR": "the storage account answers it",
+    "hosting.stores.table_entities._ETAG": "the storage account answers it",
     "hosting.stores.tables._HUB": "the hub's name stands in host.json or in a setting",
-    "hosting.storage.cosmos_account._ADDRESS": "a setting",
-    "hosting.storage.cosmos_account._CONNECTION_STRING": "a setting",
-    "hosting.storage.sqlite_file._TABLE": "it reads our own schemas",
+    "hosting.stores.cosmos._ADDRESS": "a setting",
+    "hosting.stores.cosmos._CONNECTION_STRING": "a setting",
+    "hosting.stores.sqlite_file._TABLE": "it reads our own schemas",
 }

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import redis
+from azure.core.exceptions import ResourceNotFoundError
+from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
-
-from hosting.runlog.blob_names import unpack
-from hosting.runlog.redis import PREFIX
 
 Stored = dict[str, bytes]
 """Everything that stands under a name, as one string of bytes, compressed values as what they were."""
@@ -46,34 +44,46 @@ class Container:
             blobs = list(container.list_blobs(include=["metadata"])) if container.exists() else []
             return {
                 blob.name: (container.download_blob(blob.name).readall() if blob.size else b"")
-                + b"".join(_metadata(blob.metadata or {}))
+                + "".join((blob.metadata or {}).values()).encode()
                 for blob in blobs
             }
 
 
 @dataclass(frozen=True)
+class Table:
+    """The entities of one table, by their row keys: the threads of one test are one partition."""
+
+    connection_string: str
+    name: str
+
+    def read(self) -> Stored:
+        """Return each entity with its values; nothing while there is no table."""
+        with TableServiceClient.from_connection_string(self.connection_string) as service:
+            try:
+                entities = list(service.get_table_client(self.name).list_entities())
+            except ResourceNotFoundError:
+                return {}
+        return {entity["RowKey"]: b"".join(map(_bytes, entity.values())) for entity in entities}
+
+
+@dataclass(frozen=True)
 class Redis:
-    """The keys of one server."""
+    """The keys of one server that begin with this."""
 
     url: str
+    prefix: str
 
     def read(self) -> Stored:
         """Return each key of ours with its value."""
         with redis.Redis.from_url(self.url) as client:
-            return {key.decode(): _value(client, key) for key in client.scan_iter(f"{PREFIX}*")}
-
-
-def _metadata(metadata: dict[str, str]) -> Iterator[bytes]:
-    for name, value in metadata.items():
-        yield unpack(value).model_dump_json().encode() if name == "accepted" else value.encode()
+            return {key.decode(): _value(client, key) for key in client.scan_iter(f"{self.prefix}*")}
 
 
 def _value(client: redis.Redis, key: bytes) -> bytes:
     readers = {
-        b"string": lambda: [client.get(key)],
-        b"stream": lambda: [fields[b"body"] for _, fields in client.xrange(key)],
+        b"hash": lambda: [part for field in client.hgetall(key).items() for part in field],
+        b"stream": lambda: [fields[b"payload"] for _, fields in client.xrange(key)],
         b"zset": lambda: client.zrange(key, 0, -1),
-        b"set": lambda: client.smembers(key),
     }
     return b"".join(readers[client.type(key)]())
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosting.address import Address, keyed_thread_id
+from hosting.names import Address, keyed_thread_id
 
 
 @pytest.mark.behaviour("log.addresses")
@@ -28,7 +28,7 @@ def test_two_thread_ids_never_share_a_key(one: str, other: str) -> None:
 def test_an_owner_that_could_be_mistaken_is_refused(owner: str) -> None:
     """An owner and a thread id are told apart by the first '~'."""
     with pytest.raises(ValueError, match="owner"):
-        Address("a", "t1", owner)
+        Address.of("a", "t1", owner)
 
 
 @pytest.mark.behaviour("log.addresses")

@@ -10,8 +10,8 @@ import pytest
 from agent_framework import Agent
 
 from hosting.errors import ConfigurationError
-from hosting.reply.routes import ROUTES, RUN
-from hosting.settings import Settings, read_settings
+from hosting.http.routes import ROUTES, RUN
+from hosting.settings import Settings, meaning_of, read_settings
 from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of, triggers
@@ -32,6 +32,7 @@ def test_each_agent_gets_an_entity_and_the_doors_that_were_asked_for() -> None:
         "http-one": "httpTrigger",
         "mcptool-one": "mcpToolTrigger",
         "dafx-two": "entityTrigger",
+        "agents_retention": "timerTrigger",
     }
 
 
@@ -182,9 +183,9 @@ async def test_the_polling_numbers_are_the_longest_wait() -> None:
 
 
 @pytest.mark.behaviour("turn.log-down")
-async def test_with_the_run_log_away_a_request_is_answered_503_and_nothing_is_started(tmp_path: Path) -> None:
+async def test_with_the_log_away_a_request_is_answered_503_and_nothing_is_started(tmp_path: Path) -> None:
     """A folder stands in the file's place."""
-    host = DirectHost(app_of(scripted_agent("one"), environ={"AGENT_RUN_LOG": f"sqlite:{tmp_path}"}))
+    host = DirectHost(app_of(scripted_agent("one"), environ={"AGENT_LOG": f"sqlite:{tmp_path}"}))
     async with client_of(host) as client:
         answer = await client.post("/api/agents/one/run", json={"message": "hi"})
 
@@ -198,10 +199,10 @@ async def test_a_run_past_its_time_answers_504() -> None:
     host = DirectHost(app_of(scripted_agent("one"), environ={**MEMORY, "AGENT_RUN_TIMEOUT_SECONDS": "0.05"}))
     async with client_of(host) as client:
         answer = await client.post("/api/agents/one/run", json={"message": "sleep 30"})
-        place = answer.json()
-        status = await client.get(f"/api/agents/one/threads/{place['thread_id']}/runs/{place['run_id']}")
+        run = answer.json()
+        status = await client.get(f"/api/agents/one/threads/{run['thread_id']}/runs/{run['run_id']}")
 
-    assert (answer.status_code, place["code"]) == (504, "run_timed_out")
+    assert (answer.status_code, run["code"]) == (504, "run_timed_out")
     assert (status.json()["status"], status.json()["error"]["code"]) == ("timed_out", "run_timed_out")
 
 
@@ -211,6 +212,7 @@ def client_of(host: DirectHost) -> httpx.AsyncClient:
 
 
 WRONG_SETTINGS = [
+    ("AGENT_ADMIN_ROLE", "the boss"),
     ("AGENT_ANONYMOUS", "yes"),
     ("AGENT_ARCHIVE", "sqlite:"),
     ("AGENT_ARCHIVE", "disk"),
@@ -220,9 +222,9 @@ WRONG_SETTINGS = [
     ("AGENT_COSMOS", "account"),
     ("AGENT_COSMOS_DATABASE", "a/b"),
     ("AGENT_LOG", "blob"),
-    ("AGENT_RUN_LOG", "redis"),
-    ("AGENT_RUN_LOG", "sqlite:"),
-    ("AGENT_RUN_LOG_SYNCHRONOUS", "OFF"),
+    ("AGENT_LOG", "redis"),
+    ("AGENT_LOG", "sqlite:"),
+    ("AGENT_LOG_SYNCHRONOUS", "OFF"),
     ("AGENT_WAIT_SECONDS", "-1"),
     ("AGENT_WAIT_SECONDS", "221"),
     ("AGENT_WAIT_SECONDS", "nan"),
@@ -236,7 +238,6 @@ WRONG_SETTINGS = [
     ("AGENT_STREAM_BATCH_CHARACTERS", "0"),
     ("AGENT_QUEUE_TIMEOUT_SECONDS", "604801"),
     ("AGENT_RECENT_BYTES", "2047"),
-    ("AGENT_REDELIVERY_SECONDS", "-5"),
     ("AGENT_MAX_BODY_BYTES", "1023"),
     ("AGENT_MAX_BODY_BYTES", "1.5"),
     ("AGENT_MAX_DATA_BYTES", "1023"),
@@ -246,8 +247,8 @@ WRONG_SETTINGS = [
     ("AGENT_STATE_LIMIT_BYTES", "4095"),
     ("AGENT_STATE_LIMIT_BYTES", "512 KiB"),
     ("AGENT_SWEEP_SCHEDULE", "every day"),
-    ("AGENT_RUN_LOG_DAYS", "-1"),
-    ("AGENT_RUN_LOG_DAYS", "0.5"),
+    ("AGENT_LOG_DAYS", "-1"),
+    ("AGENT_LOG_DAYS", "0.5"),
     ("AGENT_THREAD_TTL_SECONDS", "-1"),
     ("AGENT_THREAD_TTL_SECONDS", "nan"),
     ("AGENT_APPROVAL_SECONDS", "-1"),
@@ -263,13 +264,12 @@ WRONG_SETTINGS = [
 @pytest.mark.parametrize(("name", "value"), WRONG_SETTINGS)
 def test_a_wrong_setting_is_refused_with_its_name_its_value_and_its_meaning(name: str, value: str) -> None:
     """At start-up, not at the first request."""
-    meaning = next(str(field.description) for field in Settings.model_fields.values() if field.alias == name)
-
     with pytest.raises(ConfigurationError) as refused:
         app_of(environ={**MEMORY, name: value})
 
     assert refused.value.detail.startswith(f"Setting {name} is {value!r}: ")
-    assert refused.value.detail.endswith(meaning)
+    assert refused.value.detail.endswith(meaning_of(name))
+    assert meaning_of(name).endswith(".")
 
 
 @pytest.mark.behaviour("hosting.settings-refused")

@@ -19,7 +19,7 @@ REACHED = sorted(name for parser in PARSERS.values() for name in parser.patterns
 
 
 def patterns_of(module: str, source: str) -> Iterator[str]:
-    """Iterate over the names that a module gives to what it has of `re`; what has no name is told by its line."""
+    """Iterate over the names that a module gives to what it has of `re`; what has no name is listed by its line."""
     tree = ast.parse(source)
     named = {
         id(node.value): ast.unparse(node.target if isinstance(node, ast.AnnAssign) else node.targets[0])

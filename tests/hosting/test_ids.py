@@ -1,10 +1,22 @@
 """The one alphabet of ids, and how long they may be."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hosting.errors import InvalidThreadIdError
-from hosting.identity import check_thread_id, is_id, new_id
-from hosting.names import MAX_ENTITY_ID_LENGTH, entity_name, max_thread_id_length
+from hosting.names import (
+    APP,
+    MAX_ENTITY_ID_LENGTH,
+    Address,
+    check_thread_id,
+    entity_name,
+    id_pattern,
+    is_id,
+    max_thread_id_length,
+    new_id,
+)
+from hosting.principal import Principal
 
 
 @pytest.mark.parametrize("value", ["a", "A-b_c.d~e", "0" * 64, ".a", "a..b", pytest.param(new_id(), id="a new one")])
@@ -29,3 +41,38 @@ def test_the_longest_thread_id_fills_the_engines_limit_and_no_more(agent: str) -
     assert check_thread_id(new_id(), agent)
     with pytest.raises(InvalidThreadIdError):
         check_thread_id("t" * (longest + 1), agent)
+
+
+IDS = st.from_regex(id_pattern(), fullmatch=True)
+PEOPLE = st.builds(Principal, st.text('ab:/ "', min_size=1), st.text('ab:/ "', min_size=1))
+OWNERS = st.one_of(st.just(APP), PEOPLE.map(lambda person: person.owner))
+
+
+@pytest.mark.behaviour("owners.by-construction")
+@given(st.lists(st.tuples(OWNERS, IDS), min_size=2, max_size=6, unique=True))
+def test_no_two_pairs_of_owner_and_thread_share_a_name(pairs: list[tuple[str, str]]) -> None:
+    """Neither the entity's key nor the key of log, archive and attachments; and each key leads back."""
+    addresses = [Address.of("Joker", thread_id, owner) for owner, thread_id in pairs]
+
+    assert len({one.entity[1] for one in addresses}) == len({one.key for one in addresses}) == len(pairs)
+    assert [Address.of_entity("joker", one.entity[1]) for one in addresses] == addresses
+
+
+@pytest.mark.behaviour("owners.by-construction")
+@given(PEOPLE, PEOPLE)
+def test_two_people_are_two_owners(one: Principal, other: Principal) -> None:
+    """Where issuer and id end is not to be guessed from their texts."""
+    assert (one.owner == other.owner) == ((one.issuer, one.id) == (other.issuer, other.id))
+
+
+@pytest.mark.behaviour("owners.by-construction")
+@pytest.mark.parametrize("agent", ["a", "a" * 28, "a" * 44])
+def test_the_longest_thread_id_of_a_person_fills_the_limit_too(agent: str) -> None:
+    """What the owner takes is said by the refusal's number; a generated id always fits."""
+    owner = Principal("i", "p").owner
+    longest = max_thread_id_length(agent, owner)
+
+    assert len(f"@{entity_name(agent)}@{Address.of(agent, 't' * longest, owner).entity[1]}") <= MAX_ENTITY_ID_LENGTH
+    assert check_thread_id(new_id(), agent, owner)
+    with pytest.raises(InvalidThreadIdError, match=f"Use 1 to {longest} of"):
+        check_thread_id("t" * (longest + 1), agent, owner)

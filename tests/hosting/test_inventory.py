@@ -1,7 +1,7 @@
 """docs/data.md against the stores: what the app writes has a row there, and of a deleted thread what it says is left.
 
-One life of a thread on the local host, in files, in Redis and in blobs: an idempotency key, a large picture, so many
-turns that the older move to the archive, a run that another named, one that is cancelled; then it is deleted.
+One life of a thread on the local host, in files, in Redis and in an account: an idempotency key, a large picture, so
+many turns that the older move to the archive, a run that another named, one that is cancelled; then it is deleted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosting.stored_names import Container, Redis, SqliteFile, Stored
+from hosting.stores.tables import table_name
+from tests.hosting.stored_names import Container, Redis, SqliteFile, Stored, Table
 from tests.support.azurite import Azurite
 from tests.support.canary import holds
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
@@ -30,26 +31,38 @@ PAGE = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
 CANARY = b"canary-5b1d"
 PICTURE = b"\x89PNG" + CANARY * 4000
 HOOKS = "/runtime/webhooks/durabletask"
-TABLE = r"`([^`]*)`"
+LOG = "Runs: the threads' log"
 ARCHIVE = "The older part of long threads: the archive"
 ATTACHMENTS = "Pictures and files: attachments"
 THREAD = "/api/agents/Joker/threads/deleted"
-Store = SqliteFile | Container | Redis
+HUB = "tests"
+"""As the app's host.json has it, in lower case."""
+Store = SqliteFile | Container | Redis | Table
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a store is, how the page calls the names in it, and below which of its headings."""
+    """A store, below which of the page's headings its names are, and what the page calls it in their rows."""
 
     heading: str
-    row: str
+    where: str
     store: Store
 
     def rows(self) -> dict[re.Pattern[str], str]:
         """Return the names that the page gives, as patterns, with what is left under each."""
-        section = re.split(r"^#+ ", PAGE.partition(f" {self.heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
-        rows = re.findall(rf"^\| {self.row} \|.*\| ([^|]*) \|$", section, flags=re.MULTILINE)
-        return {re.compile(re.sub(r"<[^>]*>", "[^/:]+", re.escape(name))): left for name, left in rows}
+        section = re.split(r"^#+ ", PAGE.partition(f"# {self.heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+        store, found = "", dict[re.Pattern[str], str]()
+        for line in re.findall(r"^\|(.*)\|$", section, flags=re.MULTILINE):
+            first, *others, _, left = (cell.strip() for cell in line.split("|"))
+            store = first or store
+            if self.where in store:
+                named = " ".join([store.replace(self.where, ""), *others])
+                found |= dict.fromkeys(map(_pattern, re.findall("`([^`]*)`", named)), left)
+        return found
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"<[^>]*>", "[^/:]+", re.escape(name)))
 
 
 @dataclass(frozen=True)
@@ -71,19 +84,19 @@ class Lived:
             names.update(stored)
 
     def canary_is_held(self) -> bool:
-        """Tell whether any store, or any file of the host, has a word of what was said, in plain or in base64."""
+        """Whether any store, or any file of the host, holds a word of the messages, in plain or in base64."""
         forms = [CANARY, *(base64.b64encode(b"x" * shift + CANARY * 2)[4:24] for shift in range(3))]
         in_stores = any(form in body for stored in self.stored() for body in stored.values() for form in forms)
         return in_stores or any(holds(self.folder, form) for form in forms)
 
 
-@pytest.fixture(params=["files", "redis", "blobs"])
+@pytest.fixture(params=["files", "redis", "account"])
 async def lived(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Lived]:
     """The app after one life of a thread."""
     folder = shutil.copytree(APP, tmp_path / "app")
     settings, places = STORES[request.param](request, folder)
     with RunningHost(folder, environ={"AGENT_RECENT_BYTES": "2048", **settings}) as host:
-        api = socket_api(host.origin, folder / ".agents" / "runs.sqlite")
+        api = socket_api(host.origin, folder / ".agents" / "log.sqlite")
         async with api.http:
             lived = Lived(api, folder, places, [set() for _ in places])
             await live(lived)
@@ -92,16 +105,16 @@ async def lived(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 async def live(lived: Lived) -> None:
     """Live, and return once everything is written."""
-    api, said = lived.api, CANARY.decode()
+    api, text = lived.api, CANARY.decode()
     uri = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"
     picture = {"$type": "data", "uri": uri, "mediaType": "image/png"}
-    body = {"message": said, "thread_id": "deleted", "contents": [picture]}
-    answer = await api.http.post("/api/agents/Joker/run", json=body, headers={"Idempotency-Key": said})
+    body = {"message": text, "thread_id": "deleted", "contents": [picture]}
+    answer = await api.http.post("/api/agents/Joker/run", json=body, headers={"Idempotency-Key": text})
     assert answer.status_code == 200, answer.text
-    order = {"message": f"{said} named", "correlationId": "named-by-another"}
+    order = {"message": f"{text} named", "correlationId": "named-by-another"}
     await api.http.post(f"{HOOKS}/entities/dafx-joker/deleted?op=run", json=json.dumps(order))
     for number in range(8):
-        assert (await api.ask(f"{said} {number} {'x' * 400}", thread_id="deleted")).status_code == 200
+        assert (await api.ask(f"{text} {number} {'x' * 400}", thread_id="deleted")).status_code == 200
     blocked = await api.ask("block 1", thread_id="deleted", wait_for_response=False)
     await asyncio.wait_for(begun(api, blocked.headers["location"]), GUARD_SECONDS)
     await api.http.post(f"{blocked.headers['location']}/cancel")
@@ -120,31 +133,31 @@ def files(request: pytest.FixtureRequest, folder: Path) -> tuple[Mapping[str, st
     """Everything in SQLite."""
     agents = folder / ".agents"
     return {}, [
-        Place("In SQLite: `.agents/runs.sqlite`", TABLE, SqliteFile(agents / "runs.sqlite")),
-        Place(ARCHIVE, r"table `([^`]*)` in `\.agents/archive\.sqlite`", SqliteFile(agents / "archive.sqlite")),
-        Place(ATTACHMENTS, r"table `([^`]*)` in [^|]*", SqliteFile(agents / "attachments.sqlite")),
+        Place(LOG, "`.agents/log.sqlite`", SqliteFile(agents / "log.sqlite")),
+        Place(ARCHIVE, "in `.agents/archive.sqlite`", SqliteFile(agents / "archive.sqlite")),
+        Place(ATTACHMENTS, "in `.agents/attachments.sqlite`", SqliteFile(agents / "attachments.sqlite")),
     ]
 
 
 def in_redis(request: pytest.FixtureRequest, folder: Path) -> tuple[Mapping[str, str], list[Place]]:
-    """Run logs in Redis."""
+    """The threads' log in Redis."""
     server: RedisServer = request.getfixturevalue("redis_server")
     server.empty()
-    return {"AGENT_RUN_LOG": server.url}, [Place("In Redis", TABLE, Redis(server.url))]
+    return {"AGENT_LOG": server.url}, [Place(LOG, "Redis", Redis(server.url, f"{{{HUB}/"))]
 
 
-def blobs(request: pytest.FixtureRequest, folder: Path) -> tuple[Mapping[str, str], list[Place]]:
+def in_account(request: pytest.FixtureRequest, folder: Path) -> tuple[Mapping[str, str], list[Place]]:
     """Everything in the storage account."""
     account = request.getfixturevalue("own_azurite").connection_string
-    kinds = dict.fromkeys(("AGENT_RUN_LOG", "AGENT_ARCHIVE", "AGENT_ATTACHMENTS"), "blob")
+    kinds = {"AGENT_LOG": "tables", "AGENT_ARCHIVE": "blob", "AGENT_ATTACHMENTS": "blob"}
     return {"AzureWebJobsStorage": account, **kinds}, [
-        Place("In blobs: container `agent-run-logs`", TABLE, Container(account, "agent-run-logs")),
-        Place(ARCHIVE, r"container `agent-archive`, `([^`]*)`", Container(account, "agent-archive")),
-        Place(ATTACHMENTS, r"container `agent-attachments`, `([^`]*)`", Container(account, "agent-attachments")),
+        Place(LOG, "table `<hub>AgentLog`", Table(account, table_name(HUB))),
+        Place(ARCHIVE, "container `agent-archive`, ", Container(account, "agent-archive")),
+        Place(ATTACHMENTS, "container `agent-attachments`, ", Container(account, "agent-attachments")),
     ]
 
 
-STORES = {"files": files, "redis": in_redis, "blobs": blobs}
+STORES = {"files": files, "redis": in_redis, "account": in_account}
 
 
 @pytest.fixture

@@ -11,14 +11,16 @@ from agents.assistant import create_assistant
 from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
-from hosting.surroundings import is_production
+from hosting.settings import is_production
 from tests.support.app.scripted import scripted_agent
 
 NAMED = "AZURE_FUNCTIONS_ENVIRONMENT"
 STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 PRODUCTION = {NAMED: "Production", **STORAGE}
 DEVELOPMENT = {NAMED: "Development", **STORAGE}
-OPEN_MCP = {"extensions": {"mcp": {"system": {"webhookAuthorizationLevel": "Anonymous"}}}}
+OPEN_MCP = {"mcp": {"system": {"webhookAuthorizationLevel": "Anonymous"}}}
+REFUSES_OLDER = {"durableTask": {"storageProvider": {"useInstanceTableEtag": True}}}
+PROVIDER = "AzureFunctionsJobHost__extensions__durableTask__storageProvider"
 ANONYMOUS = (
     "is Anonymous: whoever finds the app may use its agents and read their threads. Ask for keys, or set "
     "AGENT_ANONYMOUS to 'allow' if this is meant."
@@ -27,9 +29,15 @@ ANONYMOUS = (
 
 def open_tool(environ: dict[str, str], folder: Path, patch: pytest.MonkeyPatch) -> AgentFunctionApp:
     """An app whose agent is an MCP tool, at an endpoint that host.json leaves open."""
-    (folder / "host.json").write_text(json.dumps({"version": "2.0", **OPEN_MCP}), encoding="utf-8")
-    patch.chdir(folder)
+    stand_in_app_of({**OPEN_MCP, **REFUSES_OLDER}, folder, patch)
     return AgentFunctionApp(agents=[scripted_agent("one")], enable_mcp_tool_trigger=True, environ=environ)
+
+
+def stand_in_app_of(extensions: dict[str, Any], folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Go to a folder whose host.json has these extensions."""
+    host = {"version": "2.0", "extensions": extensions}
+    (folder / "host.json").write_text(json.dumps(host), encoding="utf-8")
+    patch.chdir(folder)
 
 
 @pytest.mark.behaviour("azure.which-is-production")
@@ -49,7 +57,7 @@ def open_tool(environ: dict[str, str], folder: Path, patch: pytest.MonkeyPatch) 
     ],
 )
 def test_production_is_every_environment_but_development(environ: dict[str, str], expected: bool) -> None:
-    """On Azure, and in the host's container images, it has no name at all; the variables of hosts tell."""
+    """On Azure, and in the host's container images, it has no name at all; the variables of hosts show it."""
     assert is_production(environ) is expected
 
 
@@ -89,7 +97,7 @@ def test_tools_without_a_key_are_refused_in_production(tmp_path: Path, monkeypat
 def test_without_a_key_it_starts_in_development_or_when_it_is_said_to_be_meant(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Behind a gateway that asks callers itself, say."""
+    """Behind a gateway that authenticates callers itself, say."""
     tool = open_tool(environ, tmp_path, monkeypatch)
     app = AgentFunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS, environ=environ)
 
@@ -102,3 +110,46 @@ def test_the_offline_model_is_taken_in_development_and_where_no_host_runs_the_ap
     for environ in (DEVELOPMENT, {}):
         app = AgentFunctionApp(agents=[create_assistant(OfflineChatClient())], environ=environ)
         assert list(app.agents) == ["assistant"]
+
+
+@pytest.mark.behaviour("azure.refuses-older-documents")
+@pytest.mark.parametrize(
+    "provider", [{}, {"type": "AzureStorage"}, {"type": "azurestorage", "useInstanceTableEtag": False}]
+)
+def test_an_app_whose_engine_would_keep_an_older_document_is_refused_in_production(
+    provider: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host.json from before the template had the line, or of a user's own."""
+    stand_in_app_of({"durableTask": {"storageProvider": provider}}, tmp_path, monkeypatch)
+
+    with pytest.raises(ConfigurationError) as refused:
+        AgentFunctionApp(agents=[scripted_agent("one")], environ=PRODUCTION)
+
+    assert refused.value.detail == (
+        "extensions.durableTask.storageProvider.useInstanceTableEtag in host.json is not true: a worker that was taken "
+        "for dead could replace a thread's newer conversation by its older one. Set it to true, as the template's "
+        "host.json has it."
+    )
+
+
+@pytest.mark.behaviour("azure.refuses-older-documents")
+@pytest.mark.parametrize(
+    ("provider", "environ"),
+    [
+        ({"useInstanceTableEtag": True}, PRODUCTION),
+        ({}, {**PRODUCTION, f"{PROVIDER}__useInstanceTableEtag": "True"}),
+        ({}, {**PRODUCTION, f"{PROVIDER}__type": "azureManaged"}),
+        ({"type": "azureManaged"}, PRODUCTION),
+        ({}, DEVELOPMENT),
+        ({}, {}),
+    ],
+)
+def test_an_app_whose_engine_refuses_older_documents_starts(
+    provider: dict[str, object], environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the file, by a setting over it, with the scheduler, which knows no such line, and on a laptop."""
+    stand_in_app_of({"durableTask": {"storageProvider": provider}}, tmp_path, monkeypatch)
+
+    app = AgentFunctionApp(agents=[scripted_agent("one")], environ=environ)
+
+    assert list(app.agents) == ["one"]

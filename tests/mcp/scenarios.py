@@ -157,5 +157,5 @@ def test_prompt_with_image(context: func.PromptInvocationContext) -> str:
 
 def messages(*blocks: dict[str, object]) -> str:
     """Return the envelope of messages of the user, one for each block."""
-    said = [{"role": "user", "content": block} for block in blocks]
-    return json.dumps({"type": "prompt_messages", "content": json.dumps(said)})
+    output = [{"role": "user", "content": block} for block in blocks]
+    return json.dumps({"type": "prompt_messages", "content": json.dumps(output)})

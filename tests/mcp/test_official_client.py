@@ -39,7 +39,7 @@ async def test_the_official_client_lists_and_gets_prompts(offers_host: RunningHo
     ):
         await session.initialize()
         listed = {prompt.name: prompt for prompt in (await session.list_prompts()).prompts}
-        said = (await session.get_prompt("greet", {"who": "me"})).messages
+        output = (await session.get_prompt("greet", {"who": "me"})).messages
         with pytest.raises(MCPError, match="Please provide: who"):
             await session.get_prompt("greet", {})
 
@@ -47,5 +47,5 @@ async def test_the_official_client_lists_and_gets_prompts(offers_host: RunningHo
         ("who", True),
         ("how", False),
     ]
-    assert [message.role for message in said] == ["user"]
-    assert said[0].content.text.startswith('greet: {"who": "me"} of ')
+    assert [message.role for message in output] == ["user"]
+    assert output[0].content.text.startswith('greet: {"who": "me"} of ')

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.behaviour("mcp.page")
 @pytest.fixture
 def host() -> DirectHost:
     """One agent as a tool, called directly."""
-    environ = {"AGENT_RUN_LOG": "memory"}
+    environ = {"AGENT_LOG": "memory"}
     return DirectHost(AgentFunctionApp(agents=[scripted_agent("Ada")], enable_mcp_tool_trigger=True, environ=environ))
 
 

@@ -22,7 +22,7 @@ FAILED = {"error": {"code": -32603, "message": "An error occurred."}}
 MISSING = "One or more required prompt arguments are missing values. Please provide: who"
 
 
-def said(text: str) -> dict[str, object]:
+def output(text: str) -> dict[str, object]:
     """Return the answer that holds one text of the user."""
     return {"result": {"messages": [{"content": {"type": "text", "text": text}, "role": "user"}]}}
 
@@ -44,7 +44,7 @@ async def test_a_prompt_is_one_text_of_the_user(client: httpx.AsyncClient, name:
 
     answer = await call(client, "prompts/get", params, **{"mcp-session-id": "a1|b2"})
 
-    assert answer == said(f'{name}: {{"who": "me"}} of a1|b2')
+    assert answer == output(f'{name}: {{"who": "me"}} of a1|b2')
 
 
 @pytest.mark.behaviour("mcp.prompts")
@@ -52,7 +52,7 @@ async def test_the_json_of_messages_stays_text(client: httpx.AsyncClient) -> Non
     """Without result schema, nothing is read out of it."""
     text = '{"messages": [{"role": "assistant", "content": {"type": "text", "text": "not read"}}]}'
 
-    assert await call(client, "prompts/get", {"name": "decorated"}) == said(text)
+    assert await call(client, "prompts/get", {"name": "decorated"}) == output(text)
 
 
 @pytest.mark.behaviour("mcp.prompts")

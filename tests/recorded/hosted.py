@@ -14,6 +14,7 @@ from tests.support.running_host import ROOT, RunningHost, host_environment
 
 RECORDINGS = ROOT.parent / "shared" / "recordings"
 _DRIVER_GUARD_SECONDS = 400
+DRIVEN = ("-m", "tests.recorded.paced")
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,9 @@ def drive(recording: Recording, folder: Path) -> Seen:
     _make_writable(app)
     seen = Seen(folder / f"{recording.name}.jsonl", folder / f"{recording.name}_payloads.jsonl")
     with RunningHost(app, environ={"PROBE_LOG": str(seen.payloads), **recording.environ}) as host:
+        given = (host.origin, str(seen.exchanges), *recording.parts)
         subprocess.run(
-            [sys.executable, str(RECORDINGS / recording.driver), host.origin, str(seen.exchanges), *recording.parts],
+            [sys.executable, *DRIVEN, str(RECORDINGS / recording.driver), *given],
             env=host_environment(),
             stdout=subprocess.DEVNULL,
             check=True,

@@ -7,17 +7,17 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from state.archived import NOTHING, Archived, archived, with_older, without_oldest
 from state.codec import read, write
 from state.conversation import append_turn, forget, message_count
+from state.extension import NOTHING, Archived, archived, with_older, without_oldest
 from state.models import Conversation
-from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA, answered, asked
+from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA, a_request, a_response
 
 
 def talk(turns: int) -> Conversation:
     conversation = read(None)
     for number in range(turns):
-        conversation = append_turn(conversation, asked(f"r{number}"), answered(f"r{number}", "hi"))
+        conversation = append_turn(conversation, a_request(f"r{number}"), a_response(f"r{number}", "hi"))
     return conversation
 
 

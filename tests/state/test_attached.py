@@ -18,14 +18,14 @@ from tests.support.state_documents import NOON, OWN_SCHEMA, PUBLIC_SCHEMA
 
 BODY = bytes(range(256)) * 8
 HASH = hashlib.sha256(BODY).hexdigest()
-REFERENCE = f"agent-attachment:sha256/{HASH}?bytes=2048"
+REFERENCE = {"sha256": HASH, "bytes": 2048, "mediaType": "image/png"}
 
 
 def data_uri(body: bytes, media_type: str = "image/png") -> str:
     return f"data:{media_type};base64,{base64.b64encode(body).decode()}"
 
 
-def asked(*contents: dict[str, Any]) -> Exchange:
+def a_request(*contents: dict[str, Any]) -> Exchange:
     message = {"role": "user", "contents": list(contents)}
     value = {"$type": "request", "correlationId": "r", "createdAt": NOON, "messages": [message]}
     return cast(Exchange, read_entry({**value, "responseType": "text"}))
@@ -44,16 +44,16 @@ def test_a_large_content_becomes_a_reference_by_hash_and_size() -> None:
     small = {"$type": "data", "uri": data_uri(b"dot"), "mediaType": "image/png"}
     extra = {"agentFramework": {"name": "a.png"}, "else": 1}
 
-    found = detached(asked({"$type": "text", "text": "see"}, {**PICTURE, **extra}, small), 2047)
+    found = detached(a_request({"$type": "text", "text": "see"}, {**PICTURE, **extra}, small), 2047)
 
-    reference = {"$type": "uri", "uri": REFERENCE, "mediaType": "image/png", **extra}
+    reference = {"$type": "text", "text": "[image/png, 2048 bytes]", "attachment": REFERENCE, **extra}
     assert contents_of(found.entry) == [{"$type": "text", "text": "see"}, reference, small]
     assert found.attachments == (Attachment(HASH, BODY),)
     assert references(found.entry) == {HASH}
     del reference["else"]
     document = {
         "schemaVersion": "1.1.0",
-        "data": {"conversationHistory": [entry_value(detached(asked(PICTURE), 0).entry)]},
+        "data": {"conversationHistory": [entry_value(detached(a_request(PICTURE), 0).entry)]},
     }
     for schema in (OWN_SCHEMA, PUBLIC_SCHEMA):
         Draft202012Validator(schema).validate(document)
@@ -63,7 +63,7 @@ def test_a_large_content_becomes_a_reference_by_hash_and_size() -> None:
 @given(body=st.binary(min_size=1, max_size=300), name=st.text())
 def test_what_is_put_back_is_what_was_taken_out(body: bytes, name: str) -> None:
     """Byte for byte."""
-    entry = asked({"$type": "data", "uri": data_uri(body), "mediaType": "image/png", "name": name})
+    entry = a_request({"$type": "data", "uri": data_uri(body), "mediaType": "image/png", "name": name})
 
     found = detached(entry, 0)
 
@@ -86,7 +86,7 @@ def test_what_is_put_back_is_what_was_taken_out(body: bytes, name: str) -> None:
 )
 def test_what_could_not_be_written_again_from_its_bytes_stays(content: dict[str, Any]) -> None:
     """Nothing is lost to save room."""
-    entry = asked(content)
+    entry = a_request(content)
 
     found = detached(entry, 1024)
 
@@ -95,7 +95,7 @@ def test_what_could_not_be_written_again_from_its_bytes_stays(content: dict[str,
 
 def test_an_entry_without_large_contents_is_the_same_object() -> None:
     """What was made of it stays made."""
-    entry = asked(PICTURE)
+    entry = a_request(PICTURE)
 
     assert detached(entry, 2048).entry is entry
 
@@ -103,34 +103,40 @@ def test_an_entry_without_large_contents_is_the_same_object() -> None:
 @pytest.mark.behaviour("erasure.attachments")
 def test_what_is_gone_is_a_text_that_says_so() -> None:
     """The model is told that there was something."""
-    light = detached(asked(PICTURE), 0).entry
+    light = detached(a_request(PICTURE), 0).entry
 
     assert contents_of(attached(light, {})) == [{"$type": "text", "text": "[image/png, 2048 bytes: no longer kept]"}]
 
 
 @pytest.mark.parametrize(
-    "uri",
+    "other",
     [
-        REFERENCE[:-1],
-        REFERENCE.replace("sha256/", "sha512/"),
-        f" {REFERENCE}",
-        f"{REFERENCE}\n",
-        f"https://example.com/?{REFERENCE}",
+        {"$type": "text", "text": "[image/png, 2048 bytes]"},
+        {"$type": "text", "text": "[image/png, 2048 bytes]", "attachment": HASH},
+        {"$type": "text", "text": "[image/png, 2048 bytes]", "attachment": {**REFERENCE, "sha256": HASH[1:]}},
+        {"$type": "text", "text": "[image/png, 2048 bytes]", "attachment": {**REFERENCE, "sha256": f"{HASH}\n"}},
+        {"$type": "reasoning", "text": "[image/png, 2048 bytes]", "attachment": REFERENCE},
     ],
 )
-def test_other_addresses_are_no_references(uri: str) -> None:
-    """Only what this module writes is read as one; a size that is cut off is another attachment's, not this one's."""
-    entry = asked({"$type": "uri", "uri": uri, "mediaType": "image/png"})
+def test_what_others_write_is_no_reference(other: dict[str, Any]) -> None:
+    """A text that reads like one, and a property of ours with another value in it."""
+    entry = a_request(other)
 
-    is_reference = bool(references(entry))
+    assert not references(entry)
+    assert entry_value(attached(entry, {HASH: BODY})) == entry_value(entry)
 
-    assert is_reference == (uri == REFERENCE[:-1])
-    assert is_reference or entry_value(attached(entry, {HASH: BODY})) == entry_value(entry)
+
+@pytest.mark.parametrize("name", ["text", "attachment"])
+def test_data_with_a_property_that_a_reference_needs_stays_as_it_is(name: str) -> None:
+    """Another writer's: taken out, it could not be put back as it was."""
+    entry = a_request({**PICTURE, name: "theirs"})
+
+    assert entry_value(detached(entry, 0).entry) == entry_value(entry)
 
 
 def test_the_bytes_that_leave_an_entry_are_told_beforehand() -> None:
     """About as many as its text loses."""
-    entry = asked(PICTURE)
+    entry = a_request(PICTURE)
     lost = len(json.dumps(entry_value(entry))) - len(json.dumps(entry_value(detached(entry, 0).entry)))
 
     assert 0 <= detachable_bytes(entry, 0) - lost < 200

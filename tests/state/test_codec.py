@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from state import errors
-from state.codec import entry_value, read, read_entry, write
+from state.codec import _PARTS, entry_value, read, read_entry, write
+from state.contents import Stored
 from state.conversation import append_turn
-from tests.support.state_documents import answered, asked, conversation_of
+from state.models import History
+from tests.support.state_documents import a_request, a_response, conversation_of
 
 NEW = '{"schemaVersion":"1.1.0","data":{"conversationHistory":[]}}'
 
@@ -134,10 +136,10 @@ def test_keys_are_written_in_a_fixed_order_with_the_type_first() -> None:
 @pytest.mark.behaviour("state.deterministic")
 def test_the_same_turn_on_the_same_document_gives_the_same_bytes() -> None:
     """Whether the conversation was kept in memory or read again."""
-    kept = conversation_of((asked("r1"), answered("r1", "hi")))
+    kept = conversation_of((a_request("r1"), a_response("r1", "hi")))
     read_again = read(write(kept))
 
-    turn = (asked("r2"), answered("r2", "hé"))
+    turn = (a_request("r2"), a_response("r2", "hé"))
     assert write(append_turn(kept, *turn)) == write(append_turn(read_again, *turn))
 
 
@@ -145,15 +147,15 @@ def test_the_same_turn_on_the_same_document_gives_the_same_bytes() -> None:
 def test_entries_of_a_compact_document_come_back_byte_for_byte() -> None:
     """Their text is found while they are read, and a turn writes only its own."""
     history = '{"$type":"request","createdAt":"2025-11-04T19:33:05.2454760Z","messages":[],"text":"\\u0027"}'
-    grown = append_turn(read(document(f"[{history}]")), asked("r1"), answered("r1", "hi"))
+    grown = append_turn(read(document(f"[{history}]")), a_request("r1"), a_response("r1", "hi"))
 
     assert write(read(document(f"[{history}]"))) == document(f"[{history}]")
     assert write(grown).startswith(document(f"[{history}")[:-2])
 
 
 def test_an_entry_goes_through_plain_json_unchanged() -> None:
-    """The run log keeps the exact response entry this way."""
-    entry = answered("r1", "hi")
+    """The log keeps the exact response entry this way."""
+    entry = a_response("r1", "hi")
     value = json.loads(json.dumps(entry_value(entry)))
 
     assert entry_value(read_entry(value)) == value
@@ -162,7 +164,7 @@ def test_an_entry_goes_through_plain_json_unchanged() -> None:
 
 def test_changing_a_written_value_does_not_reach_the_entry() -> None:
     """`entry_value` gives an object of the caller's own."""
-    entry = answered("r1", "hi")
+    entry = a_response("r1", "hi")
     value: dict[str, Any] = entry_value(entry)
     value["messages"][0]["contents"].clear()
 
@@ -172,11 +174,29 @@ def test_changing_a_written_value_does_not_reach_the_entry() -> None:
 def test_models_cannot_be_changed() -> None:
     """Conversations share entries, and entries remember their text."""
     with pytest.raises(ValueError, match="frozen"):
-        asked("r1").correlation_id = "r2"
+        a_request("r1").correlation_id = "r2"
 
 
 def test_a_conversation_can_be_pickled() -> None:
     """It is plain data."""
-    conversation = conversation_of((asked("r1"), answered("r1", "hi")))
+    conversation = conversation_of((a_request("r1"), a_response("r1", "hi")))
 
     assert write(pickle.loads(pickle.dumps(conversation))) == write(conversation)
+
+
+def test_every_field_that_holds_models_is_known_to_those_who_look_for_namesakes() -> None:
+    """A new one that is not would keep a null where the stored object had nothing."""
+    kinds, waiting = set[type[Stored]](), [Stored]
+    while waiting:
+        kind = waiting.pop()
+        kinds.add(kind)
+        waiting += kind.__subclasses__()
+
+    holding = {
+        name
+        for kind in kinds
+        for name, field in kind.model_fields.items()
+        if any(other.__name__ in str(field.annotation) for other in kinds) or field.annotation is History
+    }
+
+    assert holding == set(_PARTS)

@@ -19,11 +19,10 @@ from state.conversation import (
     response_of,
     response_text,
     session_state,
-    with_session_state,
 )
 from state.convert import response_entry
-from state.models import Conversation
-from tests.support.state_documents import NOON, OWN_SCHEMA, answered, asked, conversation_of
+from state.models import Conversation, History, RequestEntry
+from tests.support.state_documents import NOON, OWN_SCHEMA, a_request, a_response, conversation_of
 
 
 def stored(extension: str = "{}", version: str = "1.1.0") -> Conversation:
@@ -33,10 +32,10 @@ def stored(extension: str = "{}", version: str = "1.1.0") -> Conversation:
 @pytest.mark.behaviour("state.turn-shares-the-past")
 def test_a_turn_leaves_the_old_conversation_as_it_was_and_shares_its_entries() -> None:
     """Nothing is copied or converted a second time."""
-    old = conversation_of((asked("r1"), answered("r1", "hi")))
+    old = conversation_of((a_request("r1"), a_response("r1", "hi")))
     text = write(old)
 
-    new = append_turn(old, asked("r2"), answered("r2", "ho"))
+    new = append_turn(old, a_request("r2"), a_response("r2", "ho"))
 
     assert write(old) == text
     assert all(a is b for a, b in zip(old.data.conversation_history, new.data.conversation_history, strict=False))
@@ -49,7 +48,7 @@ def test_a_turn_leaves_the_old_conversation_as_it_was_and_shares_its_entries() -
 )
 def test_a_turn_raises_an_older_version_and_keeps_a_newer_one(before: str, after: str) -> None:
     """A newer writer's label is not ours to lower."""
-    conversation = append_turn(stored(version=before), asked("r1"), answered("r1", "hi"))
+    conversation = append_turn(stored(version=before), a_request("r1"), a_response("r1", "hi"))
 
     assert conversation.schema_version == after
 
@@ -60,7 +59,7 @@ def test_a_turn_keeps_what_others_stored() -> None:
     before = read(
         '{"schemaVersion":"1.2.0","x":1,"data":{"extensionData":{"a":[null]},"expirationTimeUtc":"t","y":{}}}'
     )
-    after = json.loads(write(append_turn(before, asked("r1"), answered("r1", "hi"))))
+    after = json.loads(write(append_turn(before, a_request("r1"), a_response("r1", "hi"))))
 
     assert (after["x"], after["data"]["y"], after["data"]["expirationTimeUtc"]) == (1, {}, "t")
     assert after["data"]["extensionData"] == {"a": [None], "durableAgentHost": {"applied": ["r1"]}}
@@ -70,7 +69,7 @@ def test_a_turn_keeps_what_others_stored() -> None:
 @pytest.mark.behaviour("state.applied-once")
 def test_the_ledger_outlives_a_reset() -> None:
     """A run or a reset that is delivered again is known."""
-    conversation = forget(conversation_of((asked("r1"), answered("r1", "hi"))), "reset-1")
+    conversation = forget(conversation_of((a_request("r1"), a_response("r1", "hi"))), "reset-1")
 
     assert [applied(conversation, id_) for id_ in ("r1", "reset-1", "r2")] == [True, True, False]
     assert (generation(conversation), generation(forget(conversation, "reset-2"))) == (1, 2)
@@ -83,7 +82,7 @@ def test_the_ledger_is_bounded() -> None:
     """It holds the last runs; older ones are still known while their entries are there."""
     conversation = read(None)
     for number in range(LEDGER_SIZE + 1):
-        conversation = append_turn(conversation, asked(f"r{number}"), answered(f"r{number}", "hi"))
+        conversation = append_turn(conversation, a_request(f"r{number}"), a_response(f"r{number}", "hi"))
 
     assert applied(conversation, "r0")
     assert not applied(forget(conversation, "reset-1"), "r1")
@@ -96,29 +95,32 @@ def test_another_writers_value_in_our_place_counts_as_none(odd: str) -> None:
     conversation = stored(f'{{"durableAgentHost":{odd}}}')
 
     assert (generation(conversation), applied(conversation, "r1")) == (0, False)
-    assert applied(append_turn(conversation, asked("r1"), answered("r1", "hi")), "r1")
+    assert applied(append_turn(conversation, a_request("r1"), a_response("r1", "hi")), "r1")
 
 
 @pytest.mark.behaviour("state.keeps-session-state")
 def test_session_state_is_kept_between_turns_and_goes_with_a_reset() -> None:
     """Under extension data, which other packages keep; numbers that JSON lacks included."""
     value = {"memory": {"facts": ["likes tea"], "score": float("inf")}}
-    conversation = read(write(with_session_state(stored('{"a":1}'), value)))
+    turn = a_request("r1"), a_response("r1", "hi")
+    conversation = read(write(append_turn(stored('{"a":1}'), *turn, session=value)))
 
-    assert session_state(append_turn(conversation, asked("r1"), answered("r1", "hi"))) == value
-    assert session_state(with_session_state(conversation, None)) is None
+    assert session_state(append_turn(conversation, *turn)) == value
+    assert session_state(append_turn(conversation, *turn, session={})) is None
     assert session_state(forget(conversation, "reset-1")) is None
     assert session_state(stored('{"agentSession":[1]}')) is None
 
 
 def test_no_session_state_leaves_no_trace() -> None:
-    """A conversation without context providers has no extension data."""
-    assert write(with_session_state(read(None), None)) == write(read(None))
+    """A conversation without context providers has none in its extension data."""
+    turn = a_request("r1"), a_response("r1", "hi")
+
+    assert write(append_turn(read(None), *turn, session={})) == write(append_turn(read(None), *turn))
 
 
 def test_a_response_is_found_by_its_run() -> None:
     """Requests carry the same id and are not taken for it."""
-    conversation = conversation_of((asked("r1"), answered("r1", "hi")))
+    conversation = conversation_of((a_request("r1"), a_response("r1", "hi")))
 
     assert response_of(conversation, "r1") is conversation.data.conversation_history[1]
     assert response_of(conversation, "r2") is None
@@ -131,3 +133,19 @@ def test_response_text_joins_messages_by_a_blank_line() -> None:
     entry = response_entry(run_id="r1", created_at=NOON, response=AgentResponse(messages=messages))
 
     assert response_text(entry) == "one two\n\nthree"
+
+
+def test_what_is_made_of_entries_is_made_of_new_ones_only_when_a_history_goes_on() -> None:
+    """However long it is."""
+    made: list[str | None] = []
+
+    def named(entry: RequestEntry) -> str | None:
+        made.append(entry.correlation_id)
+        return entry.correlation_id
+
+    history = History([a_request("one")])
+    history.each(named)
+    longer = history.with_entries(a_request("two"))
+
+    assert (list(longer.each(named)), list(history.each(named))) == (["one", "two"], ["one"])
+    assert made == ["one", "two"]

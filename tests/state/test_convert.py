@@ -18,9 +18,17 @@ from pydantic import BaseModel
 
 from state.codec import entry_value, read, write
 from state.conversation import append_turn
-from state.convert import agent_response, content_value, failure_entry, history_messages, request_entry, response_entry
-from state.python_values import to_json_value
-from tests.support.state_documents import NOON, OWN_SCHEMA, PUBLIC_SCHEMA, answered, asked, conversation_of
+from state.convert import (
+    agent_response,
+    content_value,
+    failure_entry,
+    history_messages,
+    request_entry,
+    response_entry,
+    shared_messages,
+)
+from state.json_values import to_json_value
+from tests.support.state_documents import NOON, OWN_SCHEMA, PUBLIC_SCHEMA, a_request, a_response, conversation_of
 
 CALL = Content.from_function_call("c1", "get_weather", arguments='{"city":"Paris"}')
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
@@ -66,7 +74,7 @@ EVERY_CONTENT: dict[str, Content] = {
 
 def stored_and_read(*contents: Content) -> list[Content]:
     """Store contents as an answer in a document, read the document, and return the answer's contents."""
-    conversation = read(write(conversation_of((asked("r1"), answered("r1", *contents)))))
+    conversation = read(write(conversation_of((a_request("r1"), a_response("r1", *contents)))))
     [_, entry] = conversation.data.conversation_history
     return agent_response(entry).messages[0].contents  # type: ignore[arg-type]
 
@@ -92,7 +100,7 @@ def test_a_content_comes_back_as_the_object_it_was(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY_CONTENT)
 def test_a_document_with_any_content_is_valid(name: str) -> None:
     """Against the public schema and our own."""
-    value = json.loads(write(conversation_of((asked("r1"), answered("r1", EVERY_CONTENT[name])))))
+    value = json.loads(write(conversation_of((a_request("r1"), a_response("r1", EVERY_CONTENT[name])))))
 
     Draft202012Validator(PUBLIC_SCHEMA).validate(value)
     Draft202012Validator(OWN_SCHEMA).validate(value)
@@ -186,7 +194,9 @@ def test_a_value_that_contains_itself_is_kept_as_its_repr() -> None:
 
 def test_the_text_of_an_exception_is_not_stored() -> None:
     """The framework keeps exceptions from channels; the document only tells that there was one."""
-    text = write(conversation_of((asked("r"), answered("r", Content("function_result", call_id="c", exception="key")))))
+    text = write(
+        conversation_of((a_request("r"), a_response("r", Content("function_result", call_id="c", exception="key"))))
+    )
 
     assert "exception" in text
     assert '"key"' not in text
@@ -217,7 +227,7 @@ def test_a_response_comes_back_whole() -> None:
 @pytest.mark.behaviour("state.keeps-the-response")
 def test_a_response_without_a_time_has_its_entrys() -> None:
     """Readers of a stored response always find one."""
-    assert agent_response(answered("r1", "hi")).created_at == NOON
+    assert agent_response(a_response("r1", "hi")).created_at == NOON
 
 
 class Mood(BaseModel):
@@ -227,7 +237,7 @@ class Mood(BaseModel):
 @pytest.mark.parametrize(("text", "value"), [('{"mood":"good"}', {"mood": "good"}), ("no json", None)])
 def test_a_structured_value_is_kept_as_json_and_a_broken_one_left_out(text: str, value: object) -> None:
     """The framework parses it on first access and raises then; the answer is kept in any case."""
-    entry = answered("r1", text, response_format=Mood)
+    entry = a_response("r1", text, response_format=Mood)
 
     assert agent_response(entry).value == value
     assert agent_response(entry).text == text
@@ -238,7 +248,7 @@ def test_a_role_that_the_schema_lacks_comes_back() -> None:
     entry = request_entry(run_id="r1", created_at=NOON, messages=[Message("developer", ["be brief"])])
 
     assert entry.messages[0].role == "system"
-    replayed = history_messages(append_turn(read(None), entry, answered("r1", "ok")))
+    replayed = history_messages(append_turn(read(None), entry, a_response("r1", "ok")))
     assert [message.role for message in replayed] == ["developer", "assistant"]
 
 
@@ -271,7 +281,9 @@ def test_a_request_stores_what_was_asked_for() -> None:
 def test_a_run_without_an_answer_is_kept_and_not_replayed(status: str) -> None:
     """Its request is not replayed either: the model would see a question that nobody answered."""
     failure = failure_entry(run_id="r2", created_at=NOON, status=status, code="run_failed", message="No.")
-    conversation = conversation_of((asked("r1", "one"), answered("r1", "two")), (asked("r2", "three"), failure))
+    conversation = conversation_of(
+        (a_request("r1", "one"), a_response("r1", "two")), (a_request("r2", "three"), failure)
+    )
     value = json.loads(write(conversation))
 
     assert [m.text for m in history_messages(conversation)] == ["one", "two"]
@@ -291,16 +303,31 @@ def test_reasoning_usage_errors_and_unknown_contents_are_not_replayed() -> None:
     """A message with nothing else in it is left out whole."""
     hidden = [EVERY_CONTENT[name] for name in ("text_reasoning", "usage", "error", "search_tool_call")]
     conversation = conversation_of(
-        (asked("r1"), answered("r1", *hidden, "seen")), (asked("r2"), answered("r2", EVERY_CONTENT["text_reasoning"]))
+        (a_request("r1"), a_response("r1", *hidden, "seen")),
+        (a_request("r2"), a_response("r2", EVERY_CONTENT["text_reasoning"])),
     )
 
     contents = [content.text for message in history_messages(conversation) for content in message.contents]
     assert contents == ["hello", "seen", "hello"]
 
 
+def test_the_messages_that_runs_share_are_those_of_the_history_and_made_once() -> None:
+    """A longer conversation has those of its beginning."""
+    failure = failure_entry(run_id="r2", created_at=NOON, status="failed", code="run_failed", message="No.")
+    beginning = conversation_of((a_request("r1"), a_response("r1", "hi")))
+    conversation = append_turn(beginning, a_request("r2", "three"), failure)
+    shared = shared_messages(conversation)
+    longer = shared_messages(append_turn(conversation, a_request("r3", "four"), a_response("r3", "five")))
+
+    assert [message.to_dict() for message in shared] == [m.to_dict() for m in history_messages(conversation)]
+    assert [message.text for message in longer] == ["hello", "hi", "four", "five"]
+    assert [id(message) for message in shared_messages(beginning)] == [id(message) for message in shared]
+    assert [id(message) for message in longer[:2]] == [id(message) for message in shared]
+
+
 def test_changing_a_replayed_message_does_not_reach_the_next_run() -> None:
     """Middleware marks and trims messages; the conversation may be kept in memory between runs."""
-    conversation = conversation_of((asked("r1"), answered("r1", "hi")))
+    conversation = conversation_of((a_request("r1"), a_response("r1", "hi")))
     for message in history_messages(conversation):
         message.contents.clear()
         message.additional_properties["_excluded"] = True
@@ -321,7 +348,7 @@ def test_what_another_writer_put_under_our_property_is_not_trusted() -> None:
 @pytest.mark.behaviour("state.history-is-the-runs-own")
 def test_a_message_of_the_history_is_the_frameworks_own_and_changing_a_copy_changes_no_other() -> None:
     """It serializes as a framework message; copies share nothing that a run changes."""
-    conversation = append_turn(read(None), asked("r1", "hello"), answered("r1", "hi"))
+    conversation = append_turn(read(None), a_request("r1", "hello"), a_response("r1", "hi"))
     first, second = history_messages(conversation)[0], history_messages(conversation)[0]
     copied = copy.copy(first)
     first.contents.append(Content.from_text("more"))

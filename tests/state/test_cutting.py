@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from state.codec import read
-from state.cutting import cuts
+from state.codec import held_entry, read
+from state.conversation import cuts
 
 
 def entry(kind: str, run_id: str, *contents: dict[str, Any]) -> dict[str, Any]:
-    said = contents or ({"$type": "text", "text": "hi"},)
-    message = {"role": "assistant", "contents": list(said)}
+    output = contents or ({"$type": "text", "text": "hi"},)
+    message = {"role": "assistant", "contents": list(output)}
     return {"$type": kind, "correlationId": run_id, "createdAt": "2026-01-02T12:00:00Z", "messages": [message]}
 
 
@@ -44,6 +44,15 @@ def test_a_call_and_its_result_are_not_parted() -> None:
     """By however many turns they are apart."""
     assert cuts_of(*turn("a", CALL), *turn("b"), *turn("c", RESULT), *turn("d")) == [6]
     assert cuts_of(*turn("a", ASKED), *turn("b", RESULT), *turn("c")) == [4]
+
+
+@pytest.mark.behaviour("archive.never-splits")
+def test_a_call_whose_property_is_written_with_escapes_is_not_parted_from_its_result() -> None:
+    """Most entries are looked through as text first, and another writer may escape any letter."""
+    texts = [json.dumps(entry) for entry in (*turn("a", CALL), *turn("b"), *turn("c", RESULT), *turn("d"))]
+    held = [held_entry(text.replace("callId", "call\\u0049d")) for text in texts]
+
+    assert cuts(held) == [6]
 
 
 @pytest.mark.behaviour("archive.never-splits")

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from state.codec import read, write
 from state.convert import agent_response, history_messages
 from state.errors import UnreadableStateError
-from state.json_text import dump
+from state.json_values import dump, from_json_value, to_json_value
 from state.models import Conversation, ResponseEntry
-from state.python_values import from_json_value, to_json_value
-from tests.support.state_documents import answered, asked, conversation_of
+from tests.support.state_documents import a_request, a_response, conversation_of
 
 FUZZED = settings(max_examples=150, deadline=None)
 TEXT = st.text(max_size=8)
@@ -162,7 +161,7 @@ def test_any_call_and_result_come_back(arguments: Any, text: str, properties: di
     """Through a whole document."""
     call = Content("function_call", call_id="c", name="f", arguments=arguments, additional_properties=properties)
     result = Content.from_function_result("c", result=text, additional_properties=properties)
-    entry = read(write(conversation_of((asked("r"), answered("r", call, result))))).data.conversation_history[1]
+    entry = read(write(conversation_of((a_request("r"), a_response("r", call, result))))).data.conversation_history[1]
     assert isinstance(entry, ResponseEntry)
 
     assert agent_response(entry).messages[0].contents == [call, result]

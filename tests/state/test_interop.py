@@ -1,4 +1,4 @@
-"""The other Python package that keeps durable agents, reading and writing the same documents."""
+"""The other packages that keep durable agents, on the same documents: Python's, and .NET's by its rules."""
 
 from __future__ import annotations
 
@@ -10,9 +10,23 @@ from agent_framework import AgentResponse, Content, Message
 from jsonschema import Draft202012Validator
 
 from state.codec import read, write
-from state.conversation import append_turn, message_count, response_of, response_text
+from state.conversation import (
+    LogMark,
+    append_turn,
+    exchanges,
+    log_mark,
+    message_count,
+    response_of,
+    response_text,
+    session_state,
+    with_log_mark,
+)
 from state.convert import agent_response, failure_entry, history_messages
-from tests.support.state_documents import NOON, PUBLIC_SCHEMA, answered, asked, conversation_of
+from state.extension import Summary, archived, summary_of, without_oldest
+from state.models import Conversation
+from tests.support.dotnet_reader import faults
+from tests.support.dotnet_writer import rewritten
+from tests.support.state_documents import NOON, PUBLIC_SCHEMA, a_request, a_response, conversation_of
 
 theirs: Any = pytest.importorskip(
     "agent_framework_durabletask._durable_agent_state", reason="agent-framework-durabletask is not installed here"
@@ -34,10 +48,13 @@ def test_they_read_what_we_write() -> None:
     """Every message, the answer by its run, and our part of the extension data."""
     ours = conversation_of(
         (
-            asked("r1", "Weather in Paris?"),
-            answered("r1", CALL, RESULT, "It is sunny.", usage_details={"output_token_count": 3}),
+            a_request("r1", "Weather in Paris?"),
+            a_response("r1", CALL, RESULT, "It is sunny.", usage_details={"output_token_count": 3}),
         ),
-        (asked("r2"), failure_entry(run_id="r2", created_at=NOON, status="failed", code="run_failed", message="No.")),
+        (
+            a_request("r2"),
+            failure_entry(run_id="r2", created_at=NOON, status="failed", code="run_failed", message="No."),
+        ),
     )
 
     state = theirs.DurableAgentState.from_json(write(ours))
@@ -77,7 +94,7 @@ def test_their_conversation_goes_on_with_us_and_back_with_them() -> None:
     error = Message("assistant", [Content.from_error(message="no model", error_code="ValueError")])
     their_turn(state, "r2", "lost", AgentResponse(messages=[error], created_at=NOON))
 
-    ours = append_turn(read(json.dumps(state.to_dict())), asked("r3", "three"), answered("r3", "four"))
+    ours = append_turn(read(json.dumps(state.to_dict())), a_request("r3", "three"), a_response("r3", "four"))
     back = theirs.DurableAgentState.from_json(write(ours))
 
     assert [m.text for m in history_messages(ours)] == ["one", "two", "three", "four"]
@@ -86,3 +103,67 @@ def test_their_conversation_goes_on_with_us_and_back_with_them() -> None:
     Draft202012Validator(PUBLIC_SCHEMA["$defs"]["conversationEntry"] | {"$defs": PUBLIC_SCHEMA["$defs"]}).validate(
         json.loads(write(ours))["data"]["conversationHistory"][-1]
     )
+
+
+def of_dotnet(run_id: str, text: str, answer: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the entries of a turn as .NET makes them."""
+    request = {"$type": "request", "correlationId": run_id, "createdAt": NOON, "responseType": "text"}
+    response = {"$type": "response", "correlationId": run_id, "createdAt": NOON, "usage": {"totalTokenCount": 5}}
+    return (
+        {**request, "messages": [{"role": "user", "contents": [{"$type": "text", "text": text}]}]},
+        {**response, "messages": [{"role": "assistant", "contents": [{"$type": "text", "text": answer}]}]},
+    )
+
+
+def seen_by_dotnet(text: str) -> list[str]:
+    """Return the texts that .NET replays: of all messages of all entries."""
+    entries = json.loads(text)["data"]["conversationHistory"]
+    contents = (content for entry in entries for message in entry["messages"] for content in message["contents"])
+    return [content["text"] for content in contents if content["$type"] == "text"]
+
+
+@pytest.mark.behaviour("state.interoperates")
+@pytest.mark.behaviour("state.portable")
+def test_a_thread_goes_from_us_to_dotnet_and_back_and_to_python_and_back() -> None:
+    """Order, ids, the ledger, session state, the summary and what is archived are what they were."""
+    ours = conversation_of(*((a_request(f"a{n}", f"old {n}"), a_response(f"a{n}", f"done {n}")) for n in range(3)))
+    ours = without_oldest(ours, 2)
+    session = {"notes": {"price": 1.1, "é": ["<b>"]}}
+    call = Content.from_function_call("c1", "get_weather", arguments='{"city": "Par')
+    ours = append_turn(
+        ours,
+        a_request("r1", "Grüße"),
+        a_response("r1", call, RESULT, "It is <sunny> & 18.5 °C."),
+        summary=Summary((2, 0), "They greeted."),
+        session=session,
+    )
+    text = write(with_log_mark(ours, LogMark(0, 9, 9)))
+
+    by_dotnet = rewritten(text, *of_dotnet("n1", "from .NET", "to .NET"))
+    assert seen_by_dotnet(by_dotnet)[-2:] == ["from .NET", "to .NET"]
+    again = append_turn(read(by_dotnet), a_request("r2", "three"), a_response("r2", "four"))
+    assert response_of(again, "r1") is not None
+    assert agent_response(response_of(again, "r1")).messages[0].contents[0].arguments == '{"city": "Par'  # type: ignore[arg-type]
+
+    state = theirs.DurableAgentState.from_json(write(again))
+    their_turn(
+        state, "p1", "from Python", AgentResponse(messages=[Message("assistant", ["to Python"])], created_at=NOON)
+    )
+    last = append_turn(read(json.dumps(state.to_dict())), a_request("r3", "five"), a_response("r3", "six"))
+
+    assert faults(write(last)) == []
+    assert [m.text for m in history_messages(last) if m.text][-8:] == [
+        *("from .NET", "to .NET", "three", "four", "from Python", "to Python", "five", "six")
+    ]
+    runs = [entry.correlation_id for entry in exchanges(last)]
+    assert runs == [run_id for run_id in ("a1", "a2", "r1", "n1", "r2", "p1", "r3") for _ in range(2)]
+    assert applied_ids(last) == ["a0", "a1", "a2", "r1", "r2", "r3"]
+    assert session_state(last) == session
+    assert summary_of(last) == Summary((2, 0), "They greeted.")
+    assert (archived(last), log_mark(last)) == (archived(ours), LogMark(0, 9, 9))
+    assert message_count(last) == 16
+
+
+def applied_ids(conversation: Conversation) -> list[str]:
+    """Return the ledger."""
+    return list(json.loads(write(conversation))["data"]["extensionData"]["durableAgentHost"]["applied"])

@@ -77,7 +77,7 @@ def test_a_document_is_taken_from_standard_input() -> None:
     document = '{"schemaVersion":"1.1.0","data":{"conversationHistory":[{"$type":"request","messages":[' + (
         '{"role":"user","contents":[{"$type":"text","text":"\\ud83d caf\u00e9"}]}]}]}}'
     )
-    told = subprocess.run(
+    received = subprocess.run(
         [sys.executable, "-m", "state", "-"],
         input=document.encode(),
         capture_output=True,
@@ -86,4 +86,4 @@ def test_a_document_is_taken_from_standard_input() -> None:
         timeout=60,
     )
 
-    assert told.stdout.decode(errors="replace").splitlines()[-1].startswith("- user: \\ud83d caf")
+    assert received.stdout.decode(errors="replace").splitlines()[-1].startswith("- user: \\ud83d caf")

@@ -14,8 +14,7 @@ from jsonschema import Draft202012Validator
 from state.__main__ import main
 from state.codec import read, write
 from state.errors import UnreadableStateError
-from state.json_text import MAX_DEPTH
-from state.python_values import KINDS
+from state.json_values import KINDS, MAX_DEPTH
 from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA
 
 PAGE = (Path(__file__).parents[2] / "docs" / "state.md").read_text("utf-8")
@@ -53,11 +52,11 @@ def test_the_reader_tells_what_the_page_says(tmp_path: Path, capsys: pytest.Capt
     """The command line of the page, in this process."""
     file = tmp_path / "thread.json"
     file.write_bytes(block("json").encode())
-    command, told = block("console").split("\n", 1)
+    command, received = block("console").split("\n", 1)
 
     assert command == "$ python dev.py exec python -m state thread.json"
     assert main([str(file)]) == 0
-    assert capsys.readouterr().out == told
+    assert capsys.readouterr().out == received
 
 
 @pytest.mark.behaviour("state.page")

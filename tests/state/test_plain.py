@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from state.codec import read, write
 from state.conversation import message_count, response_of, response_text
 from state.convert import history_messages
-from state.models import Conversation, ResponseEntry
-from state.plain import plain_entry
-from tests.support.state_documents import answered, asked, conversation_of
+from state.models import Conversation, ResponseEntry, plain_entry
+from tests.support.state_documents import a_request, a_response, conversation_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.just('},{"$type":"request","x":"\\u0000"}')
 OPTIONAL_COUNTS = st.dictionaries(
@@ -54,7 +53,7 @@ def seen(conversation: Conversation) -> list[Any]:
     return [messages, message_count(conversation), write(conversation)]
 
 
-@pytest.mark.behaviour("state.plain-is-the-same")
+@pytest.mark.behaviour("state.models-is-the-same")
 @given(st.lists(PLAIN_ENTRIES | OTHER_ENTRIES, max_size=4))
 def test_a_document_of_plain_entries_is_what_it_is_by_its_models(history: list[dict[str, Any]]) -> None:
     """What the model sees, the counts, the text and each entry; a space before the document has it read whole."""
@@ -66,20 +65,22 @@ def test_a_document_of_plain_entries_is_what_it_is_by_its_models(history: list[d
     assert lean == whole
 
 
-@pytest.mark.behaviour("state.plain-is-the-same")
+@pytest.mark.behaviour("state.models-is-the-same")
 def test_a_message_of_a_plain_entry_is_the_frameworks_own() -> None:
     """Attribute for attribute, also those that a later framework adds."""
-    [asked_message, answer] = history_messages(read(write(conversation_of((asked("r", "hé"), answered("r", "hi"))))))
+    [asked_message, answer] = history_messages(
+        read(write(conversation_of((a_request("r", "hé"), a_response("r", "hi")))))
+    )
 
     assert vars(asked_message) | {"contents": None} == vars(Message("user", [])) | {"contents": None}
     assert [vars(content) for content in asked_message.contents] == [vars(Content.from_text("hé"))]
     assert answer.to_dict() == Message("assistant", ["hi"], author_name="Joker").to_dict()
 
 
-@pytest.mark.behaviour("state.plain-is-the-same")
+@pytest.mark.behaviour("state.models-is-the-same")
 def test_a_response_is_found_as_its_model() -> None:
     """With its text, for whoever asks for the run again."""
-    entry = response_of(read(write(conversation_of((asked("r"), answered("r", "hi"))))), "r")
+    entry = response_of(read(write(conversation_of((a_request("r"), a_response("r", "hi"))))), "r")
 
     assert type(entry) is ResponseEntry
     assert response_text(entry) == "hi"
@@ -87,12 +88,12 @@ def test_a_response_is_found_as_its_model() -> None:
 
 def test_a_history_reads_like_a_list_and_stays_as_it_was() -> None:
     """By place from either end, by slice, and copied."""
-    history = read(write(conversation_of((asked("r"), answered("r", "hi"))))).data.conversation_history
+    history = read(write(conversation_of((a_request("r"), a_response("r", "hi"))))).data.conversation_history
 
     assert [entry.type for entry in history] == ["request", "response"]
     assert history[-1] == history[1:][0]
     assert copy.deepcopy(history) == history
-    assert len(history.with_entries(asked("s"))) == len(history) + 1 == 3
+    assert len(history.with_entries(a_request("s"))) == len(history) + 1 == 3
 
 
 PLAIN = {"$type": "response", "correlationId": "r", "createdAt": "t", "messages": []}

@@ -1,89 +1,40 @@
-"""One agent's entity over a real run log, with a clock that a test moves and a store that a test takes away."""
+"""One agent's entity over a thread's log in memory, with stores that a test takes away."""
 
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
 
-from hosting.agent.loop import AgentLoop
-from hosting.agent.runner import AgentRunner
-from hosting.archive.memory import MemoryArchive
-from hosting.attachments.memory import MemoryAttachments
-from hosting.entity.archiving import Archiving
-from hosting.entity.attaching import Attaching
-from hosting.entity.capacity import Capacity
-from hosting.entity.entity import AgentEntity
-from hosting.entity.keeping import Keeping
-from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError, LogUnavailableError
-from hosting.events import Accepted, Event, Place
-from hosting.identity import new_id
-from hosting.ports import Erased, Opening, Volume
-from hosting.request.limits import limits_of
-from hosting.requests import RunRequest
-from hosting.retry import Retry
-from hosting.run.turn import Turns
-from hosting.run_record import RunRecord
-from hosting.runlog.log import RunLog
-from hosting.runlog.memory import MemoryStore
+from hosting.entity.thread_entity import ThreadEntity
+from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
+from hosting.names import Address, StoreKey, new_id
+from hosting.plan import AgentPlan
+from hosting.ports import Volume
+from hosting.request.run_request import Retry, RunRequest
+from hosting.runner.agent_loop import AgentLoop
+from hosting.runner.callbacks import CallbackCalls, Listeners
+from hosting.runner.thread_log import epoch_store_key
+from hosting.service.patience import read_run
+from hosting.service.services import Services
 from hosting.settings import read_settings
-from hosting.thread.events import Terminal
+from hosting.stores.choice import Stores
+from hosting.stores.memory import MemoryArchive, MemoryAttachments, MemoryThreadStore
+from hosting.thread.commands import Accept, Change, Forget
+from hosting.thread.events import Accepted, Event, RunEvent, Terminal
+from hosting.thread.run import RunRecord
 from state.attached import Attachment
+from tests.support.thread_stores import ArmedStore
 
-NOW = 1_700_000_000.0
+HUB = "hub"
+ADDRESS = Address.of("Joker", "t")
+PLACE = epoch_store_key(HUB, ADDRESS, 0)
+PATIENCE_SECONDS = 0.1
 Work = Callable[[str], Awaitable[AgentResponse[Any]]]
-
-
-class MovingClock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class ArmedStore(MemoryStore):
-    """A memory store that a test takes away, and from which it can remove a run."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_down = False
-
-    async def open(self, accepted: Accepted, receipt: str | None = None, most_open: int | None = None) -> Opening:
-        self._refuse_when_down()
-        return await super().open(accepted, receipt, most_open)
-
-    async def append(self, run_id: str, *events: Event, after: int) -> bool:
-        self._refuse_when_down()
-        return await super().append(run_id, *events, after=after)
-
-    async def read(self, run_id: str) -> RunRecord | Erased | None:
-        self._refuse_when_down()
-        return await super().read(run_id)
-
-    async def events(self, run_id: str, after: int) -> tuple[Event, ...] | Erased | None:
-        self._refuse_when_down()
-        return await super().events(run_id, after)
-
-    def remove(self, run_id: str) -> None:
-        """Take a run's log away, as deleting its thread does."""
-        del self._events[run_id]
-
-    def told(self, run_id: str) -> list[Event]:
-        """Return a run's events, oldest first."""
-        return list(self._events[run_id])
-
-    def kinds(self, run_id: str) -> list[str]:
-        """Return the kinds of a run's events, oldest first."""
-        return [event.kind for event in self._events[run_id]]
-
-    def _refuse_when_down(self) -> None:
-        if self.is_down:
-            raise LogUnavailableError("the store is away")
 
 
 class ArmedArchive(MemoryArchive):
@@ -106,7 +57,7 @@ class ArmedArchive(MemoryArchive):
         self._refuse_when_down()
         return await super().read(volume, first, last)
 
-    async def erase(self, place: Place, before: int | None = None) -> int:
+    async def erase(self, place: StoreKey, before: int | None = None) -> int:
         self._refuse_when_down()
         return await super().erase(place, before)
 
@@ -116,23 +67,24 @@ class ArmedArchive(MemoryArchive):
 
 
 class ArmedAttachments(MemoryAttachments):
-    """A memory store of attachments that a test takes away."""
+    """A memory store of attachments that a test takes away, and whose puts count as made `ago_seconds` ago."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(lambda: time.time() - self.ago_seconds)
         self.is_down = False
+        self.ago_seconds = 0.0
 
-    async def put(self, place: Place, attachments: Collection[Attachment]) -> None:
+    async def put(self, place: StoreKey, attachments: Collection[Attachment]) -> None:
         self._refuse_when_down()
         await super().put(place, attachments)
 
-    async def read(self, place: Place, hashes: Collection[str]) -> dict[str, bytes]:
+    async def read(self, place: StoreKey, hashes: Collection[str]) -> dict[str, bytes]:
         self._refuse_when_down()
         return await super().read(place, hashes)
 
-    async def erase(self, place: Place) -> None:
+    async def erase(self, place: StoreKey, hashes: Collection[str] | None = None, *, before: float = math.inf) -> None:
         self._refuse_when_down()
-        await super().erase(place)
+        await super().erase(place, hashes, before=before)
 
     def _refuse_when_down(self) -> None:
         if self.is_down:
@@ -168,11 +120,13 @@ class Bench:
         environ: dict[str, str] | None = None,
         ttl_seconds: float | None = None,
         retry: Retry | None = None,
+        working_seconds: float = math.inf,
     ) -> None:
+        """`working_seconds` is what the platform gives a batch."""
+        self._working_seconds = working_seconds
         self.agent: Any = agent or CountingAgent()
         self.retry = retry
-        self.clock = MovingClock()
-        self.store = ArmedStore()
+        self.store = ArmedStore(MemoryThreadStore(HUB))
         self.archive = ArmedArchive()
         self.attachments = ArmedAttachments()
         self.settings = read_settings(environ or {})
@@ -183,35 +137,43 @@ class Bench:
 
     def restart(self) -> None:
         """Begin a new process: what was only known in memory is gone."""
-        self.log = RunLog(self.store)
-        runner = AgentRunner(self.agent, "Joker", self.loop, self.settings.context_tokens)
-        capacity = Capacity("Joker", self.settings.state_limit_bytes)
-        limits = limits_of(self.agent, self.settings)
-        turns = Turns(runner, self.log, self.settings, self.clock, capacity, retry=self.retry, log_retry_seconds=())
-        self.entity = AgentEntity(
-            "Joker",
-            turns,
-            self.log,
-            self.clock,
-            keeping=Keeping(capacity, Archiving(self.archive, self.settings.document_bytes)),
-            archive=self.archive,
-            attaching=Attaching(self.attachments, self.settings.attachment_bytes),
-            limits=limits,
-            ttl_seconds=self.ttl_seconds,
+        stores = Stores(HUB, self.store, self.archive, self.attachments)
+        listeners = Listeners(CallbackCalls(self.settings.callback_seconds))
+        self.services = Services(
+            stores,
+            self.settings,
+            self.loop,
+            listeners,
+            patience_seconds=PATIENCE_SECONDS,
+            working_seconds=self._working_seconds,
         )
+        planned = AgentPlan("Joker", self.agent, http=False, tool=None)
+        seconds = self.settings.run_timeout_seconds
+        self.services.hold(planned, seconds, self.retry)
+        self.entity = ThreadEntity(planned, self.services, self.ttl_seconds)
 
-    async def open(self, message: str = "hi", run_id: str | None = None, *, streamed: bool = False) -> str:
-        """Open the log of a run on this thread and return its id."""
+    async def open(
+        self,
+        message: str = "hi",
+        run_id: str | None = None,
+        *,
+        streamed: bool = False,
+        request: RunRequest | None = None,
+        traceparent: str | None = None,
+    ) -> str:
+        """Have a run accepted on this thread and return its id; nobody holds it yet."""
         accepted = Accepted(
-            at=self.clock.now,
+            at=time.time(),
             run_id=run_id or new_id(),
             agent="Joker",
             thread_id="t",
             fingerprint="print",
-            request=RunRequest(message=message),
+            request=request or RunRequest(message=message),
             streamed=streamed,
+            traceparent=traceparent,
         )
-        await self.log.open(accepted)
+        decided = await self.services.log.execute(ADDRESS, Accept(accepted, self.settings.queue_limit))
+        assert isinstance(decided.outcome, Change), decided.outcome
         return accepted.run_id
 
     async def deliver(self, value: object, *, commit: bool = True, name: str = "run", signal: bool = True) -> Any:
@@ -222,13 +184,13 @@ class Bench:
         if commit:
             self.state = answered["entityState"] if answered["entityExists"] else None
         result = answered["results"][0]
-        said = json.loads(result["result"])
+        output = json.loads(result["result"])
         if result["isError"]:
-            return {"refused": said}
-        return said if signal or said is None else json.loads(said)
+            return {"refused": output}
+        return output if signal or output is None else json.loads(output)
 
     async def signal(self, run_id: str, *, commit: bool = True) -> None:
-        """Deliver the signal of a run that has a log."""
+        """Deliver the signal of a run that was accepted."""
         await self.deliver({"run_id": run_id, "logged": True}, commit=commit)
 
     async def run(self, message: str) -> str:
@@ -237,17 +199,32 @@ class Bench:
         await self.signal(run_id)
         return run_id
 
+    async def reset(self, *, commit: bool = True) -> int:
+        """Have the conversation forgotten, and return at which position of the log."""
+        decided = await self.services.log.execute(ADDRESS, Forget(time.time()))
+        await self.deliver({"position": decided.head.reset_at}, name="reset", commit=commit)
+        return decided.head.reset_at
+
     async def record(self, run_id: str) -> RunRecord:
-        """Return a run as the store has it."""
-        record = await self.store.read(run_id)
-        assert record is not None
+        """Return a run as the log has it."""
+        record = await read_run(self.services.log, ADDRESS, run_id)
+        assert isinstance(record, RunRecord)
         return record
 
     async def terminal(self, run_id: str) -> Terminal:
-        """Return the terminal record of a run that has ended."""
+        """Return the end of a run that has ended."""
         terminal = (await self.record(run_id)).terminal
         assert terminal is not None
         return terminal
+
+    async def run_events(self, run_id: str) -> list[Event]:
+        """Return a run's events, oldest first."""
+        events = await self.services.log.events(ADDRESS, 0)
+        return [event for _, event in events if isinstance(event, RunEvent) and event.run_id == run_id]
+
+    async def kinds(self, run_id: str) -> list[str]:
+        """Return the kinds of a run's events, oldest first."""
+        return [event.kind for event in await self.run_events(run_id)]
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the stored conversation's entries."""
@@ -256,17 +233,3 @@ class Bench:
     def places(self) -> list[str]:
         """Return the runs that have a response in the conversation, in order."""
         return [entry["correlationId"] for entry in self.entries() if entry["$type"] == "response"]
-
-
-class Signals:
-    """A durable client that keeps what it was asked to send, or loses it."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, str, str, object]] = []
-        self.is_lossy = False
-
-    async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Keep the signal; a lossy client raises as a lost connection does."""
-        if self.is_lossy:
-            raise ConnectionError("a secret of the carrier")
-        self.sent.append((entity, key, operation, value))

@@ -16,9 +16,9 @@ from urllib.parse import parse_qs, urlsplit
 EVENTS = "/events"
 FRAMES = (
     ("accepted", {"status": "accepted"}),
-    ("delta", {"text": "one "}),
-    ("delta", {"text": "two "}),
-    ("delta", {"text": "three"}),
+    ("delta", {"text": "one ", "offset": 0}),
+    ("delta", {"text": "two ", "offset": 4}),
+    ("delta", {"text": "three", "offset": 8}),
     ("completed", {"response": "one two three"}),
 )
 BREAKS_OFF_BEHIND = 2
@@ -54,11 +54,11 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Tell the events behind the named one, as far as this follower gets."""
-        asked = urlsplit(self.path)
-        if asked.path != EVENTS:
+        requested = urlsplit(self.path)
+        if requested.path != EVENTS:
             super().do_GET()
             return
-        last = self.headers.get("Last-Event-ID", "".join(parse_qs(asked.query).get("after", [])))
+        last = self.headers.get("Last-Event-ID", "".join(parse_qs(requested.query).get("after", [])))
         self._followed_behind.append(last)
         if len(self._followed_behind) == 1:
             self._answer(200, int(last or 0), BREAKS_OFF_BEHIND)
@@ -68,18 +68,18 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
             self._answer(200, int(last or 0), len(FRAMES))
 
     def _answer(self, status: int, behind: int, until: int) -> None:
-        told = "".join(
-            f"id: {number}\nevent: {name}\ndata: {json.dumps(told)}\n\n"
-            for number, (name, told) in enumerate(FRAMES, 1)
+        received = "".join(
+            f"id: {number}\nevent: {name}\ndata: {json.dumps(fields)}\n\n"
+            for number, (name, fields) in enumerate(FRAMES, 1)
             if behind < number <= until
         )
         self.send_response(status)
         self.send_header("Content-Location", EVENTS)
-        self.send_header("Content-Length", str(len(told)))
+        self.send_header("Content-Length", str(len(received)))
         if status == 200:
             self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        self.wfile.write(told.encode())
+        self.wfile.write(received.encode())
 
     def log_message(self, *_: object) -> None:
         """Say nothing: what is wrong stands in the tests' own words."""

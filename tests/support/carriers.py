@@ -1,4 +1,4 @@
-"""The two ways to the app under test, and what can be asked of either: requests, run logs, conversations."""
+"""The two ways to the app under test, and what can be asked of either: requests, logs, conversations."""
 
 from __future__ import annotations
 
@@ -28,13 +28,28 @@ class Api:
     """The app behind one carrier. `states` returns the stored text of every conversation of Joker by thread id."""
 
     http: httpx.AsyncClient
-    run_log: Path
+    log: Path
     states: Callable[[], Awaitable[dict[str, str]]]
     forget_state: Callable[[str], object] = str
+    has_headers_first: bool = False
+    """Whether an answer's headers are there before its body: so it is over a socket."""
 
     async def ask(self, message: str, **fields: Any) -> httpx.Response:
         """Send one message to Joker as JSON."""
         return await self.http.post("/api/agents/Joker/run", json={"message": message, **fields})
+
+    async def begin(self, url: str) -> asyncio.Future[httpx.Response]:
+        """Begin to read a stream, and return what will be its answer; whoever answers has taken the request."""
+        taken = asyncio.Event()
+
+        async def trace(step: str, _: object) -> None:
+            if step.endswith("receive_response_headers.complete"):
+                taken.set()
+
+        reading = asyncio.ensure_future(self.http.get(url, extensions={"trace": trace}))
+        if self.has_headers_first:
+            await asyncio.wait_for(taken.wait(), GUARD_SECONDS)
+        return reading
 
     async def ended(self, location: str) -> dict[str, Any]:
         """Return the status of a run once it has ended, under the guard."""
@@ -61,16 +76,16 @@ class Api:
 
     async def stored(self) -> tuple[int, list[str]]:
         """Return how many runs there are, and every thread that has a conversation."""
-        return run_count(self.run_log), sorted(await self.states())
+        return run_count(self.log), sorted(await self.states())
 
 
-def run_count(run_log: Path) -> int:
-    """Return how many runs the log at this path holds."""
-    if not run_log.exists():
+def run_count(log: Path) -> int:
+    """Return how many runs the log at this path has accepted."""
+    if not log.exists():
         return 0
-    connection = sqlite3.connect(run_log)
+    connection = sqlite3.connect(log)
     try:
-        return int(connection.execute("SELECT count(DISTINCT run_id) FROM event").fetchone()[0])
+        return int(connection.execute("SELECT count(*) FROM named WHERE name LIKE 'run-%'").fetchone()[0])
     finally:
         connection.close()
 
@@ -89,7 +104,7 @@ def load_app() -> AgentFunctionApp:
     return app
 
 
-def direct_api(host: DirectHost, run_log: Path) -> Api:
+def direct_api(host: DirectHost, log: Path) -> Api:
     """Return the app called without a host."""
     transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
     http = httpx.AsyncClient(transport=transport, base_url="http://app.example", timeout=GUARD_SECONDS)
@@ -98,10 +113,10 @@ def direct_api(host: DirectHost, run_log: Path) -> Api:
         prefix = f"@{ENTITY}@"
         return {place.removeprefix(prefix): text for place, text in host.entities.states.items() if prefix in place}
 
-    return Api(http, run_log, states, lambda thread_id: host.entities.states.pop(f"@{ENTITY}@{thread_id}"))
+    return Api(http, log, states, lambda thread_id: host.entities.states.pop(f"@{ENTITY}@{thread_id}"))
 
 
-def socket_api(origin: str, run_log: Path) -> Api:
+def socket_api(origin: str, log: Path) -> Api:
     """Return the app on the local host at `origin`."""
     http = httpx.AsyncClient(base_url=origin, timeout=4 * GUARD_SECONDS)
 
@@ -114,4 +129,4 @@ def socket_api(origin: str, run_log: Path) -> Api:
             token, found = page.headers.get(CURSOR), [*found, *page.json()]
         return {item["entityId"]["key"]: json.dumps(item["state"]) for item in found if item["state"] is not None}
 
-    return Api(http, run_log, states)
+    return Api(http, log, states, has_headers_first=True)

@@ -87,8 +87,8 @@ def clerk(note: Note) -> Agent[Any]:
     return Agent(ClerksClient(), "Do as told.", name="Clerk", tools=[refund, look])
 
 
-def _calls(said: str) -> ChatResponse[Any]:
-    named = [step.split() for step in said.split(",")]
+def _calls(output: str) -> ChatResponse[Any]:
+    named = [step.split() for step in output.split(",")]
     calls = [
         Content.from_function_call(call_id=f"call-{place}", name=name, arguments=json.dumps(_arguments(given)))
         for place, (name, *given) in enumerate(named)

@@ -12,6 +12,8 @@ VARYING = (
     (re.compile(r"localhost:\d+"), "localhost:PORT"),
     (re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b"), "ID"),
     (re.compile(r"\b\d+ s\b"), "SECONDS"),
+    (re.compile(r'"at": "[^"]*"'), '"at": TIME'),
+    (re.compile(r"^id: [\d.]+$"), "id: POSITION"),
 )
 
 

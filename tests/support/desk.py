@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -23,7 +24,7 @@ class Desk:
         self.app = AgentFunctionApp(
             agents=[clerk(self.notes.append)],
             enable_mcp_tool_trigger=True,
-            environ={"AGENT_RUN_LOG": "memory", **environ},
+            environ={"AGENT_LOG": "memory", **environ},
         )
         self.host = DirectHost(self.app)
         transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)
@@ -31,10 +32,10 @@ class Desk:
 
     async def say(self, message: str, thread_id: str = "t", **fields: Any) -> httpx.Response:
         """Send one message."""
-        told = {"message": message, "thread_id": thread_id, **fields}
-        return await self.http.post("/api/agents/Clerk/run", json=told)
+        body = {"message": message, "thread_id": thread_id, **fields}
+        return await self.http.post("/api/agents/Clerk/run", json=body)
 
-    async def asked(self, message: str, thread_id: str = "t") -> list[str]:
+    async def approvals_of(self, message: str, thread_id: str = "t") -> list[str]:
         """Send a message that ends in approvals, and return their ids."""
         answer = await self.say(message, thread_id)
         assert answer.status_code == 200, answer.text
@@ -53,6 +54,7 @@ class Desk:
         place = f"{THREADS}/{thread_id}/approvals/{approval_id}"
         return await self.http.post(place, json={"approved": approved, **more})
 
-    def stored(self, thread_id: str = "t") -> dict[str, Any]:
-        """Return the stored conversation."""
+    async def stored(self, thread_id: str = "t") -> dict[str, Any]:
+        """Return the stored conversation, once its entity has nothing to do any more."""
+        await asyncio.wait_for(self.host.entities.idle(), GUARD_SECONDS)
         return dict(json.loads(self.host.entities.states[f"@dafx-clerk@{thread_id}"]))

@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import azure.durable_functions as df
 from azure.durable_functions.models import PurgeHistoryResult
@@ -28,7 +29,7 @@ class Entities:
 
     def __init__(self, functions: dict[str, Callable[..., Any]]) -> None:
         self._functions = functions
-        self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]] = WeakKeyDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
         self.states: dict[str, str] = {}
         self.refuse_signals = False
@@ -40,10 +41,16 @@ class Entities:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    async def idle(self) -> None:
+        """Return once nothing is delivered any more."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
     async def call(self, name: str, key: str, operation: str, value: object, is_signal: bool = False) -> dict[str, Any]:
         """Run one operation as one batch and return its result object; the state is committed."""
         place = f"@{name}@{key}"
-        async with self._turns[place]:
+        turns = self._turns.setdefault(asyncio.get_running_loop(), defaultdict(asyncio.Lock))
+        async with turns[place]:  # an operation that a test did not wait for ends with that test's loop
             state = self.states.get(place)
             batch = [{"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": is_signal, "id": "1"}]
             payload = {"self": {"name": name, "key": key}, "exists": state is not None, "state": state, "batch": batch}
@@ -119,7 +126,7 @@ class DirectHost:
         """Call an MCP tool function and return the CallToolResult that its envelope holds."""
         tool = self.functions[f"mcptool-{name}"].get_user_function().client_function
         text = await tool(
-            context=json.dumps({"name": name, "arguments": arguments}), client=SignalClient(self.entities)
+            call=json.dumps({"name": name, "arguments": arguments}), client=SignalClient(self.entities), context=None
         )
         envelope = json.loads(text)
         assert envelope["type"] == "call_tool_result"
@@ -130,7 +137,7 @@ class DirectHost:
 
         async def endpoint(request: Request) -> Response:
             if durable is not None:
-                return await durable(req=request, client=SignalClient(self.entities))  # type: ignore[no-any-return]
+                return await durable(req=request, client=SignalClient(self.entities), context=None)  # type: ignore[no-any-return]
             return await handler(req=request)  # type: ignore[no-any-return]
 
         methods = binding.get("methods") or ["GET", "POST", "PUT", "DELETE", "PATCH"]

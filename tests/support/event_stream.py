@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 import httpx
 
 
-class Told(NamedTuple):
+class Frame(NamedTuple):
     """One frame; `id` is None for what is in no log."""
 
-    id: int | None
+    id: str | None
     event: str
     fields: dict[str, Any]
 
 
-def parse(text: str) -> list[Told]:
+def parse(text: str) -> list[Frame]:
     """Return the whole frames of a stream; what is not ended by a blank line is not one."""
     blocks = text.split("\n\n")[:-1]
     return [_frame(block) for block in blocks if not block.startswith(":")]
 
 
-async def frames(response: httpx.Response) -> AsyncIterator[Told]:
+async def frames(response: httpx.Response) -> AsyncIterator[Frame]:
     """Yield frames as they come."""
     text = ""
     async for piece in response.aiter_text():
@@ -33,19 +33,15 @@ async def frames(response: httpx.Response) -> AsyncIterator[Told]:
                 yield _frame(block)
 
 
-def words(told: Iterable[Told]) -> str:
-    """Return what a reader has on the screen: deltas joined, void ones taken back."""
-    said: list[tuple[int, str]] = []
-    for frame in told:
-        void_after = frame.fields.get("void_after")
-        if void_after is not None:
-            said = [(position, text) for position, text in said if position <= void_after]
+def words(received: Iterable[Frame]) -> str:
+    """Return what a reader has on the screen: each delta in place of what stood behind its offset."""
+    shown = ""
+    for frame in received:
         if frame.event == "delta":
-            assert frame.id is not None
-            said.append((frame.id, frame.fields["text"]))
-    return "".join(text for _, text in said)
+            shown = shown[: frame.fields["offset"]] + frame.fields["text"]
+    return shown
 
 
-def _frame(block: str) -> Told:
+def _frame(block: str) -> Frame:
     fields = dict(line.split(": ", 1) for line in block.split("\n"))
-    return Told(int(fields["id"]) if "id" in fields else None, fields["event"], json.loads(fields["data"]))
+    return Frame(fields.get("id"), fields["event"], json.loads(fields["data"]))

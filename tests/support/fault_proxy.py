@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -18,12 +19,14 @@ from typing import Any
 
 from azure.storage.blob.aio import BlobServiceClient, ExponentialRetry
 
-from hosting.storage.blob_account import Connect, client_options
+from hosting.stores.blobs import Connect, client_options
 from tests.support.azurite import connection_string
 from tests.support.http_messages import Head
 from tests.support.relay import Exchange, Relay
 from tests.support.storage_faults import FAULTS, Answer, StorageExchange, own_target, refused
 from tests.support.table_limits import refusal_of
+
+_ANY_CHANCE = random.Random()
 
 
 @dataclass
@@ -38,6 +41,8 @@ class Fault:
     kind: str | None
     left: float
     skip: int
+    share: float
+    chance: random.Random
     fired: int = 0
 
     def takes(self, exchange: StorageExchange) -> bool:
@@ -52,7 +57,7 @@ class Fault:
         if is_meant and self.skip:
             self.skip -= 1
             return False
-        return is_meant and self.left > 0
+        return is_meant and self.left > 0 and (self.share == 1.0 or self.chance.random() < self.share)
 
     def clear(self) -> None:
         """Let all further requests pass."""
@@ -82,16 +87,21 @@ class FaultProxy(Relay):
         kind: str | None = None,
         times: float = 1,
         skip: int = 0,
+        share: float = 1.0,
+        chance: random.Random = _ANY_CHANCE,
         **options: Any,
     ) -> Fault:
         """Let requests fail as FAULTS has it under the name, with the options that it takes there.
 
         `path` is searched for in the address with its query, `kind` is read, write, list or delete; `times` may be
-        infinite. Of several faults for one request the one that was set first is taken.
+        infinite. Only a `share` of the requests that are meant fails, by `chance`. Of several faults for one request
+        the one that was set first is taken.
         """
         effect = FAULTS[name]
         inspect.signature(effect).bind(None, **options)
-        fault = Fault(name, partial(effect, **options), service, method, re.compile(path), kind, times, skip)
+        fault = Fault(
+            name, partial(effect, **options), service, method, re.compile(path), kind, times, skip, share, chance
+        )
         self._faults.append(fault)
         return fault
 

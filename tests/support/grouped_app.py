@@ -8,6 +8,7 @@ with grouped_app(folder, http=2, durable=1, timers=("agents_sweep",), log=settin
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -56,6 +57,15 @@ class GroupHost:
         self.running.process.kill()
         self.running.process.wait()
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop it where it stands, as a machine does that sleeps, until the block ends."""
+        self.running.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.running.process.send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """Ask it to end by the signal, and return when it has drained and is gone."""
         self.running.stop()
@@ -101,23 +111,26 @@ def grouped_app(
     durable: int = 1,
     timers: Sequence[str] = (),
     log: Mapping[str, str],
+    of_http: Sequence[Mapping[str, str]] = (),
     arguments: Sequence[str] = (),
     queue_poll_seconds: float = QUEUE_POLL_SECONDS,
 ) -> Iterator[GroupedApp]:
     """Run the app in the folder in so many processes; without a durable one, its `start` brings it.
 
     `timers` are the names of functions that have hosts of their own, `log` the settings that say to all where runs are
-    logged, `arguments` go to each `start`. All processes are ended with the block, and with a start that fails.
+    logged, `of_http` settings of single HTTP hosts, `arguments` go to each `start`. All processes are ended with the
+    block, and with a start that fails.
     """
     with ExitStack() as stack:
 
-        def made(group: str, *more: str) -> GroupHost:
-            host = GroupHost(folder, ["--group", group, *more, *arguments], log)
+        def made(group: str, *more: str, own: Mapping[str, str] | None = None) -> GroupHost:
+            host = GroupHost(folder, ["--group", group, *more, *arguments], {**log, **(own or {})})
             stack.callback(host.end)
             return host
 
         worker = made("durable", "--queue-poll", str(queue_poll_seconds))
-        fronts = tuple(made("http") for _ in range(http))
+        own = dict(enumerate(of_http))
+        fronts = tuple(made("http", own=own.get(number)) for number in range(http))
         clocks = tuple(made(f"function:{name}") for name in timers)
         for host in (worker,) * durable + fronts + clocks:
             host.start()

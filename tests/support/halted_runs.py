@@ -10,10 +10,16 @@ from typing import Any
 
 from agent_framework import Agent
 
-from hosting.events import Accepted, Event
-from hosting.requests import RunRequest
-from tests.support.bench import NOW, ArmedStore, Bench
+from hosting.names import Address
+from hosting.request.run_request import RunRequest
+from hosting.stores.contract import Append, Appended, AppendOutcome, StoredHead
+from hosting.stores.memory import MemoryThreadStore
+from hosting.thread.events import Event, decode, encode
+from hosting.thread.head import NEW, fold
+from hosting.thread.head import encode as encode_head
+from tests.support.bench import ADDRESS, HUB, Bench
 from tests.support.planned import planned_agent
+from tests.support.thread_stores import ArmedStore
 
 GUARD_SECONDS = 5.0
 GO = RunRequest(message="go")
@@ -22,20 +28,21 @@ AFTER_A_BEGIN, AFTER_A_TOOL, AFTER_TWO_TOOLS = 2, 3, 5
 
 
 class HaltingStore(ArmedStore):
-    """A store in which a process stops for ever at its n-th append, before or after it."""
+    """A store in which a process stops for ever at its n-th append, before or after it; that of its run is the 0-th."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(MemoryThreadStore(HUB))
         self.halts_at: tuple[int, str] | None = None
         self.halted = asyncio.Event()
-        self._appends = 0
+        self._appends = -1
 
-    async def append(self, run_id: str, *events: Event, after: int) -> bool:
+    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
+        """Append, or stop."""
         self._appends += 1
         if self.halts_at is None or self._appends != self.halts_at[0]:
-            return await super().append(run_id, *events, after=after)
+            return await super().append(address, known, append)
         if self.halts_at[1] == "after":
-            await super().append(run_id, *events, after=after)
+            await super().append(address, known, append)
         self.halted.set()
         await asyncio.Event().wait()
         raise AssertionError("nothing goes on in a process that was killed")
@@ -64,6 +71,11 @@ class World:
         await asyncio.gather(delivery, return_exceptions=True)
         self.bench.restart()
         return run_id
+
+    async def rewrite(self, changed: Callable[[Event], Event]) -> None:
+        """Have the thread's events be these, and begin a new process."""
+        self.store = self.bench.store = await rewritten(self.store, changed)
+        self.bench.restart()
 
     async def finished(self, run_id: str) -> None:
         """Deliver the run again and see it ended."""
@@ -94,20 +106,30 @@ async def killed_and_finished(
     bench.store = store = HaltingStore()
     bench.restart()
     store.halts_at = (appends, "after")
-    await bench.log.open(
-        Accepted(at=NOW, run_id="r-1", agent="Joker", thread_id="t", fingerprint="print", request=request)
-    )
+    await bench.open(run_id="r-1", request=request)
     delivery = asyncio.create_task(bench.signal("r-1"))
     await asyncio.wait_for(store.halted.wait(), GUARD_SECONDS)
     delivery.cancel()
     await asyncio.gather(delivery, return_exceptions=True)
     before = Counter(counted)
-    store._events["r-1"] = [changed(event) for event in store._events["r-1"]]
+    bench.store = store = await rewritten(store, changed)
     bench.restart()
-    store.halts_at = None
     await asyncio.wait_for(bench.signal("r-1"), GUARD_SECONDS)
     await asyncio.to_thread(bench.loop.close)
     return Ended((await bench.terminal("r-1")).model_dump(mode="json"), counted - before)
+
+
+async def rewritten(store: HaltingStore, changed: Callable[[Event], Event]) -> HaltingStore:
+    """Return a store with the thread as it would be, had its events been these."""
+    head, copy, known = NEW, HaltingStore(), None
+    for number, stored in enumerate(await store.events(ADDRESS, 0)):
+        event = changed(decode(stored.payload))
+        head = fold(head, [event]).model_copy(update={"append_id": f"copy-{number}"})
+        step = Append(StoredHead(head.position, head.append_id, encode_head(head)), (encode(event),), ())
+        appended = await copy.append(ADDRESS, known, step)
+        assert isinstance(appended, Appended)
+        known = appended.head
+    return copy
 
 
 def counting() -> tuple[Counter[str], Callable[[str], None]]:

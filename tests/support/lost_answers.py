@@ -54,6 +54,6 @@ class LostAnswers:
 
 async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(ConnectionError):
-        while asked := await reader.read(CHUNK):
-            writer.write(asked)
+        while requested := await reader.read(CHUNK):
+            writer.write(requested)
     writer.close()

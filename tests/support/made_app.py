@@ -12,7 +12,7 @@ import httpx
 from hosting.app import AgentFunctionApp
 from tests.support.direct import DirectHost
 
-MEMORY = {"AGENT_RUN_LOG": "memory"}
+MEMORY = {"AGENT_LOG": "memory"}
 
 
 def app_of(*agents: Any, **options: Any) -> AgentFunctionApp:

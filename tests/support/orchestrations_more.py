@@ -9,8 +9,8 @@ import azure.durable_functions as df
 from agent_framework import Content, Message
 
 from hosting.app import AgentFunctionApp
-from hosting.calling.called_answer import AgentRunError
-from hosting.retry import Retry
+from hosting.entity.called_run import AgentRunError
+from hosting.request.run_request import Retry
 
 Steps = Generator[Any, Any, Any]
 

@@ -31,7 +31,7 @@ PLAN: Plan = (("add", "look"), ("flaky", "slow"), ("flaky",), "all done")
 ALL_SAID = "\n\n".join([*(f"Step {number} needs tools." for number in (1, 2, 3)), "all done"])
 
 
-class _PlannedModel(BaseChatClient[Any]):
+class PlannedModel(BaseChatClient[Any]):
     """Knows how far it is by the tool results that it is shown since the last message of a user."""
 
     note: Note
@@ -62,11 +62,11 @@ class _PlannedModel(BaseChatClient[Any]):
             Content.from_function_call(call_id=f"call-{number}-{place}", name=name, arguments={"n": str(place)})
             for place, name in enumerate(step)
         ]
-        said = [Content.from_text(f"Step {number + 1} needs tools.")] if self.speaks else []
-        return ChatResponse(messages=Message("assistant", [*said, *calls]))
+        output = [Content.from_text(f"Step {number + 1} needs tools.")] if self.speaks else []
+        return ChatResponse(messages=Message("assistant", [*output, *calls]))
 
 
-class PlannedClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _PlannedModel):
+class PlannedClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], PlannedModel):
     """The planned model with function invocation and middleware."""
 
 

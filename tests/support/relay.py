@@ -169,7 +169,8 @@ class Relay:
                 async for piece in exchange.response_pieces(reader, head):
                     await self._to_client(exchange, piece)
                 ends_by_close = not {"content-length", "transfer-encoding"} & head.headers.keys() and head.status == 200
-                return upload.done() and not head.closes and not ends_by_close
+                await asyncio.wait({upload}, timeout=GUARD_SECONDS)  # a refusal may come before the body has
+                return upload.done() and not upload.exception() and not head.closes and not ends_by_close
             finally:
                 upload.cancel()
                 await asyncio.gather(upload, return_exceptions=True)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import queue
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+
+from tests.support.dotnet_reader import faults
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ROOT / "tests" / "devhost" / "apps"
@@ -61,6 +65,7 @@ class RunningHost:
             stderr=subprocess.STDOUT,
             text=True,
         )
+        self._folder = folder
         self.printed: list[str] = []
         self._lines: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -106,8 +111,22 @@ class RunningHost:
     def __enter__(self) -> RunningHost:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
         self.process.kill()
         self.process.wait(GUARD_SECONDS)
         self._reader.join(GUARD_SECONDS)  # a child of the process may hold its output open
         self.printed_so_far()
+        if kind is None:
+            assert [fault for text in self._documents() for fault in faults(text)] == [], "no document for .NET"
+
+    def _documents(self) -> list[str]:
+        """Return the conversations that the host's engine holds."""
+        file = self._folder / ".devhost" / "durable.db"
+        if not file.is_file():
+            return []
+        with closing(sqlite3.connect(file)) as connection:
+            return [
+                state
+                for (state,) in connection.execute("SELECT state FROM entities WHERE entity_id LIKE '@dafx-%'")
+                if state is not None and '"conversationHistory"' in state
+            ]

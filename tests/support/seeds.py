@@ -37,14 +37,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def seed(pytestconfig: pytest.Config) -> int:
     """The run's seed, for a test that chooses by it."""
     number = int(pytestconfig.option.seed)
-    print(_said(number))
+    print(_text(number))
     return number
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say the seed."""
-    terminalreporter.write_line(_said(config.option.seed))
+    terminalreporter.write_line(_text(config.option.seed))
 
 
-def _said(number: int) -> str:
+def _text(number: int) -> str:
     return f"seed {number}: what is chosen at random is chosen so again with --seed {number}"

@@ -106,8 +106,8 @@ class ShownRules:
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     longrepr = report.longrepr
-    told = longrepr[2] if isinstance(longrepr, (tuple, list)) else str(longrepr)
-    return told.removeprefix("Skipped: ")
+    received = longrepr[2] if isinstance(longrepr, (tuple, list)) else str(longrepr)
+    return received.removeprefix("Skipped: ")
 
 
 class Plugin:

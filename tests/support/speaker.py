@@ -8,10 +8,8 @@ from typing import Any
 
 from agent_framework import AgentResponseUpdate, Content, Message
 
-from hosting.events import Event
-from hosting.reply.frames import Frames
+from hosting.thread.events import Event
 from tests.support.bench import Bench
-from tests.support.event_stream import Told
 from tests.support.halted_runs import GUARD_SECONDS
 
 
@@ -37,16 +35,9 @@ class Speaker:
         return self._say()
 
 
-def told(events: list[Event]) -> list[Told]:
-    """Return the frames of a log as a reader gets them."""
-    frames = Frames()
-    found = [frame for event in events for frame in frames.next(event)]
-    return [Told(frame.id, frame.event, dict(frame.fields)) for frame in found]
-
-
 async def spoken(bench: Bench, **options: Any) -> list[Event]:
-    """Take a whole streamed turn and return its log."""
+    """Take a whole streamed turn and return its run's events."""
     run_id = await bench.open("go", streamed=True)
     await asyncio.wait_for(bench.signal(run_id), GUARD_SECONDS)
     bench.loop.close()
-    return bench.store.told(run_id)
+    return await bench.run_events(run_id)

@@ -21,11 +21,11 @@ OWN_SCHEMA = json.loads((ROOT / "state" / "schema.json").read_text("utf-8"))
 NOON = "2026-01-02T12:00:00+00:00"
 
 
-def asked(run_id: str, text: str = "hello") -> RequestEntry:
+def a_request(run_id: str, text: str = "hello") -> RequestEntry:
     return request_entry(run_id=run_id, created_at=NOON, messages=[Message("user", [text])])
 
 
-def answered(run_id: str, *contents: Content | str, **response: Any) -> ResponseEntry:
+def a_response(run_id: str, *contents: Content | str, **response: Any) -> ResponseEntry:
     message = Message("assistant", list(contents), author_name="Joker")
     return response_entry(run_id=run_id, created_at=NOON, response=AgentResponse(messages=[message], **response))
 

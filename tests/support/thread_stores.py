@@ -8,15 +8,16 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Literal
 
-from hosting.address import Address
 from hosting.errors import LogUnavailableError
+from hosting.names import Address
 from hosting.stores.contract import Append, AppendOutcome, Row, StoredEvent, StoredHead, ThreadStore, Unknown
 
 Failure = Literal["lost", "answer lost", "throttled"]
 
 
 class ArmedStore:
-    """A `ThreadStore` over another one. `fails` has what becomes of the next appends, in their order.
+    """A `ThreadStore` over another one. `fails` has what becomes of the next appends, in their order, and of the next
+    reads so many as `failing_reads` says fail.
 
     `before_append` is awaited once before the next append, so that somebody else comes first. One answer at a time can
     be held back (`holding`). A store that does not `push` says so of each watch.
@@ -29,6 +30,7 @@ class ArmedStore:
         self.calls: Counter[str] = Counter()
         self.fails: list[Failure] = []
         self.before_append: Callable[[], Awaitable[object]] | None = None
+        self.failing_reads = 0
         self.is_away = False
         self.fails_erasing = False
         self.pushes = True
@@ -108,5 +110,8 @@ class ArmedStore:
 
     def _count(self, call: str) -> None:
         self.calls[call] += 1
+        if self.failing_reads:
+            self.failing_reads -= 1
+            raise LogUnavailableError.unreached()
         if self.is_away:
             raise LogUnavailableError.unreached()

@@ -7,7 +7,7 @@ from typing import Any
 from agent_framework import AgentResponse, Message
 
 from hosting.errors import HostingError
-from hosting.requests import Decision, PendingApproval, RunRequest
+from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from hosting.thread.commands import Accept, Change, Command, End, Outcome, Refused, Terms
 from hosting.thread.decide import decide
 from hosting.thread.events import Accepted, Completed, Event, Holder, ModelResult, ToolStarted

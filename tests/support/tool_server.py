@@ -46,10 +46,10 @@ class ToolServer:
         async def noting_receive() -> Any:
             message = await receive()
             if message.get("body"):
-                asked = json.loads(message["body"])
-                methods.append(asked.get("method", "answer"))
+                requested = json.loads(message["body"])
+                methods.append(requested.get("method", "answer"))
                 self.began.append(methods[0])
-                self.keys += [asked["params"]["_meta"].get(MCP_CALL_KEY)] if methods == ["tools/call"] else []
+                self.keys += [requested["params"]["_meta"].get(MCP_CALL_KEY)] if methods == ["tools/call"] else []
             return message
 
         try:

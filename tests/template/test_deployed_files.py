@@ -23,7 +23,7 @@ def test_only_the_app_and_its_library_are_deployed() -> None:
 @pytest.mark.behaviour("template.deploys-without-devhost")
 def test_secrets_of_this_machine_are_never_deployed() -> None:
     """Settings, keys and databases that lie in a developer's folder."""
-    left = [".agents/runs.sqlite", ".devhost/engine.sqlite", ".env", "local.settings.json", ".venv/bin/python"]
+    left = [".agents/log.sqlite", ".devhost/engine.sqlite", ".env", "local.settings.json", ".venv/bin/python"]
 
     assert deployed([PurePosixPath(path) for path in left]) == []
 

@@ -80,6 +80,7 @@ def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout
         ("--auth --verbose", "--watch --auth --verbose"),
         ("--watch", "--watch"),
         ("--no-watch --host 0.0.0.0 --port 7072", "--port 7072 --host 0.0.0.0"),
+        ("--principal ada@x.test", "--watch --principal ada@x.test"),
         ("--group durable --queue-poll 0.5", "--watch --group durable --queue-poll 0.5"),
     ],
 )

@@ -13,7 +13,7 @@ from tests.template.bicep import INFRA, ROOT, parsed
 DEPLOYING = (ROOT / "docs" / "deploying.md").read_text(encoding="utf-8")
 COSTS = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 DAYS, QUEUES, SECONDS_OF_A_DAY, MEMORY_GB = 30, 5, 86_400, 2
-PRICED = ("writes", "lists", "reads", "kB up", "kB down")
+COUNTED = ("batches", "queries", "reads", "kB up", "kB down")
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -41,10 +41,10 @@ def test_every_choice_of_a_deployment_stands_in_the_page_with_its_default() -> N
     """By the variable that azd fills the parameter from."""
     parameters = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"].values()
     filled = [re.fullmatch(r"\${(\w+)(?:=(.*))?}", parameter["value"]) for parameter in parameters]
-    told = {cells[0].strip("`"): cells[1] for cells in rows(DEPLOYING, "name")}
+    received = {cells[0].strip("`"): cells[1] for cells in rows(DEPLOYING, "name")}
 
-    assert set(told) == {found[1] for found in filled if found}
-    assert {found[1]: found[2] for found in filled if found and found[2]}.items() <= told.items()
+    assert set(received) == {found[1] for found in filled if found}
+    assert {found[1]: found[2] for found in filled if found and found[2]}.items() <= received.items()
 
 
 def test_every_output_that_the_page_names_is_one() -> None:
@@ -63,12 +63,12 @@ def test_the_sums_of_a_month_follow_from_the_prices_and_from_what_a_turn_uses(co
     queue_call = price["queue and table operations"] / 1e4
     alone = month * use["instance seconds"] * MEMORY_GB
     always_up = 2 * MEMORY_GB * SECONDS_OF_A_DAY * DAYS
-    log = {cells[0]: dict(zip(PRICED, map(float, cells[1:]), strict=True)) for cells in rows(COSTS, "turn")}
+    log = {cells[0]: dict(zip(COUNTED, map(float, cells[1:]), strict=True)) for cells in rows(COSTS, "turn")}
     traffic_gb = month * (log["waited for"]["kB up"] + log["waited for"]["kB down"]) / 1e6
     sums = {
         "storage: queues and tables": month * use["queue and table operations"] * queue_call,
-        "storage: run log": run_log(month, log["waited for"], price),
-        "the same, if each turn is streamed": run_log(month, log["streamed"], price),
+        "storage: the threads' log": month * operations(log["waited for"]) * price["table operations"] / 1e4,
+        "the same, if each turn is streamed": month * operations(log["streamed"]) * price["table operations"] / 1e4,
         "private endpoints of storage (`VNET_ENABLED`)": 3 * 24 * DAYS * price["private endpoint hours"]
         + traffic_gb * price["private endpoint traffic"],
         "polling, where an instance is always up": QUEUES * SECONDS_OF_A_DAY * DAYS * queue_call,
@@ -80,16 +80,13 @@ def test_the_sums_of_a_month_follow_from_the_prices_and_from_what_a_turn_uses(co
     assert {name: round(value, 2) for name, value in sums.items()} == numbers("a month", column)
 
 
-def run_log(turns: int, use: dict[str, float], price: dict[str, float]) -> float:
-    """The price of the run logs of so many turns. One instance lists once a second, for all of its runs."""
-    lists = min(turns * use["lists"], DAYS * SECONDS_OF_A_DAY)
-    writes, reads = turns * use["writes"] + lists, turns * use["reads"]
-    return (writes * price["blob writes"] + reads * price["blob reads"]) / 1e4
+def operations(use: dict[str, float]) -> float:
+    """How many operations of the log a turn costs, whatever each does."""
+    return sum(use[kind] for kind in COUNTED[:3])
 
 
-def test_a_turn_s_use_of_the_run_log_is_that_of_a_turn_that_is_waited_for() -> None:
+def test_a_turn_s_use_of_the_log_is_that_of_a_turn_that_is_waited_for() -> None:
     """Two tables, one count."""
-    use = numbers("of one turn")
     counted = next(cells[1:4] for cells in rows(COSTS, "turn") if cells[0] == "waited for")
 
-    assert [use["blob writes"], use["blob lists"], use["blob reads"]] == [float(value) for value in counted]
+    assert numbers("of one turn")["operations of the log"] == sum(map(float, counted))

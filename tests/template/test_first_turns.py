@@ -17,13 +17,13 @@ async def test_the_assistant_answers_with_its_tool_and_remembers_after_a_restart
     """What the README promises, without installing anything: each supported Python runs this."""
     copy_tree(tmp_path)
     async with running(HOST, tmp_path) as app:
-        asked = await ask(app.origin, "What is the weather in Paris?")
+        requested = await ask(app.origin, "What is the weather in Paris?")
     async with running(HOST, tmp_path) as app:
         remembered = await ask(app.origin, "Which city did I ask about?")
 
-    assert asked["response"] == "The weather in Paris: partly cloudy, 18 °C."
+    assert requested["response"] == "The weather in Paris: partly cloudy, 18 °C."
     assert remembered["response"] == "You asked about Paris."
-    assert remembered["thread_id"] == asked["thread_id"] == "first"
+    assert remembered["thread_id"] == requested["thread_id"] == "first"
 
 
 async def ask(origin: str, message: str) -> dict[str, object]:

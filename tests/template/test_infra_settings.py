@@ -10,15 +10,12 @@ from agents.assistant import create_assistant
 from agents.models import PROVIDERS, create_chat_client
 from agents.models import SETTINGS as MODEL_SETTINGS
 from hosting.app import AgentFunctionApp
-from hosting.archive.blob import BlobArchive
-from hosting.archive.choice import choose_archive
-from hosting.archive.cosmos import CONTAINER, PARTITION_KEY, CosmosArchive
 from hosting.errors import ConfigurationError
-from hosting.process.host_json import task_hub
-from hosting.runlog.blob import BlobStore
-from hosting.runlog.choice import choose_store
+from hosting.host_settings import task_hub
 from hosting.settings import Settings, read_settings
-from hosting.stores.choice import choose_thread_store
+from hosting.stores.blobs import BlobArchive
+from hosting.stores.choice import choose_archive, choose_thread_store
+from hosting.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosArchive
 from hosting.stores.tables import TablesThreadStore
 from tests.template.bicep import INFRA, MAIN, ROOT, config_of, keys_in, parsed, setting_names
 
@@ -32,7 +29,7 @@ TEMPLATE: dict[str, str] = json.loads((ROOT / "local.settings.json.template").re
 READ_BY_OTHERS = {
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "the host",
     "APPLICATIONINSIGHTS_CONNECTION_STRING": "the host",
-    "AZURE_FUNCTIONS_ENVIRONMENT": "the host, and hosting/surroundings.py",
+    "AZURE_FUNCTIONS_ENVIRONMENT": "the host, and hosting/settings.py",
     "AZURE_CLIENT_ID": "azure-identity, for which identity it is",
     "AzureFunctionsJobHost__extensions__durableTask__hubName": "the host, over host.json",
     "AzureFunctionsJobHost__extensions__durableTask__storageProvider__connectionStringName": "the host, over host.json",
@@ -140,16 +137,8 @@ def test_the_worker_has_the_same_settings_on_azure_and_on_a_laptop() -> None:
 
 
 @pytest.mark.behaviour("template.infra-settings")
-def test_the_run_log_of_a_deployment_is_one_that_instances_share(tmp_path: Path) -> None:
-    """By what api.bicep sets and nothing else: HTTP and durable functions never share an instance on this plan."""
-    environ = {**as_deployed(), "AGENT_RUN_LOG": ""}
-
-    assert isinstance(choose_store(read_settings(environ), tmp_path, environ), BlobStore)
-
-
-@pytest.mark.behaviour("template.infra-settings")
 def test_the_threads_log_of_a_deployment_is_in_tables_under_the_name_of_its_hub(tmp_path: Path) -> None:
-    """The settings name the account alone: where its tables are follows from that."""
+    """HTTP and durable functions never share an instance on this plan; the settings name the account alone."""
     environ = {**as_deployed(), "AGENT_LOG": ""}
 
     log = choose_thread_store(read_settings(environ), tmp_path, environ, task_hub(ROOT, environ))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -59,6 +60,13 @@ def app(tmp_path: Path) -> App:
 
 async def say(client: httpx.AsyncClient, message: str, wait: bool = True) -> httpx.Response:
     return await client.post(RUN, json={"message": message, "thread_id": "kept", "wait_for_response": wait})
+
+
+async def stored(client: httpx.AsyncClient) -> None:
+    """Return once the thread's entity has committed its document."""
+    entity = "/runtime/webhooks/durabletask/entities/dafx-timed/kept"
+    while (await client.get(entity)).status_code != 200:  # noqa: ASYNC110 - the engine tells nobody
+        await asyncio.sleep(0.01)
 
 
 async def begun(client: httpx.AsyncClient) -> str:
@@ -139,14 +147,18 @@ async def test_a_run_in_flight_and_an_orchestration_are_finished_by_the_next_ver
 
 
 @pytest.mark.behaviour("template.redeployed")
-async def test_a_run_log_in_another_place_keeps_the_conversation_and_forgets_the_runs(app: App) -> None:
-    """So it is moved when nothing is under way: a run whose log is gone is dropped, and answered as unknown."""
+async def test_a_log_in_another_place_refuses_stored_conversations_until_it_is_back(app: App) -> None:
+    """A document that is ahead of its log is never gone on with; runs of the log that is away are unknown meanwhile."""
     async with app.version("timed") as client:
-        place = await begun(client)
+        first = (await say(client, "first")).json()["run_id"]
+        await stored(client)
 
-    async with app.version("timed", AGENT_RUN_LOG="sqlite:moved.sqlite") as client:
+    async with app.version("timed", AGENT_LOG="sqlite:moved.sqlite") as client:
+        refused = (await say(client, "recall")).json()
+        gone = await client.get(f"/api/agents/timed/threads/kept/runs/{first}")
+
+    async with app.version("timed") as client:
         recalled = (await say(client, "recall")).json()["response"]
-        gone = await client.get(place)
 
+    assert (refused["code"], gone.status_code) == ("unreadable_state", 404)
     assert recalled == '["first", "recall"]'
-    assert gone.status_code == 404

@@ -30,7 +30,8 @@ def template_values() -> dict[str, str]:
 
 
 def settings_in_code() -> set[str]:
-    return {text for path in DEPLOYED for text in texts_in(path) if SETTING.fullmatch(text)}
+    literal = {text for path in DEPLOYED for text in texts_in(path) if SETTING.fullmatch(text)}
+    return literal | {str(field.alias) for field in Settings.model_fields.values()}
 
 
 def texts_in(path: Path) -> Iterator[str]:
@@ -43,9 +44,9 @@ def environment_reads(path: Path) -> Iterator[str]:
     """The literal names that `path` asks an environment for, by index or by get."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Subscript | ast.Call):
-            asked = node.value if isinstance(node, ast.Subscript) else node.func
+            requested = node.value if isinstance(node, ast.Subscript) else node.func
             key = node.slice if isinstance(node, ast.Subscript) else next(iter(node.args), None)
-            if re.search(r"\benviron\b|\bgetenv\b", ast.unparse(asked)) and isinstance(key, ast.Constant):
+            if re.search(r"\benviron\b|\bgetenv\b", ast.unparse(requested)) and isinstance(key, ast.Constant):
                 yield str(key.value)
 
 

@@ -105,6 +105,10 @@ class Store(StoreReader, Protocol):
         """
         ...
 
+    async def version_of_others(self) -> int:
+        """Return a number that is another one once another process has written, and mostly only then."""
+        ...
+
     async def arrivals(self, after_seq: int) -> Arrivals:
         """Return for whom messages behind that seq wait, whoever sent them; with 0 all that wait."""
         ...

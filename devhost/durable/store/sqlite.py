@@ -1,13 +1,15 @@
-"""The store in one SQLite file: WAL, a writer thread with group commit, a reader thread beside it (`reader`).
+"""The store in one SQLite file: WAL, group commit, reads beside it (`reader`).
 
 Several processes may have the file open and write it, in turn: it stands for the storage account of an app.
 
-A commit costs the same for one step as for fifty, so the thread takes all that queued up while it wrote. Each step has
-a savepoint of its own: one that cannot be kept fails alone. Nothing is reported before it is durable, and what the file
-cannot take now, because its disk is full or another process holds it, is tried again until it can.
+A commit costs the same for one step as for fifty, so all that was given at once is one. The event loop commits, since
+that takes less time than waking a thread; what the file cannot take now, because its disk is full or another process
+holds it, a thread tries again until it can, and meanwhile takes all that comes, to keep the order. Each step has a
+savepoint of its own: one that cannot be kept fails alone. Nothing is reported before it is durable.
 
 What was deleted still stands in the write-ahead log until that is emptied, which a reader of an old moment prevents. So
-emptying it is work of its own: tried after the commit, never waited for, and tried again until it succeeded. A process
+emptying it is work of its own, of the thread, which commits whatever deletes: tried after the commit, never waited for,
+and tried again until it succeeded. A process
 that is killed before that leaves it to the others, who know nothing of the deletion: whoever has nothing to write for a
 while empties the log, whatever it holds.
 """
@@ -75,7 +77,7 @@ class SqliteStore(SqliteReader):
             for suffix in ("-wal", "-shm"):  # new ones take the mode of their file
                 close_file_to_others(self._path.with_name(tables.FILE + suffix))
             super().open()
-            self._writer.start(self._connect())
+            self._writer.start(self._connect(), self._opened(self._here))
         except OSError as error:
             raise StoreUnwritableError(self._path.parent, error.strerror or error) from error
         except sqlite3.OperationalError as error:
@@ -87,6 +89,7 @@ class SqliteStore(SqliteReader):
         return self._writer.commit(step)
 
     async def close(self) -> None:
+        self._writer.commit_waiting()
         await asyncio.to_thread(self._writer.close)
         await super().close()
 
@@ -172,7 +175,7 @@ def _forget(connection: sqlite3.Connection, target: Target) -> None:
 
 
 class Writer:
-    """Applies steps in order through `apply`, on a thread of its own; `apply` runs inside the transaction."""
+    """Applies steps in order through `apply`, on the loop or on its thread; `apply` runs inside the transaction."""
 
     def __init__(self, path: Path, apply: Callable[[sqlite3.Connection, Step], None]) -> None:
         self._path = path
@@ -180,27 +183,64 @@ class Writer:
         self._apply = apply
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._here: sqlite3.Connection | None = None
+        self._waiting: list[_Job] = []
+        self._handed_over = 0
         self._is_closing = threading.Event()
         self._end = threading.Lock()  # between the last step that is queued and the end of the queue
         self._has_deleted = True  # a process that was killed may have left deleted texts in the log
         self._pause_seconds = _SHORTEST_STALL_SECONDS
 
-    def start(self, connection: sqlite3.Connection) -> None:
-        """Begin to write over this connection, which is the thread's from now on."""
+    def start(self, connection: sqlite3.Connection, here: sqlite3.Connection) -> None:
+        """Begin to write over the connection, which is the thread's from now on, and over `here`, which is the loop's.
+
+        The loop's waits for nobody, and leaves it to the thread to move the write-ahead log into the file.
+        """
+        here.execute("PRAGMA busy_timeout = 0")
+        here.execute("PRAGMA wal_autocheckpoint = 0")
+        self._here = here
         self._thread = threading.Thread(
             target=self._write_until_closed, args=(connection,), name="durable-writer", daemon=True
         )
         self._thread.start()
 
     def commit(self, step: Step) -> asyncio.Future[None]:
-        """Queue the step; the future is done, on this loop, once it is durable, and fails once the writer is closed."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Take the step; the future is done, on this loop, once it is durable, and fails once the writer is closed."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self.commit_waiting)
+        self._waiting.append((step, done))
+        return done
+
+    def commit_waiting(self) -> None:
+        """Commit what was given since the last time, or hand it over to the thread."""
+        group, self._waiting = self._waiting, []
+        if not group:
+            return
+        if self._here is None or self._handed_over or any(step.deletes for step, _ in group):
+            self._hand_over(group)
+            return
+        try:
+            outcomes = self._write(self._here, group)
+        except Exception:  # the thread says what it is
+            self._hand_over(group)
+        else:
+            _settle(outcomes)
+
+    def _hand_over(self, group: list[_Job]) -> None:
         with self._end:
             if self._is_closing.is_set():
-                done.set_exception(StoreUnreachableError(f"{self._path} is closed: this host stops. Ask another one."))
-            else:
-                self._jobs.put((step, done))
-        return done
+                closed = StoreUnreachableError(f"{self._path} is closed: this host stops. Ask another one.")
+                _settle([(done, closed) for _, done in group])
+                return
+            for job in group:
+                self._handed_over += 1
+                job[1].add_done_callback(self._has_come_back)
+                self._jobs.put(job)
+
+    def _has_come_back(self, done: asyncio.Future[None]) -> None:
+        self._handed_over -= 1
 
     def close(self) -> None:
         """Write what is queued, then end the thread. Blocks; a write that stalls now is given up."""
@@ -208,6 +248,7 @@ class Writer:
             return
         with self._end:
             if not self._is_closing.is_set():
+                self._here = None
                 self._is_closing.set()
                 self._jobs.put(None)
         self._thread.join()

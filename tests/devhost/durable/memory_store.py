@@ -56,6 +56,9 @@ class MemoryStore:
         done.set_result(None)
         return done
 
+    async def version_of_others(self) -> int:
+        return 0
+
     async def arrivals(self, after_seq: int) -> Arrivals:
         found = [message for message in self._all() if message.seq > after_seq]
         return Arrivals(

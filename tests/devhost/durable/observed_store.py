@@ -61,6 +61,9 @@ class ObservedStore:
         stored = await self._inner.orchestration(instance_id)
         return stored is not None and stored.instance.status.is_terminal
 
+    async def version_of_others(self) -> int:
+        return await self._inner.version_of_others()
+
     async def arrivals(self, after_seq: int) -> Arrivals:
         return await self._inner.arrivals(after_seq)
 

@@ -90,9 +90,9 @@ async def test_the_file_is_read_beside_the_host_that_has_it_and_after_it(tmp_pat
     async with running(SdkFunctions(build_app()), clock=clock, inner=SqliteStore(tmp_path)) as engine:
         await engine.hub.start("approval", "a", None)
         await clock.next_alarm()
-        told = await engine.engine.describe()
-        assert await describe_folder(tmp_path, None, START) == told
-    assert await describe_folder(tmp_path, None, START) == told
+        received = await engine.engine.describe()
+        assert await describe_folder(tmp_path, None, START) == received
+    assert await describe_folder(tmp_path, None, START) == received
     assert await describe_folder(tmp_path, "b", START) == ["There is no instance or entity b."]
 
 
@@ -113,17 +113,17 @@ async def test_each_step_is_logged_by_its_ids_and_none_by_its_texts(caplog: pyte
             await engine.hub.start("child", "c", json.dumps('"secret"'))
             await engine.store.until_ended("c")
             await engine.engine.stop(5)
-    told = [record.message for record in caplog.records if record.name == "devhost.durable.inspection"]
-    execution = told[3].split()[1].removesuffix(":0")
-    assert [line for line in told if " took " not in line] == [
+    received = [record.message for record in caplog.records if record.name == "devhost.durable.inspection"]
+    execution = received[3].split()[1].removesuffix(":0")
+    assert [line for line in received if " took " not in line] == [
         "orchestration c is Running",
         f"  sent to activity {execution}:0: run echo for c (id 0)",
         f"activity {execution}:0",
         "  sent to orchestration c: TaskCompleted task_id=0 result=8 characters",
         "orchestration c is Completed",
     ]
-    assert told[1].startswith("  took #1 to orchestration c: ExecutionStarted")
-    assert "secret" not in "".join(told)
+    assert received[1].startswith("  took #1 to orchestration c: ExecutionStarted")
+    assert "secret" not in "".join(received)
 
 
 async def test_a_long_list_is_cut_and_says_so() -> None:
@@ -148,7 +148,7 @@ async def test_a_reader_beside_a_host_cannot_change_the_file(tmp_path: Path) -> 
 
 def test_open_work_is_what_was_asked_for_and_has_not_ended() -> None:
     """Each kind of request, open and ended; a signal and an external event are neither."""
-    asked = [
+    requested = [
         events.TaskScheduled(timestamp=START, event_id=0, name="pack"),
         events.ChildCreated(timestamp=START, event_id=1, name="leg", instance_id="l"),
         events.TimerCreated(timestamp=START, event_id=2, fire_at=START),
@@ -164,11 +164,11 @@ def test_open_work_is_what_was_asked_for_and_has_not_ended() -> None:
         events.EventRaised(timestamp=START, name="r", input=None),
         events.EventRaised(timestamp=START, name="go", input=None),
     ]
-    assert open_work(asked) == [
+    assert open_work(requested) == [
         "activity pack (id 0)",
         "sub-orchestration leg l (id 1)",
         f"timer until {NOW} (id 2)",
         "operation get of @a@b (id 3)",
     ]
-    assert open_work([*asked, *ended]) == []
-    assert [len(open_work([*asked, one])) for one in ended] == [3, 3, 3, 3, 4]
+    assert open_work([*requested, *ended]) == []
+    assert [len(open_work([*requested, one])) for one in ended] == [3, 3, 3, 3, 4]

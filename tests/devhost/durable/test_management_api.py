@@ -132,9 +132,9 @@ async def test_a_failed_instance_is_500_only_on_request(engine: RunningEngine) -
     await _start(engine, "fails", "f")
     await engine.store.until_ended("f")
     plain = await engine.client.get("/instances/f")
-    asked = await engine.client.get("/instances/f?returnInternalServerErrorOnFailure=true")
-    assert (plain.status_code, asked.status_code) == (200, 500)
-    assert plain.json() == asked.json()
+    requested = await engine.client.get("/instances/f?returnInternalServerErrorOnFailure=true")
+    assert (plain.status_code, requested.status_code) == (200, 500)
+    assert plain.json() == requested.json()
     assert plain.json()["output"] == "Orchestrator function 'fails' failed: orchestrator bad"
 
 

@@ -56,8 +56,8 @@ async def test_a_hundred_more_ended_orchestrations_leave_no_events_in_memory(tmp
                 await engine.store.until_ended(f"p{batch}-{number}")
             await engine.store.until(lambda: _is_idle(engine))
             counts.append(_held())
-    # Some of the last step's are still in the hands of threads; fifty instances have thousands.
-    assert max(counts) - min(counts) < 50
+    # Some of the last steps' are still in the hands of tasks; fifty instances have thousands.
+    assert max(counts) - min(counts) < 200
     assert len(engine.hub._ledger._histories) == 0
 
 

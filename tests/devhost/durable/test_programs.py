@@ -57,9 +57,9 @@ class Play:
         done, late = await asyncio.wait(over, timeout=2 * GUARD_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         for work in late:
             work.cancel()
-        told = await engine.describe()
+        received = await engine.describe()
         await engine.stop(0)
-        assert done, "\n".join(told)
+        assert done, "\n".join(received)
         done.pop().result()
 
     async def _is_over(self) -> bool:
@@ -84,10 +84,10 @@ class Play:
         ends = Counter(event.task_id for event in history if isinstance(event, _ENDS))
         fired = Counter(event.timer_id for event in history if isinstance(event, events.TimerFired))
         assert all(count == 1 for counts in (requests, ends, fired) for count in counts.values())
-        assert sum(ends.values()) + sum(fired.values()) == len(_asked(history))
+        assert sum(ends.values()) + sum(fired.values()) == len(_requested(history))
 
 
-def _asked(history: tuple[events.Event, ...]) -> list[events.Event]:
+def _requested(history: tuple[events.Event, ...]) -> list[events.Event]:
     kinds = (events.TaskScheduled, events.ChildCreated, events.TimerCreated)
     return [event for event in history if isinstance(event, kinds)]
 

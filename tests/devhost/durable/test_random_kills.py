@@ -64,12 +64,12 @@ def _run(folder: Path, life: float | None, is_first: bool) -> str | None:
         assert process.stdout.readline() == "open\n", process.stderr.read()
         killer = threading.Timer(_GUARD_SECONDS if life is None else life, process.kill)
         killer.start()
-        told = process.stdout.read()
+        received = process.stdout.read()
         process.wait(_GUARD_SECONDS)
         killer.cancel()
-    went_on = re.search(r"goes on ([\d.]+)", told)
+    went_on = re.search(r"goes on ([\d.]+)", received)
     assert went_on is None or float(went_on[1]) < 2
-    ended = re.search(r"ended (.*)", told)
+    ended = re.search(r"ended (.*)", received)
     return ended[1] if ended else None
 
 

@@ -149,8 +149,8 @@ def test_the_failure_becomes_an_event_without_meaning_as_recorded() -> None:
     outcome = rewind(_instance(), [start, ended], "again", START, {})
     assert outcome.orchestration.status is Status.PENDING
     assert outcome.history.events == (start, events.GenericEvent(timestamp=START, event_id=1, text=None))
-    told = outcome.outgoing[0].body
-    assert getattr(told, "event", None) == events.GenericEvent(timestamp=START, text="again")
+    received = outcome.outgoing[0].body
+    assert getattr(received, "event", None) == events.GenericEvent(timestamp=START, text="again")
 
 
 def _instance() -> Orchestration:

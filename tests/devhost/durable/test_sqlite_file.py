@@ -21,6 +21,7 @@ from devhost.durable.settings import DurableSettings
 from devhost.durable.store import tables
 from devhost.durable.store.contract import Arrivals
 from devhost.durable.store.sqlite import SqliteStore
+from devhost.durable.worker import QueuePoll
 from devhost.errors import StoreInUseError, StoreUnreachableError, StoreUnreadableError
 from devhost.ports import DurableFunctions
 from tests.devhost.durable.clocks import START
@@ -451,6 +452,46 @@ async def test_a_file_that_others_lock_stalls_commits_and_loses_none(tmp_path: P
     await asyncio.wait_for(kept, 5)
     assert await store.entity(entity.id) == entity
     await store.close()
+
+
+@pytest.mark.behaviour("engine.stalls-not-loses")
+async def test_what_comes_behind_a_stalled_commit_is_kept_behind_it(tmp_path: Path) -> None:
+    """The loop commits nothing while the thread still tries, though the file is free again."""
+    store = SqliteStore(tmp_path, busy_timeout_ms=1)
+    store.open()
+    early, late = (Outgoing(entity_target(KEY), Operation(name, "add", None)) for name in ("sent early", "sent late"))
+    with sqlite3.connect(tmp_path / "durable.db", isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        stalled = store.commit(Step(produced=(early,)))
+        await asyncio.sleep(0.2)  # the thread waits longer and longer between its tries
+        other.execute("ROLLBACK")
+    other.close()
+    await asyncio.gather(stalled, store.commit(Step(produced=(late,))))
+
+    assert [message.body for message in await store.messages(None, 9)] == [early.body, late.body]
+    await store.close()
+
+
+@pytest.mark.behaviour("engine.groups")
+async def test_only_what_another_process_sends_is_looked_for(tmp_path: Path) -> None:
+    """The first look delivers all that waits; what this process sends it delivers itself."""
+    stores = [SqliteStore(tmp_path), SqliteStore(tmp_path)]
+    for store in stores:
+        store.open()
+    own, other = stores
+    sent = Step(produced=(Outgoing(entity_target(KEY), Operation("i", "add", None)),))
+    poll = QueuePoll(own, lambda target, due: None, None)
+
+    await own.commit(sent)
+    looks = [await poll.look(), await poll.look()]
+    await own.commit(sent)
+    looks.append(await poll.look())
+    await other.commit(sent)
+    looks += [await poll.look(), await poll.look()]
+
+    assert looks == [True, False, False, True, False]
+    for store in stores:
+        await store.close()
 
 
 async def test_reset_removes_everything_and_may_be_repeated(tmp_path: Path) -> None:

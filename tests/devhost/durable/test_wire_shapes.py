@@ -93,8 +93,8 @@ def test_the_extra_end_of_a_continued_execution_is_played_and_no_other_is() -> N
     episodes.orchestration = replace(episodes.orchestration, is_continued=True)
     episodes.start(CreateTimer(START, False))
     episode = open_episode(episodes.orchestration, episodes.history, [], START)
-    told = json.loads(orchestrator_payload(episode.orchestration, episode.past, episode.new))["history"]
-    assert [event["IsPlayed"] for event in told if event["EventType"] == 13] == [True, False]
+    received = json.loads(orchestrator_payload(episode.orchestration, episode.past, episode.new))["history"]
+    assert [event["IsPlayed"] for event in received if event["EventType"] == 13] == [True, False]
 
 
 def test_a_state_travels_as_the_text_it_is() -> None:

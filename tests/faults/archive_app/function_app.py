@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
+from functools import partial
 
 from scripted import scripted_agent
 
-from hosting.app import AgentFunctionApp
-from hosting.archive import choice
-from hosting.archive.sqlite import SqliteArchive
+import hosting.app
 from hosting.ports import Volume
+from hosting.stores import choice
+from hosting.stores.sqlite_contents import SqliteArchive
 
 POINT, _, COUNT = os.environ.get("KILL_AT", "").partition(":")
 
@@ -36,4 +37,5 @@ def die_at(point: str) -> None:
 
 
 choice.SqliteArchive = KilledArchive  # type: ignore[misc]  # the one name by which the app makes its archive
-app = AgentFunctionApp(agents=[scripted_agent("Joker")])
+hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
+app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])

@@ -31,8 +31,8 @@ class Writing:
     def _write(self, line: str) -> None:
         if kill_at == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        with Path(os.environ["TOLD"]).open("a", encoding="utf-8") as told:
-            told.write(f"{line}\n")
+        with Path(os.environ["CALLS"]).open("a", encoding="utf-8") as received:
+            received.write(f"{line}\n")
         if kill_at == "after":
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -1,8 +1,8 @@
 """Agents that follow a plan, in a process whose runs stop where a test wants them to stand when it is killed.
 
-With STANDS, a run's message says where it stops: `before 3` just before its third append to the run log, `after 3` just
-after it. It stands there until the process dies, or until there is the file that STANDS names. NOTES is the file that
-the outside counts by: a line for each thing that was done, with the process and the run that did it.
+With STANDS, a run's message says where it stops: `before 3` just before the third append behind its acceptance,
+`after 3` just after it. It stands there until the process dies, or until there is the file that STANDS names. NOTES is
+the file that the outside counts by: a line for each thing that was done, with the process and the run that did it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import os
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from agent_framework import Agent, MCPStdioTool
 from planned import planned_agent, planned_client
 
 import hosting.app
-from hosting.agent.tool_threads import RUN
-from hosting.events import Accepted, Event
-from hosting.ports import Opening, RunLogStore
+from hosting.names import Address
+from hosting.runner.agent_loop import RUN
+from hosting.stores.contract import Append, AppendOutcome, StoredHead, ThreadStore
+from hosting.thread.events import Accepted, decode
 
 HERE = Path(__file__).resolve().parent
 SERVED_PLAN = (("city",), ("city",), "all done")
@@ -29,37 +31,38 @@ STANDS = os.environ.get("STANDS")
 
 
 class StandingStore:
-    """A store at whose appends runs stand still; what it does otherwise is the real store's."""
+    """A store at whose appends runs stand still, each in a thread of its own; the rest is the real store's."""
 
-    def __init__(self, store: RunLogStore) -> None:
+    def __init__(self, store: ThreadStore) -> None:
         self._store = store
-        self._points: dict[str, str] = {}
-        self._appends: Counter[str] = Counter()
+        self._runs: dict[Address, Accepted] = {}
+        self._appends: Counter[Address] = Counter()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def open(self, accepted: Accepted, *arguments: Any) -> Opening:
-        self._points[accepted.run_id] = accepted.request.message
-        return await self._store.open(accepted, *arguments)
+    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
+        for event in map(decode, append.events):
+            if isinstance(event, Accepted):
+                self._runs[address] = event
+                return await self._store.append(address, known, append)
+        self._appends[address] += bool(append.events)  # one without events renews a lease
+        number = self._appends[address]
+        await self._stand(address, f"before {number}")
+        outcome = await self._store.append(address, known, append)
+        await self._stand(address, f"after {number}")
+        return outcome
 
-    async def append(self, run_id: str, *events: Event, after: int) -> bool:
-        self._appends[run_id] += 1
-        number = self._appends[run_id]
-        await self._stand(run_id, f"before {number}")
-        appended = await self._store.append(run_id, *events, after=after)
-        await self._stand(run_id, f"after {number}")
-        return appended
-
-    async def _stand(self, run_id: str, point: str) -> None:
-        if STANDS is None or self._points.get(run_id) != point:
+    async def _stand(self, address: Address, point: str) -> None:
+        run = self._runs.get(address)
+        if STANDS is None or run is None or run.request.message != point:
             return
-        tell(run_id, "stands")
+        report(run.run_id, "stands")
         while not Path(STANDS).exists():  # noqa: ASYNC110 - another process makes the file
             await asyncio.sleep(0.01)
 
 
-def tell(run_id: str, what: str) -> None:
+def report(run_id: str, what: str) -> None:
     """Tell the outside, in one write."""
     with NOTES.open("a", encoding="utf-8") as notes:
         notes.write(f"{os.getpid()} {run_id} {what}\n")
@@ -67,7 +70,7 @@ def tell(run_id: str, what: str) -> None:
 
 def note(what: str) -> None:
     """Tell the outside what the run around does."""
-    tell(RUN.get(), what)
+    report(RUN.get(), what)
 
 
 def served_agent() -> Agent[Any]:
@@ -84,8 +87,10 @@ def asking_agent() -> Agent[Any]:
     return Agent(planned_client(note, (("helper",), "all done")), name="Asking", tools=tools)
 
 
-choose = hosting.app_stores.choose_store
-hosting.app_stores.choose_store = lambda *arguments: StandingStore(choose(*arguments))
+choose = hosting.stores.choice.choose_thread_store
+hosting.stores.choice.choose_thread_store = lambda *arguments: StandingStore(choose(*arguments))
+if lease := os.environ.get("LEASE_SECONDS"):
+    hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
 app = hosting.app.AgentFunctionApp(
     agents=[
         planned_agent(note),

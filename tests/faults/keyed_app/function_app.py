@@ -1,7 +1,7 @@
 """The scripted agent in a process that kills itself before or after one step of its first turn.
 
-KILL_AT names the step, as `before open` or `after append 2`: `open` of the run log, the `signal` of the entity, or the
-n-th `append` to the log.
+KILL_AT names the step, as `before append` or `after append 2`: the n-th `append` to the log, or the `signal` of the
+entity.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any, TypeVar
 
 from scripted import scripted_agent
 
 import hosting.app
-import hosting.functions.answering
-from hosting.functions.client import DurableEntityClient
+import hosting.functions.durable
+from hosting.functions.durable import DurableClient
 
 T = TypeVar("T")
 kill_at = os.environ.get("KILL_AT", "")
@@ -36,7 +37,7 @@ async def stepped(name: str, step: Awaitable[T]) -> T:
 
 
 class SteppedStore:
-    """The real store, its two writing steps counted."""
+    """The real store, its appends counted."""
 
     def __init__(self, store: Any) -> None:
         self._store = store
@@ -44,21 +45,19 @@ class SteppedStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def open(self, *arguments: Any) -> Any:
-        return await stepped("open", self._store.open(*arguments))
-
     async def append(self, *arguments: Any, **named: Any) -> Any:
         return await stepped("append", self._store.append(*arguments, **named))
 
 
-class SteppedClient(DurableEntityClient):
+class SteppedClient(DurableClient):
     """The real client, its signal counted."""
 
     async def signal(self, *arguments: Any) -> None:
         await stepped("signal", super().signal(*arguments))
 
 
-choose = hosting.app_stores.choose_store
-hosting.app_stores.choose_store = lambda *arguments: SteppedStore(choose(*arguments))
-hosting.functions.answering.DurableEntityClient = SteppedClient
+choose = hosting.stores.choice.choose_thread_store
+hosting.stores.choice.choose_thread_store = lambda *arguments: SteppedStore(choose(*arguments))
+hosting.functions.durable.DurableClient = SteppedClient
+hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])

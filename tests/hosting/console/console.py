@@ -1,4 +1,4 @@
-"""An engine with a worker for tests that kill none, and how they ask it."""
+"""An engine with a worker, and its clients, for tests that kill none."""
 
 from __future__ import annotations
 

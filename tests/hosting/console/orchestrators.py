@@ -9,8 +9,8 @@ from agent_framework import Message
 from durabletask.task import OrchestrationContext, when_all
 from durabletask.worker import TaskHubGrpcWorker
 
-from hosting.calling.called_answer import AgentRunError
 from hosting.console.worker import AgentWorker
+from hosting.entity.called_run import AgentRunError
 from tests.support.app.scripted import scripted_agent
 
 Steps = Generator[Any, Any, Any]

@@ -1,4 +1,4 @@
-"""Tool calls that a person approves, asked of agents on a worker of one's own."""
+"""Tool calls that a person approves, of agents on a worker of your own."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_a_client_gets_the_requests_and_brings_the_answers(tmp_path: Path) -> No
         with worker, AgentClient(hub, environ={}, folder=tmp_path) as client:
             agent = client.get_agent("Clerk")
             session = agent.create_session()
-            asked = agent.run("call refund 5", session=session)
-            answers = [request.to_function_approval_response(True) for request in asked.user_input_requests]
-            told = agent.run(answers, session=session)
+            paused = agent.run("call refund 5", session=session)
+            answers = [request.to_function_approval_response(True) for request in paused.user_input_requests]
+            resumed = agent.run(answers, session=session)
 
-    assert (asked.text, told.text, len(notes)) == ("One moment.", "told: refunded 5", 1)
+    assert (paused.text, resumed.text, len(notes)) == ("One moment.", "told: refunded 5", 1)

@@ -12,10 +12,10 @@ from durabletask.entities import EntityInstanceId
 from durabletask.worker import TaskHubGrpcWorker
 from pydantic import BaseModel
 
-from hosting.calling.called_answer import AgentRunError
 from hosting.console.client import AgentClient, AsyncAgentClient
-from hosting.console.engine import TaskHubEntityClient
+from hosting.console.durable import TaskHubClient
 from hosting.console.worker import AgentWorker
+from hosting.entity.called_run import AgentRunError
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
 from state.codec import read
 from tests.hosting.console.console import GUARD_SECONDS, Console
@@ -44,7 +44,7 @@ def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
 
 @pytest.mark.behaviour("console.client")
 async def test_an_event_loop_awaits_the_response(console: Console) -> None:
-    """With its value, as the model that was asked for."""
+    """With its value, as the model that was wanted."""
     async with (
         AsyncTaskHubGrpcClient(host_address=console.address) as hub,
         AsyncAgentClient(hub, environ={}, folder=console.folder) as client,
@@ -72,14 +72,14 @@ def test_the_thread_is_stored_in_the_public_form_under_the_entity_of_every_host(
 def test_what_the_sdk_takes_for_an_object_of_its_own_stays_a_text_and_a_schema(console: Console) -> None:
     """Its mark may stand in what a caller sends; nothing is made of it, and the thread goes on."""
     marked = {"type": "object", "properties": {"__durabletask_autoobject__": {"const": True}}}
-    said = '{"__durabletask_autoobject__": true}'
+    marked_text = '{"__durabletask_autoobject__": true}'
     with console.client() as client:
         writer = client.get_agent("writer")
         session = writer.create_session()
-        first = writer.run(f"say {said}", session=session, response_format=marked)
+        first = writer.run(f"say {marked_text}", session=session, response_format=marked)
         again = writer.run("count", session=session)
 
-    assert (first.value, again.text) == (json.loads(said), "3")
+    assert (first.value, again.text) == (json.loads(marked_text), "3")
 
 
 @pytest.mark.behaviour("console.client")
@@ -90,7 +90,7 @@ def test_what_the_sdk_takes_for_an_object_of_its_own_stays_a_text_and_a_schema(c
 def test_a_run_that_gives_no_answer_in_time_raises_an_error_that_names_agent_and_run(
     console: Console, environ: dict[str, str], message: str, code: str
 ) -> None:
-    """With the run's code; what the model raised is not told."""
+    """With the run's code, and without what the model raised."""
     with console.client(**environ) as client, pytest.raises(AgentRunError) as failed:
         client.get_agent("writer").run(message)
 
@@ -113,7 +113,7 @@ def test_a_wrong_call_is_refused_and_nothing_is_sent(console: Console) -> None:
 @pytest.mark.behaviour("console.client")
 async def test_an_engine_that_cannot_be_reached_is_named() -> None:
     """Not by the text of the transport."""
-    nowhere = TaskHubEntityClient(TaskHubGrpcClient(host_address="127.0.0.1:1"))
+    nowhere = TaskHubClient(TaskHubGrpcClient(host_address="127.0.0.1:1"))
 
     with pytest.raises(EngineUnavailableError, match="The durable engine cannot be reached"):
         await nowhere.read("dafx-writer", "t")
@@ -126,7 +126,7 @@ async def test_threads_are_listed_by_pages_in_the_order_of_their_ids(console: Co
         critic = client.get_agent("critic")
         for thread_id in ("b", "a", "c"):
             critic.run("hi", session=critic.get_session(thread_id))
-    engine = TaskHubEntityClient(console.task_hub())
+    engine = TaskHubClient(console.task_hub())
 
     first = await engine.list("dafx-critic", 2, None)
     second = await engine.list("dafx-critic", 100, first.cursor)
@@ -137,13 +137,13 @@ async def test_threads_are_listed_by_pages_in_the_order_of_their_ids(console: Co
 
 @pytest.mark.behaviour("console.client")
 async def test_an_orchestration_that_has_ended_is_purged_by_its_id(console: Console) -> None:
-    """As the deletion of a thread asks for: not one that is not there, nor an entity, which goes by itself."""
+    """As the deletion of a thread needs it: not one that is missing, nor an entity, which goes by itself."""
     hub = console.task_hub()
     ended = hub.schedule_new_orchestration("left_alone", input="hi")
     hub.wait_for_orchestration_completion(ended, timeout=GUARD_SECONDS)
     open_one = hub.schedule_new_orchestration("left_alone", input="sleep 0.3")
     hub.wait_for_orchestration_start(open_one, timeout=GUARD_SECONDS)
-    engine = TaskHubEntityClient(hub)
+    engine = TaskHubClient(hub)
 
     outcomes = [await engine.purge(name) for name in (ended, ended, open_one, "@dafx-writer@t")]
 
@@ -165,19 +165,19 @@ def test_a_sweep_ends_the_threads_whose_time_is_up(tmp_path: Path) -> None:
             until_gone(hub, EntityInstanceId("dafx-brief", "t"))
             counts = [agent.run("count", session=agent.get_session("t")).text for agent in agents]
 
-    assert (swept.asked, counts) == (1, ["1", "3"])
+    assert (swept.signalled, counts) == (1, ["1", "3"])
 
 
 @pytest.mark.behaviour("console.client")
-def test_a_run_log_that_no_worker_shares_is_refused(console: Console) -> None:
+def test_a_log_that_no_worker_shares_is_refused(console: Console) -> None:
     """Its runs would never end."""
     with pytest.raises(ConfigurationError, match="which no worker shares with a client"):
-        AgentClient(console.task_hub(), environ={"AGENT_RUN_LOG": "memory"}, folder=console.folder)
+        AgentClient(console.task_hub(), environ={"AGENT_LOG": "memory"}, folder=console.folder)
 
 
-def until_gone(hub: TaskHubGrpcClient, place: EntityInstanceId) -> None:
+def until_gone(hub: TaskHubGrpcClient, entity: EntityInstanceId) -> None:
     """Return once the entity has no state, under the guard."""
     end = time.monotonic() + GUARD_SECONDS
-    while (found := hub.get_entity(place)) is not None and found.get_state():
+    while (found := hub.get_entity(entity)) is not None and found.get_state():
         assert time.monotonic() < end
         time.sleep(0.01)  # the engine tells nobody

@@ -1,4 +1,4 @@
-"""Workers that are killed by SIGKILL: the engine hands their work to another, which goes on from the run log."""
+"""Workers that are killed by SIGKILL: the engine hands their work to another, which goes on from the log."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ def worker_process(address: str, folder: Path) -> Iterator[None]:
             process.kill()
 
 
-def asked(folder: Path) -> list[str]:
-    """Return what the models were asked, in order."""
+def messages_run(folder: Path) -> list[str]:
+    """Return the messages that reached the models, in order."""
     path = folder / "asked.txt"
     return [line.partition(" ")[2] for line in path.read_text("utf-8").splitlines()] if path.exists() else []
 
 
-def until_asked(folder: Path, text: str) -> None:
-    """Return once a model was asked this, under the guard."""
+def until_model_called(folder: Path, text: str) -> None:
+    """Return once this message reached a model, under the guard."""
     end = time.monotonic() + START_GUARD_SECONDS
-    while text not in asked(folder):
-        assert time.monotonic() < end, asked(folder)
+    while text not in messages_run(folder):
+        assert time.monotonic() < end, messages_run(folder)
         time.sleep(0.01)  # another process writes the file
 
 
 def test_an_orchestration_goes_on_in_another_worker_and_asks_for_no_recorded_answer_again(tmp_path: Path) -> None:
-    """Killed while the second run's model works: the first is not asked again, the second is, as the same run."""
+    """Killed while the second run's model works: the first is not called again, the second is, as the same run."""
     with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
         with worker_process(address, tmp_path):
             started = hub.schedule_new_orchestration("nap_after_a_draft", input="a poem")
-            until_asked(tmp_path, "sleep 0.5")
+            until_model_called(tmp_path, "sleep 0.5")
         with worker_process(address, tmp_path):
             state = hub.wait_for_orchestration_completion(started, timeout=START_GUARD_SECONDS)
 
     assert state is not None
     assert state.serialized_output == '["echo: a poem", "echo: sleep 0.5"]'
-    assert asked(tmp_path) == ["a poem", "sleep 0.5", "sleep 0.5"]
+    assert messages_run(tmp_path) == ["a poem", "sleep 0.5", "sleep 0.5"]
 
 
 def test_a_client_waits_through_the_death_of_the_worker(tmp_path: Path) -> None:
@@ -74,10 +74,10 @@ def test_a_client_waits_through_the_death_of_the_worker(tmp_path: Path) -> None:
         session = writer.create_session()
         with worker_process(address, tmp_path):
             waiting = threads.submit(writer.run, "sleep 0.5", session=session)
-            until_asked(tmp_path, "sleep 0.5")
+            until_model_called(tmp_path, "sleep 0.5")
         with worker_process(address, tmp_path):
             response = waiting.result(START_GUARD_SECONDS)
             counted = writer.run("count", session=session)
 
     assert (response.text, counted.text) == ("echo: sleep 0.5", "3")
-    assert asked(tmp_path) == ["sleep 0.5", "sleep 0.5", "count"]
+    assert messages_run(tmp_path) == ["sleep 0.5", "sleep 0.5", "count"]

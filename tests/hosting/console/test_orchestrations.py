@@ -14,11 +14,11 @@ def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
     """The thread is found by a client under the session's id."""
     status, output = console.result("draft_and_shorten", "a poem")
 
-    told = json.loads(output or "")
+    result = json.loads(output or "")
     with console.client() as client:
         writer = client.get_agent("writer")
-        seen = writer.run("count", session=writer.get_session(told["session_id"]))
-    assert (status, told["text"], seen.text) == ("COMPLETED", "echo: Shorten this: echo: a poem", "5")
+        seen = writer.run("count", session=writer.get_session(result["session_id"]))
+    assert (status, result["text"], seen.text) == ("COMPLETED", "echo: Shorten this: echo: a poem", "5")
 
 
 @pytest.mark.behaviour("console.orchestrations")
@@ -41,14 +41,14 @@ def test_a_run_without_an_answer_raises_the_error_of_every_host(
     """At the yield, with the run's code, or with the entity's own sentence."""
     status, output = console.result("with_a_substitute", {"role": role, "text": text})
 
-    agent, told, detail = json.loads(output or "")
-    assert (status, agent, told) == ("COMPLETED", "writer", code)
+    agent, error_code, detail = json.loads(output or "")
+    assert (status, agent, error_code) == ("COMPLETED", "writer", code)
     assert detail.startswith(says)
 
 
 @pytest.mark.behaviour("console.orchestrations")
 def test_an_error_left_alone_fails_the_orchestration_and_names_agent_run_and_cause(console: Console) -> None:
-    """What the model raised is not told."""
+    """What the model raised stays inside."""
     status, output = console.result("left_alone", "fail")
 
     assert status == "FAILED"

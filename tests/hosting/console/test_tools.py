@@ -47,13 +47,13 @@ def write_report(context: OrchestrationContext, given: dict[str, str]) -> Genera
 
 @dataclass(frozen=True)
 class Office:
-    """A reporter on a worker, and who reaches it."""
+    """A reporter on a worker, and the clients that reach it."""
 
     hub: TaskHubGrpcClient
     client: AgentClient
 
-    def told(self, message: str) -> str:
-        """Ask the reporter, and return what the last tool told."""
+    def reported(self, message: str) -> str:
+        """Send the reporter a message, and return the last tool's result."""
         return str(self.client.get_agent("Reporter").run(message).text).rpartition("told: ")[2]
 
 
@@ -71,11 +71,11 @@ def office(tmp_path: Path) -> Iterator[Office]:
 
 @pytest.mark.behaviour("console.tools")
 def test_a_tool_starts_an_orchestration_and_others_ask_and_tell_it(office: Office) -> None:
-    """By the id that the model was told."""
-    report = office.told("call start_report topic=cats")
+    """By the id that the model got."""
+    report = office.reported("call start_report topic=cats")
     office.hub.wait_for_orchestration_start(report, timeout=GUARD_SECONDS)
-    assert office.told(f"call approve_report report_id={report}") == report
+    assert office.reported(f"call approve_report report_id={report}") == report
     office.hub.wait_for_orchestration_completion(report, timeout=GUARD_SECONDS)
 
-    assert office.told(f"call report_status report_id={report}") == "Completed cats, approved by Ada"
-    assert office.told("call report_status report_id=nowhere").startswith("Error")
+    assert office.reported(f"call report_status report_id={report}") == "Completed cats, approved by Ada"
+    assert office.reported("call report_status report_id=nowhere").startswith("Error")

@@ -1,4 +1,4 @@
-"""The worker itself: what it takes, and what it does while its run log is away."""
+"""The worker itself: what it takes, and what it does while its log is away."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from durabletask.internal.entity_state_shim import StateShim
 from durabletask.serialization import JsonDataConverter
 from durabletask.worker import TaskHubGrpcWorker
 
-from hosting.console.entity import ServedEntity
-from hosting.console.plain_json import PlainJson
+from hosting.console.durable import PlainJson, ServedEntity
 from hosting.console.worker import AgentWorker
 from hosting.errors import ConfigurationError, LogUnavailableError
 from tests.support.app.scripted import scripted_agent
@@ -43,24 +42,24 @@ class Pauses(threading.Event):
 def context_of_a_new_thread() -> EntityContext:
     """Return what the SDK hands to an entity."""
     converter = JsonDataConverter()
-    place = EntityInstanceId("dafx-joker", "t")
-    return EntityContext("@dafx-joker@t", "run", StateShim(None, converter), place, converter)
+    entity = EntityInstanceId("dafx-joker", "t")
+    return EntityContext("@dafx-joker@t", "run", StateShim(None, converter), entity, converter)
 
 
 def come_back(store: ArmedStore) -> None:
     """Let the store be reached."""
-    store.is_down = False
+    store.is_away = False
 
 
 @pytest.mark.behaviour("console.log-away")
-def test_an_operation_begins_when_the_run_log_is_back(caplog: pytest.LogCaptureFixture) -> None:
-    """The SDK would never deliver again what raised; each try is told in the log."""
+def test_an_operation_begins_when_the_log_is_back(caplog: pytest.LogCaptureFixture) -> None:
+    """The SDK would never deliver again what raised; each try has its line in the log."""
     bench = Bench()
-    bench.store.is_down = True
+    bench.store.is_away = True
     pauses = Pauses(lambda _: come_back(bench.store))
     context = context_of_a_new_thread()
 
-    with caplog.at_level(logging.WARNING, "hosting.console.entity"):
+    with caplog.at_level(logging.WARNING, "hosting.console.durable"):
         result = ServedEntity(bench.entity, bench.loop, pauses).operate(context, PlainJson(ORDER))
 
     assert json.loads(str(result))["response"] == "echo: hi"
@@ -69,10 +68,10 @@ def test_an_operation_begins_when_the_run_log_is_back(caplog: pytest.LogCaptureF
 
 
 @pytest.mark.behaviour("console.log-away")
-def test_a_worker_that_stops_waits_for_no_run_log() -> None:
+def test_a_worker_that_stops_waits_for_no_log() -> None:
     """The engine delivers the operation to another worker."""
     bench = Bench()
-    bench.store.is_down = True
+    bench.store.is_away = True
     pauses = Pauses(Pauses.set)
 
     with pytest.raises(LogUnavailableError):

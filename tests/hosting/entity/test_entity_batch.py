@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hosting.entity.entity_batch import UNREADABLE, Done, Refused, parse_batch, write_answer
+from hosting.entity.batch import UNREADABLE, Done, Refused, parse_batch, write_answer
 
 
 def batch(**item: Any) -> str:

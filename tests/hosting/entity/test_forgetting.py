@@ -1,14 +1,15 @@
 """Reset and delete at the entity, delivered again and late."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from hosting.events import Place
-from hosting.ports import Deletion
-from tests.support.bench import Bench
-
-PLACE = Place("joker", "t")
+from hosting.entity.batch import Batch, Done, Operation, Signal
+from hosting.runner.thread_log import epoch_store_key
+from hosting.thread.commands import Delete
+from state.attached import Attachment
+from tests.support.bench import ADDRESS, HUB, Bench
 
 
 @pytest.fixture
@@ -19,16 +20,22 @@ def bench() -> Iterator[Bench]:
     bench.loop.close()
 
 
+async def delete(bench: Bench, *, commit: bool = True) -> None:
+    """Delete the thread."""
+    await bench.services.log.execute(ADDRESS, Delete(time.time()))
+    await bench.deliver({"logged": True}, name="delete", commit=commit)
+
+
 @pytest.mark.behaviour("turn.reset")
 @pytest.mark.parametrize("is_committed", [True, False])
 async def test_a_reset_delivered_again_is_done_once(bench: Bench, is_committed: bool) -> None:
     """Lost before its commit it is done by the next delivery; committed, it leaves alone what was said since."""
     run_id = await bench.run("one")
-    await bench.deliver({"id": "reset-1"}, name="reset", commit=is_committed)
+    position = await bench.reset(commit=is_committed)
     if is_committed:
         await bench.run("two")
 
-    await bench.deliver({"id": "reset-1"}, name="reset")
+    await bench.deliver({"position": position}, name="reset")
 
     assert run_id not in bench.places()
     assert len(bench.places()) == is_committed
@@ -38,9 +45,9 @@ async def test_a_reset_delivered_again_is_done_once(bench: Bench, is_committed: 
 
 @pytest.mark.behaviour("turn.reset")
 async def test_a_run_that_was_forgotten_is_not_applied_by_a_late_delivery(bench: Bench) -> None:
-    """The ledger outlives the reset."""
+    """It stands before the reset."""
     run_id = await bench.run("one")
-    await bench.deliver({"id": "reset-1"}, name="reset")
+    await bench.reset()
 
     await bench.signal(run_id)
 
@@ -53,7 +60,7 @@ async def test_a_conversation_that_cannot_be_read_is_not_reset(bench: Bench) -> 
     """It stays byte for byte: whoever wrote it may still read it."""
     bench.state = '{"schemaVersion":"9.0.0"}'
 
-    refused = await bench.deliver({"id": "reset-1"}, name="reset", signal=False)
+    refused = await bench.deliver({"position": 1}, name="reset", signal=False)
 
     assert "cannot be read" in refused["refused"]
     assert bench.state == '{"schemaVersion":"9.0.0"}'
@@ -61,26 +68,22 @@ async def test_a_conversation_that_cannot_be_read_is_not_reset(bench: Bench) -> 
 
 @pytest.mark.behaviour("turn.delete")
 async def test_a_late_second_delete_leaves_the_new_conversation_alone(bench: Bench) -> None:
-    """The mark holds the digest of what was deleted, and this is something else."""
+    """It is of another life of the thread."""
     await bench.run("one")
-    await bench.store.mark_deleting(PLACE, "d-1")
-    await bench.deliver({"id": "d-1"}, name="delete")
+    await delete(bench)
     kept = await bench.run("two")
 
-    await bench.deliver({"id": "d-1"}, name="delete")
+    await bench.deliver({"logged": True}, name="delete")
 
     assert bench.places() == [kept]
 
 
 @pytest.mark.behaviour("turn.delete")
-@pytest.mark.parametrize("mark", [None, Deletion("another")])
-async def test_a_delete_without_its_mark_changes_nothing(bench: Bench, mark: Deletion | None) -> None:
-    """It was done long ago, or never asked for here."""
+async def test_a_delete_that_nobody_asked_the_log_for_changes_nothing(bench: Bench) -> None:
+    """The log decides."""
     run_id = await bench.run("one")
-    if mark is not None:
-        await bench.store.mark_deleting(PLACE, mark.id)
 
-    await bench.deliver({"id": "d-1"}, name="delete")
+    await bench.deliver({"logged": True}, name="delete")
 
     assert bench.places() == [run_id]
 
@@ -89,9 +92,8 @@ async def test_a_delete_without_its_mark_changes_nothing(bench: Bench, mark: Del
 async def test_a_conversation_that_cannot_be_read_can_be_deleted(bench: Bench) -> None:
     """To delete it nobody has to read it."""
     bench.state = "not even JSON"
-    await bench.store.mark_deleting(PLACE, "d-1")
 
-    await bench.deliver({"id": "d-1"}, name="delete")
+    await delete(bench)
 
     assert bench.state is None
 
@@ -101,8 +103,7 @@ async def test_a_conversation_that_cannot_be_read_can_be_deleted(bench: Bench) -
 async def test_a_run_that_waited_when_its_thread_was_deleted_is_dropped(bench: Bench, restarted: bool) -> None:
     """Its agent never runs and the thread stays deleted."""
     run_id = await bench.open("late")
-    await bench.store.mark_deleting(PLACE, "d-1")
-    await bench.deliver({"id": "d-1"}, name="delete")
+    await delete(bench)
     if restarted:
         bench.restart()
 
@@ -112,14 +113,44 @@ async def test_a_run_that_waited_when_its_thread_was_deleted_is_dropped(bench: B
     assert bench.agent.seen == []
 
 
+@pytest.mark.behaviour("turn.delete")
+async def test_a_call_that_meets_a_deletion_under_way_has_it_gone_on_with(bench: Bench) -> None:
+    """Whoever began it may have died before its signal."""
+    await bench.run("one")
+    await bench.services.log.execute(ADDRESS, Delete(time.time()))
+    call = Operation(name="run", value={"message": "two", "correlationId": "r2"}, is_signal=False)
+
+    _, results = await bench.entity.answer(Batch(key="t", state=bench.state, operations=(call,)))
+
+    assert isinstance(results[0], Done)
+    assert results[0].signals == (Signal("dafx-joker", "t", "delete", {"logged": True}),)
+
+
 @pytest.mark.behaviour("turn.never-raises")
 @pytest.mark.parametrize("operation", ["reset", "delete"])
-@pytest.mark.parametrize("value", [None, 7, {}, {"id": 7}, {"id": "a/b"}])
-async def test_an_order_without_an_id_is_refused(bench: Bench, operation: str, value: object) -> None:
+@pytest.mark.parametrize("value", [None, 7, {}, {"position": "7", "logged": 1}, {"id": "a/b"}])
+async def test_an_order_that_names_nothing_of_the_log_is_refused(bench: Bench, operation: str, value: object) -> None:
     """By a sentence; nothing is forgotten."""
     run_id = await bench.run("one")
 
     refused = await bench.deliver(value, name=operation, signal=False)
 
-    assert refused == {"refused": f"The operation '{operation}' takes an object with an 'id'."}
+    assert f"The operation {operation!r} takes an object with" in refused["refused"]
     assert bench.places() == [run_id]
+
+
+@pytest.mark.behaviour("turn.delete")
+async def test_what_was_uploaded_behind_the_end_of_a_life_goes_with_the_next_trim(bench: Bench) -> None:
+    """As by a process that had slept; what belongs to the thread's present life stays."""
+    await bench.run("one")
+    await delete(bench)
+    await bench.run("two")
+    for epoch in (0, 2):
+        await bench.attachments.put(epoch_store_key(HUB, ADDRESS, epoch), [Attachment("a" * 64, b"late")])
+
+    await bench.deliver({"logged": True}, name="trim")
+
+    assert [await bench.attachments.hashes(epoch_store_key(HUB, ADDRESS, epoch)) for epoch in (0, 2)] == [
+        [],
+        ["a" * 64],
+    ]

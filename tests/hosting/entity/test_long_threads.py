@@ -13,10 +13,11 @@ import httpx
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.archive.sqlite import SqliteArchive
-from hosting.events import Place
-from state.archived import archived
+from hosting.names import Address
+from hosting.runner.thread_log import epoch_store_key
+from hosting.stores.sqlite_contents import SqliteArchive
 from state.codec import read
+from state.extension import archived
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
 
@@ -55,13 +56,14 @@ class LongThread:
 async def thread(tmp_path: Path) -> AsyncIterator[LongThread]:
     """The thread after its last commit."""
     file = tmp_path / "archive.sqlite"
-    environ = {"AGENT_RUN_LOG": "memory", "AGENT_ARCHIVE": f"sqlite:{file}", "AGENT_RECENT_BYTES": "2048"}
+    environ = {"AGENT_LOG": "memory", "AGENT_ARCHIVE": f"sqlite:{file}", "AGENT_RECENT_BYTES": "2048"}
     host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], environ=environ))
     archive = SqliteArchive(file)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example") as client:
         long = LongThread(archive, host, client, [])
         for number in range(TURNS):
             long.run_ids.append((await long.ask(f"m{number}"))["run_id"])
+        await host.entities.idle()
         yield long
     await archive.close()
 
@@ -88,7 +90,7 @@ async def test_pages_go_through_the_archive_into_the_document_from_either_end(th
     assert forwards == backwards[::-1]
     assert [entry["run_id"] for entry in forwards] == [run_id for run_id in thread.run_ids for _ in range(2)]
     texts = [entry["messages"][0]["contents"][0]["text"] for entry in forwards]
-    assert texts == [said for number in range(TURNS) for said in (f"m{number}", f"echo: m{number}")]
+    assert texts == [output for number in range(TURNS) for output in (f"m{number}", f"echo: m{number}")]
     assert archived(read(thread.stored)).entries > TURNS
 
 
@@ -118,17 +120,17 @@ async def test_windows_are_cut_by_position(
 @pytest.mark.behaviour("archive.counts-all")
 async def test_a_thread_tells_the_counts_of_the_whole_conversation(thread: LongThread) -> None:
     """And when it began."""
-    told = (await thread.http.get(THREAD)).json()
+    received = (await thread.http.get(THREAD)).json()
     first = (await thread.page(limit=1))["entries"][0]
 
-    assert told["message_count"] == 2 * TURNS
-    assert told["usage"] == {
+    assert received["message_count"] == 2 * TURNS
+    assert received["usage"] == {
         "input_token_count": 3 * TURNS,
         "output_token_count": 4 * TURNS,
         "total_token_count": 7 * TURNS,
     }
-    assert told["created_at"] == first["created_at"]
-    assert told["size_bytes"] < 4096
+    assert received["created_at"] == first["created_at"]
+    assert received["size_bytes"] < 4096
 
 
 @pytest.mark.behaviour("archive.one-conversation")
@@ -139,7 +141,7 @@ async def test_an_export_is_one_document_with_every_entry(thread: LongThread) ->
     history = exported["data"]["conversationHistory"]
     assert [entry["correlationId"] for entry in history] == [run_id for run_id in thread.run_ids for _ in range(2)]
     assert archived(read(json.dumps(exported))).entries == 0
-    assert exported["data"]["extensionData"]["durableAgentHost"].keys() == {"applied"}
+    assert exported["data"]["extensionData"]["durableAgentHost"].keys() == {"applied", "log"}
 
 
 @pytest.mark.behaviour("archive.one-conversation")
@@ -183,7 +185,7 @@ async def test_readers_and_turns_at_once_see_one_conversation(thread: LongThread
 @pytest.mark.behaviour("archive.tells-what-is-missing")
 async def test_an_archive_that_lost_something_says_so_and_runs_go_on(thread: LongThread) -> None:
     """503, with the position; a page of what is there is still read."""
-    await thread.archive.erase(Place("joker", "t"))
+    await thread.archive.erase(epoch_store_key("agenthub", Address.of("Joker", "t"), 0))
 
     lost = await thread.http.get(f"{THREAD}/messages")
     newest = await thread.page(limit=2, order="desc")

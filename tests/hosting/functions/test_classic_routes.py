@@ -14,7 +14,7 @@ from hosting.app import AgentFunctionApp
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
 
-app = AgentFunctionApp(agents=[scripted_agent("Joker")], environ={"AGENT_RUN_LOG": "memory"})
+app = AgentFunctionApp(agents=[scripted_agent("Joker")], environ={"AGENT_LOG": "memory"})
 
 
 @app.function_name("echo")
@@ -61,7 +61,7 @@ async def client(host: DirectHost) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.behaviour("hosting.classic-routes")
-async def test_a_classic_route_is_given_the_request_that_it_expects(client: httpx.AsyncClient) -> None:
+async def test_a_classic_route_gets_the_request_that_it_expects(client: httpx.AsyncClient) -> None:
     """Route values, query, headers, body and the caller's URL; status, headers and type of its answer go out."""
     answer = await client.post("/api/echo/one?a=1&a=2", json={"k": "v"}, headers={"x-mark": "m"})
 

@@ -3,17 +3,22 @@
 import asyncio
 import threading
 import uuid
+from typing import Any
 
 import pytest
+from starlette.requests import Request
 
-from hosting.functions.answering import parsed
-from hosting.request.run_call import Call
+from hosting.functions.answering import HttpRequest
+from hosting.http.routes import RUN
+from hosting.plan import Plan
 from tests.support.carriers import Api
+
+NO_CLIENT: Any = None
 
 
 @pytest.mark.behaviour("http.concurrent-runs-kept")
 async def test_sixteen_at_once_on_one_thread_are_sixteen_turns(api: Api) -> None:
-    """Each has its answer, and each its one place in the conversation."""
+    """Each has its answer, and each its one turn in the conversation."""
     thread = f"t-{uuid.uuid4().hex[:12]}"
 
     answers = await asyncio.gather(*(api.ask(f"word-{n}", thread_id=thread) for n in range(16)))
@@ -60,8 +65,13 @@ async def test_a_blocked_agent_stops_no_request(api: Api) -> None:
 @pytest.mark.parametrize(("length", "is_beside"), [(100, False), (100_000, True)])
 async def test_a_large_body_is_parsed_beside_the_loop(length: int, is_beside: bool) -> None:
     """Where no other request waits for it; a small one is not worth a thread."""
-    call = Call({}, {}, b"x" * length, "")
 
-    thread = await parsed(call, threading.get_ident)
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"x" * length}
+
+    scope = {"type": "http", "method": "POST", "path": "/api/x", "headers": [], "query_string": b""}
+    request = HttpRequest(Request(scope, receive), NO_CLIENT, RUN, Plan())
+
+    thread = await request.parsed(lambda _: threading.get_ident())
 
     assert (thread != threading.get_ident()) is is_beside

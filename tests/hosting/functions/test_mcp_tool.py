@@ -18,7 +18,7 @@ from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.direct import DirectHost
 from tests.support.running_host import RunningHost
 
-IN_MEMORY = {"AGENT_RUN_LOG": "memory"}
+IN_MEMORY = {"AGENT_LOG": "memory"}
 
 
 @pytest.mark.behaviour("mcp.answers")
@@ -89,7 +89,7 @@ async def test_a_run_past_its_time_is_a_tool_error() -> None:
 
 @pytest.mark.behaviour("mcp.failed-run")
 async def test_a_run_that_is_cancelled_over_http_ends_the_tools_wait(direct: Api, direct_host: DirectHost) -> None:
-    """MCP's own cancellation reaches nobody; the route does."""
+    """MCP's own cancellation does not reach the run; the route does."""
     waiting = asyncio.create_task(direct_host.call_tool("Joker", {"query": "sleep 60", "threadId": "cancelled-tool"}))
     runs = "/api/agents/Joker/threads/cancelled-tool/runs"
 
@@ -119,11 +119,11 @@ async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_
 
     result = await host.call_tool("Joker", {"query": "sleep 0.2"})
 
-    place = result["structuredContent"]
-    assert (result["isError"], place["code"]) == (True, "run_pending")
+    pending = result["structuredContent"]
+    assert (result["isError"], pending["code"]) == (True, "run_pending")
     assert result["content"][0]["text"] == (
-        f"The agent has not answered within 0.05 s. Its run {place['run_id']} goes on; "
-        f"ask again on thread {place['thread_id']}."
+        f"The agent has not answered within 0.05 s. Its run {pending['run_id']} goes on; "
+        f"ask again on thread {pending['thread_id']}."
     )
 
 
@@ -193,7 +193,7 @@ def tools_of(app: AgentFunctionApp) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.behaviour("mcp.options")
 def test_an_agent_is_a_tool_by_its_own_switch_name_and_description() -> None:
-    """What is not given is as the agent says; the function keeps the agent's name."""
+    """What is left out comes from the agent; the function keeps the agent's name."""
     app = AgentFunctionApp(environ=IN_MEMORY)
     app.add_agent(scripted_agent("plain"), enable_mcp_tool_trigger=True)
     app.add_agent(scripted_agent("silent"))
@@ -262,7 +262,7 @@ async def official_client(host: RunningHost) -> AsyncIterator[ClientSession]:
 @pytest.mark.slow
 @pytest.mark.behaviour("mcp.answers")
 async def test_the_official_client_lists_the_agent_as_a_tool(socket_host: RunningHost) -> None:
-    """Its name, what it says of itself, and its arguments."""
+    """Its name, its description and its arguments."""
     async with official_client(socket_host) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
 
@@ -297,7 +297,7 @@ async def test_the_official_client_sees_a_failed_run_as_a_tool_error(socket_host
 
 @pytest.mark.slow
 @pytest.mark.behaviour("mcp.bad-arguments")
-async def test_the_official_client_is_told_which_argument_is_wrong(socket_host: RunningHost) -> None:
+async def test_the_official_client_learns_which_argument_is_wrong(socket_host: RunningHost) -> None:
     """An ill-typed thread id passes the extension and is refused by the tool."""
     async with official_client(socket_host) as client:
         result = await called(client, query="hi", threadId=7)
@@ -312,7 +312,7 @@ async def test_the_official_client_is_told_which_argument_is_wrong(socket_host: 
 async def test_a_missing_query_is_refused_by_the_extension(
     socket_host: RunningHost, arguments: dict[str, None]
 ) -> None:
-    """With JSON-RPC's code for wrong parameters, before the app is asked."""
+    """With JSON-RPC's code for wrong parameters, before the app is called."""
     async with official_client(socket_host) as client:
         with pytest.raises(MCPError, match="Please provide: query") as refused:
             await client.call_tool("Joker", arguments)
@@ -339,7 +339,7 @@ async def test_a_client_that_asks_for_progress_gets_the_result_alone(socket_host
 @pytest.mark.slow
 @pytest.mark.behaviour("mcp.no-way-back")
 async def test_a_client_that_hangs_up_stops_its_wait_and_not_the_run(socket_host: RunningHost) -> None:
-    """What it asked is in the thread, and a notice of cancellation changes nothing."""
+    """Its query is in the thread, and a notice of cancellation changes nothing."""
     async with official_client(socket_host) as client:
         with pytest.raises(MCPError, match=r"(?i)timed out"):
             await client.call_tool("Joker", {"query": "sleep 0.5", "threadId": "left-alone"}, read_timeout_seconds=0.1)

@@ -5,12 +5,12 @@ from azure.durable_functions.models import PurgeHistoryResult
 from azure.durable_functions.models.DurableOrchestrationStatus import DurableOrchestrationStatus
 
 from hosting.errors import EngineUnavailableError
-from hosting.functions.client import DurableEntityClient
+from hosting.functions.durable import DurableClient
 from hosting.ports import Purge
 
 
 class SdkClient:
-    """The two methods of the SDK's client, over one status and one count; `addresses` are what they would ask."""
+    """The two methods of the SDK's client, over one status and one count; `addresses` are their requests."""
 
     def __init__(self, status: str | None = None, deleted: int = 1) -> None:
         self._status = status
@@ -44,20 +44,20 @@ class SdkClient:
     ],
 )
 async def test_an_orchestration_is_purged_once_it_has_ended(status: str | None, deleted: int, outcome: Purge) -> None:
-    """A running one is not even asked to go."""
+    """No purge of a running one is even requested."""
     sdk = SdkClient(status, deleted)
 
-    assert await DurableEntityClient(sdk).purge("one") == outcome
+    assert await DurableClient(sdk).purge("one") == outcome
     assert ("DELETE one" in sdk.addresses) == (outcome == "deleted" or deleted == 0)
 
 
 @pytest.mark.behaviour("erasure.instances")
 @pytest.mark.parametrize("instance_id", ["", ".", ".."])
-async def test_an_id_that_would_be_another_address_is_never_asked_for(instance_id: str) -> None:
-    """The address of no instance is that of all of them."""
+async def test_an_id_that_would_be_another_address_is_never_requested(instance_id: str) -> None:
+    """The URL of no instance is that of all of them."""
     sdk = SdkClient("Completed")
 
-    assert await DurableEntityClient(sdk).purge(instance_id) == "missing"
+    assert await DurableClient(sdk).purge(instance_id) == "missing"
     assert sdk.addresses == []
 
 
@@ -66,13 +66,13 @@ async def test_an_id_stays_one_part_of_the_address() -> None:
     """Whatever its orchestration was called."""
     sdk = SdkClient("Completed")
 
-    await DurableEntityClient(sdk).purge("../a?b#c d")
+    await DurableClient(sdk).purge("../a?b#c d")
 
     assert sdk.addresses == ["GET ..%2Fa%3Fb%23c%20d", "DELETE ..%2Fa%3Fb%23c%20d"]
 
 
 @pytest.mark.behaviour("erasure.instances")
-async def test_an_engine_that_is_away_is_said_to_be() -> None:
+async def test_an_engine_that_is_away_is_an_error_that_says_so() -> None:
     """By an error of ours."""
 
     class Away(SdkClient):
@@ -83,4 +83,4 @@ async def test_an_engine_that_is_away_is_said_to_be() -> None:
             raise ConnectionError("refused")
 
     with pytest.raises(EngineUnavailableError):
-        await DurableEntityClient(Away()).purge("one")
+        await DurableClient(Away()).purge("one")

@@ -41,7 +41,7 @@ async def test_a_json_request_is_answered_with_the_whole_json_answer(api: Api) -
 
 @pytest.mark.behaviour("http.remembers-the-thread")
 async def test_the_next_request_on_a_thread_goes_on_with_its_conversation(api: Api) -> None:
-    """The model sees what was said before, and another thread does not."""
+    """The model sees the earlier messages of the thread, and none of another thread."""
     thread = (await api.ask("my name is Ada")).json()["thread_id"]
 
     again = await api.ask("recall", thread_id=thread)
@@ -147,7 +147,7 @@ async def test_the_status_of_a_run_under_way_answers_202_with_where_and_when_to_
 
 
 async def test_a_text_caller_that_does_not_wait_gets_the_ids_in_headers(api: Api) -> None:
-    """A text answer has no place for ids but its headers."""
+    """A text answer can hold ids in its headers only."""
     headers = {"content-type": "text/plain", "x-ms-wait-for-response": "no"}
 
     answer = await api.http.post(RUN, content="hi", headers=headers)
@@ -288,14 +288,14 @@ async def test_the_location_is_built_from_what_the_caller_sees(direct: Api, host
 
     answer = await direct.http.post(RUN, json={"message": "hi"}, headers=headers)
 
-    place = answer.json()
-    path = f"/agents/Joker/threads/{place['thread_id']}/runs/{place['run_id']}"
+    run = answer.json()
+    path = f"/agents/Joker/threads/{run['thread_id']}/runs/{run['run_id']}"
     assert answer.headers["location"] == base + path
     assert (await direct.ended(f"/api{path}"))["response"] == "echo: hi"
 
 
 def assert_accepted(answer: httpx.Response, thread: str) -> None:
-    """The whole 202: body, ids, and where and when to look."""
+    """The whole 202: body, ids, status URL and pause."""
     run_id = answer.headers["x-ms-run-id"]
     assert answer.status_code == 202
     assert answer.json()["status"] in ("accepted", "running")

@@ -46,10 +46,10 @@ def test_a_route_that_would_take_our_requests_or_get_none_is_refused(
     with pytest.raises(ConfigurationError) as refused:
         indexed(name, route, methods)
 
-    said = refused.value.detail
-    assert f"{route!r} of your function {name!r} (test_taken_routes.py, line " in said
-    assert f"this library's function {ours!r}" in said
-    assert said.endswith("Give yours another route.")
+    detail = refused.value.detail
+    assert f"{route!r} of your function {name!r} (test_taken_routes.py, line " in detail
+    assert f"this library's function {ours!r}" in detail
+    assert detail.endswith("Give yours another route.")
 
 
 @pytest.mark.behaviour("hosting.taken-routes-refused")

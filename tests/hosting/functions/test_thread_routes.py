@@ -27,7 +27,7 @@ async def cancelled(api: Api, run: httpx.Response) -> httpx.Response:
 
 
 @pytest.mark.behaviour("http.reads-threads")
-async def test_a_thread_tells_its_times_its_size_and_its_use(api: Api) -> None:
+async def test_a_thread_has_its_times_its_size_and_its_use(api: Api) -> None:
     """Counted over all turns."""
     thread_id = (await api.ask("one")).json()["thread_id"]
     await api.ask("two", thread_id=thread_id)
@@ -46,16 +46,16 @@ async def test_a_thread_tells_its_times_its_size_and_its_use(api: Api) -> None:
 
 @pytest.mark.behaviour("http.pages-messages")
 async def test_a_conversation_is_read_page_by_page_from_either_end(api: Api) -> None:
-    """Each entry once, with its position; what is in between can be asked for."""
+    """Each entry once, with its position; a range in between can be read too."""
     thread_id = (await api.ask("m1")).json()["thread_id"]
     for number in (2, 3):
         await api.ask(f"m{number}", thread_id=thread_id)
-    place = f"{THREADS}/{thread_id}/messages"
+    url = f"{THREADS}/{thread_id}/messages"
 
-    first = (await api.http.get(place, params={"limit": 4})).json()
-    second = (await api.http.get(place, params={"limit": 4, "after": first["entries"][-1]["position"]})).json()
-    newest = (await api.http.get(place, params={"limit": 1, "order": "desc"})).json()
-    between = (await api.http.get(place, params={"after": 1, "before": 4})).json()
+    first = (await api.http.get(url, params={"limit": 4})).json()
+    second = (await api.http.get(url, params={"limit": 4, "after": first["entries"][-1]["position"]})).json()
+    newest = (await api.http.get(url, params={"limit": 1, "order": "desc"})).json()
+    between = (await api.http.get(url, params={"after": 1, "before": 4})).json()
 
     texts = [entry["messages"][0]["contents"][0]["text"] for entry in first["entries"] + second["entries"]]
     assert texts == ["m1", "echo: m1", "m2", "echo: m2", "m3", "echo: m3"]
@@ -79,7 +79,7 @@ async def test_an_answer_is_read_from_the_moment_that_its_run_has_ended(direct: 
 
 @pytest.mark.behaviour("http.exports-threads")
 async def test_an_export_holds_the_stored_document_and_the_runs(api: Api) -> None:
-    """Everything that was said is in it."""
+    """All messages are in it."""
     run = (await api.ask("canary of the export")).json()
     await api.entries(run["thread_id"])
 
@@ -110,7 +110,7 @@ async def test_the_runs_of_a_thread_are_listed_the_newest_first(api: Api) -> Non
 
 @pytest.mark.behaviour("http.cancels-runs")
 async def test_a_cancelled_run_stops_and_its_thread_goes_on(api: Api) -> None:
-    """Its waiter hears 409, its status says so, the next run does not see it."""
+    """Its waiting caller gets 409, its status is cancelled, and the next run does not see it."""
     waiting = asyncio.create_task(api.ask("sleep 60", thread_id="cancel-running"))
     run_id = await open_run(api, "cancel-running")
 
@@ -143,7 +143,7 @@ async def test_a_queued_run_that_is_cancelled_never_starts_and_its_neighbours_do
 
     answers = [await cancelled(api, queued) for _ in range(2)]
 
-    assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(202, "cancelled")] * 2
+    assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(202, "cancelling")] * 2
     assert (await api.ended(queued.headers["location"]))["status"] == "cancelled"
     assert (await api.ended(first.headers["location"]))["response"] == "echo: sleep 0.3"
     assert (await api.ended(last.headers["location"]))["response"] == "sleep 0.3 | recall"
@@ -172,8 +172,8 @@ async def test_a_reset_forgets_the_conversation_and_keeps_the_thread(api: Api) -
     """The model sees nothing of before; what was answered under a key is answered again."""
     key = {"Idempotency-Key": f"reset-{id(api)}"}
     body = {"message": "my name is Ada", "thread_id": f"reset-{id(api)}"}
-    told = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
-    thread_id = told.json()["thread_id"]
+    first = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
+    thread_id = first.json()["thread_id"]
 
     answer = await api.http.post(f"{THREADS}/{thread_id}/reset")
 
@@ -182,12 +182,12 @@ async def test_a_reset_forgets_the_conversation_and_keeps_the_thread(api: Api) -
     assert (await api.http.get(f"{THREADS}/{thread_id}/messages")).json()["entries"] == []
     assert (await api.ask("recall", thread_id=thread_id)).json()["response"] == "recall"
     again = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
-    assert (again.json(), again.headers["idempotency-replayed"]) == (told.json(), "true")
+    assert (again.json(), again.headers["idempotency-replayed"]) == (first.json(), "true")
 
 
 @pytest.mark.behaviour("http.resets-threads")
-async def test_a_reset_waits_behind_the_runs_before_it(api: Api) -> None:
-    """They finish and are forgotten."""
+async def test_a_reset_waits_for_no_run_and_leaves_nothing_of_those_before_it(api: Api) -> None:
+    """They finish all the same."""
     run = await started(api, "sleep 0.3", thread_id="reset-queued")
 
     answer = await api.http.post(f"{THREADS}/reset-queued/reset")
@@ -203,23 +203,41 @@ async def test_a_deleted_thread_is_gone_with_its_runs(api: Api) -> None:
     key = {"Idempotency-Key": f"delete-{id(api)}"}
     body = {"message": "my name is Ada", "thread_id": f"delete-{id(api)}"}
     run = (await api.http.post("/api/agents/Joker/run", json=body, headers=key)).json()
-    place = f"{THREADS}/{run['thread_id']}"
+    url = f"{THREADS}/{run['thread_id']}"
 
-    answers = [(await api.http.delete(place)).status_code for _ in range(2)]
+    answers = [(await api.http.delete(url)).status_code for _ in range(2)]
 
     assert answers == [204, 204]
     assert run["thread_id"] not in await api.states()
-    assert [(await api.http.get(f"{place}{route}")).status_code for route in ("", "/messages", "/runs")] == [404] * 3
-    gone = await api.http.get(f"{place}/runs/{run['run_id']}")
+    assert [(await api.http.get(f"{url}{route}")).status_code for route in ("", "/messages", "/runs")] == [404] * 3
+    gone = await api.http.get(f"{url}/runs/{run['run_id']}")
     assert (gone.status_code, gone.json()["code"]) == (410, "thread_deleted")
     again = await api.http.post("/api/agents/Joker/run", json=body, headers=key)
     assert (again.status_code, again.json()["code"]) == (410, "thread_deleted")
     assert (await api.ask("recall", thread_id=run["thread_id"])).json()["response"] == "recall"
 
 
+@pytest.mark.behaviour("http.unknown-runs")
+async def test_a_deleted_run_is_gone_where_it_was_and_unknown_on_every_other_thread(api: Api) -> None:
+    """Whether that thread is there or not."""
+    run = (await api.ask("hi", thread_id="deleted-here")).json()["run_id"]
+    await api.ask("hi", thread_id="kept-beside")
+    await api.http.delete(f"{THREADS}/deleted-here")
+
+    threads = ("deleted-here", "kept-beside", "nobody-s")
+    answers = [
+        await api.http.get(f"{THREADS}/{thread}/runs/{run}{route}") for thread in threads for route in ("", "/events")
+    ]
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [
+        *[(410, "thread_deleted")] * 2,
+        *[(404, "unknown_run")] * 4,
+    ]
+
+
 @pytest.mark.behaviour("http.deletes-threads")
 async def test_deleting_cancels_what_runs_and_what_waits(api: Api) -> None:
-    """Whoever waits for such a run hears that it was cancelled or that it is gone."""
+    """A caller that waits for such a run learns that it was cancelled or that it is gone."""
     waiting = asyncio.create_task(api.ask("sleep 60", thread_id="delete-running"))
     await open_run(api, "delete-running")
     queued = await started(api, "never", thread_id="delete-running")
@@ -231,18 +249,37 @@ async def test_deleting_cancels_what_runs_and_what_waits(api: Api) -> None:
     assert (await api.http.get(queued.headers["location"])).status_code == 410
 
 
+@pytest.mark.behaviour("http.deletes-threads")
+async def test_a_reset_and_a_deletion_at_one_moment_leave_no_thread(api: Api) -> None:
+    """Whichever is first, in the log and at the entity: three of six once came back."""
+    threads = [f"reset-deleted-{number}" for number in range(6)]
+    for thread in threads:
+        await api.ask("my name is Ada", thread_id=thread)
+
+    async def reset_and_deleted(thread: str) -> tuple[bool, int]:
+        reset = api.http.post(f"{THREADS}/{thread}/reset")
+        answers = await asyncio.gather(reset, api.http.delete(f"{THREADS}/{thread}"))
+        return answers[0].status_code in (204, 404, 409), answers[1].status_code
+
+    answers = await asyncio.gather(*map(reset_and_deleted, threads))
+    left = [thread for thread in threads if thread in await api.states()]
+    names = [(await api.ask("recall", thread_id=thread)).json()["response"] for thread in threads]
+
+    assert (answers, left) == ([(True, 204)] * 6, [])
+    assert names == ["recall"] * 6
+
+
 @pytest.mark.slow
 @pytest.mark.behaviour("http.deletes-threads")
 async def test_a_deleted_thread_is_in_no_file_of_the_local_host(socket: Api, socket_folder: Path) -> None:
     """Freed pages and write-ahead logs included."""
-    run = (await socket.ask("canary-of-the-deleted", thread_id="delete-canary")).json()
+    await socket.ask("canary-of-the-deleted", thread_id="delete-canary")
     await socket.entries("delete-canary")
     assert holds(socket_folder, b"canary-of-the-deleted")
 
     assert (await socket.http.delete(f"{THREADS}/delete-canary")).status_code == 204
 
     await asyncio.wait_for(gone(socket_folder, b"canary-of-the-deleted"), GUARD_SECONDS)
-    assert holds(socket_folder, run["run_id"].encode())
 
 
 @pytest.mark.behaviour("erasure.receipt")
@@ -251,12 +288,12 @@ async def test_a_deleted_thread_has_a_receipt_without_a_word_of_it(api: Api) -> 
     await api.ask("a secret", thread_id="receipted")
     await api.ask("another secret", thread_id="receipted")
     await api.entries("receipted", turns=2)
-    place = f"{THREADS}/receipted"
+    url = f"{THREADS}/receipted"
 
-    await api.http.delete(place)
-    answer = await api.http.get(f"{place}/erasure")
+    await api.http.delete(url)
+    answer = await api.http.get(f"{url}/erasure")
     receipt = answer.json()
-    await api.http.delete(place)
+    await api.http.delete(url)
 
     assert answer.status_code == 200
     assert "secret" not in answer.text
@@ -264,7 +301,7 @@ async def test_a_deleted_thread_has_a_receipt_without_a_word_of_it(api: Api) -> 
     assert (receipt["runs"], receipt["archived_entries"]) == (2, 0)
     assert receipt["document"]["size_bytes"] > 500
     assert receipt["instances"] == [{"id": "@dafx-joker@receipted", "outcome": "deleted"}]
-    assert (await api.http.get(f"{place}/erasure")).json() == receipt
+    assert (await api.http.get(f"{url}/erasure")).json() == receipt
 
 
 @pytest.mark.slow
@@ -299,7 +336,7 @@ async def test_the_agents_are_listed_with_their_doors(api: Api) -> None:
 
 @pytest.mark.behaviour("http.readiness")
 async def test_readiness_reaches_the_stores(api: Api) -> None:
-    """And says no more than that."""
+    """And nothing more."""
     assert (await api.http.get("/api/health/ready")).json() == {"status": "ready"}
 
 

@@ -52,7 +52,7 @@ BAD_CONTENTS = {
         "Send an http or https address", {"$type": "uri", "uri": "file:///etc/passwd", "mediaType": "image/png"}
     ),
     "a reference without a host": bad_content(
-        "Send an http or https address", {"$type": "uri", "uri": "https:///a.png", "mediaType": "image/png"}
+        "must be an absolute URI", {"$type": "uri", "uri": "https:///a.png", "mediaType": "image/png"}
     ),
     "a reference with a line end": bad_content(
         "Send an http or https address", {"$type": "uri", "uri": "https://a/b\r\nx: y", "mediaType": "image/png"}

@@ -58,7 +58,7 @@ async def test_a_forwarded_host_that_is_none_is_in_no_link(direct: Api) -> None:
 @pytest.mark.behaviour("http.bounded-parsing")
 @pytest.mark.parametrize("opening", [b"[", b'{"message":', b'{"message":"hi","contents":['])
 async def test_ten_megabytes_of_nested_json_are_refused_by_their_size(api: Api, opening: bytes) -> None:
-    """Before they are looked at; the app goes on."""
+    """Before they are read; the app goes on."""
     body = opening * (10 * LARGEST // len(opening))
 
     answer = await api.http.post(RUN, content=body, headers=JSON)

@@ -37,12 +37,12 @@ def bench() -> Iterator[Bench]:
 @pytest.mark.parametrize("name", ["response_format", "responseFormat"])
 async def test_a_carried_request_may_ask_for_a_format_and_bring_contents(bench: Bench, name: str) -> None:
     """As over HTTP; the caller gets the value."""
-    asked = await bench.deliver({**PEERS, "message": "see", "contents": [picture()]}, signal=False)
+    answer = await bench.deliver({**PEERS, "message": "see", "contents": [picture()]}, signal=False)
     formatted = await bench.deliver(
         {"message": 'say {"a": 1}', "correlationId": "r-2", name: {"required": ["a"]}}, signal=False
     )
 
-    assert asked["response"] == f"user text:see data:{PICTURE}"
+    assert answer["response"] == f"user text:see data:{PICTURE}"
     assert formatted["value"] == {"a": 1}
     assert [entry["responseType"] for entry in bench.entries()[::2]] == ["text", "json"]
 
@@ -63,10 +63,10 @@ async def test_nothing_that_a_model_answers_becomes_an_object_of_the_sdk(bench: 
 
 @pytest.mark.behaviour("http.carried-fields")
 async def test_a_carried_request_may_switch_tools_off(bench: Bench) -> None:
-    """The field of the other packages is heard."""
-    told = {"message": "tool thread_name", "enable_tool_calls": False}
+    """The field of the other packages is read."""
+    fields = {"message": "tool thread_name", "enable_tool_calls": False}
 
-    assert (await bench.deliver(told, signal=False))["response"] == "echo: tool thread_name"
+    assert (await bench.deliver(fields, signal=False))["response"] == "echo: tool thread_name"
 
 
 @pytest.mark.behaviour("http.carried-fields")
@@ -108,7 +108,7 @@ async def test_a_role_that_settings_allow_is_spoken_in() -> None:
 async def test_a_data_uri_of_slashes_at_the_entitys_door_is_refused_at_its_first_delivery(
     bench: Bench, signal: bool
 ) -> None:
-    """A turn of another engine that took minutes would be given again at each start; nothing is stored."""
+    """A turn of another engine that took minutes would be delivered again at each start; nothing is stored."""
     content = {"$type": "data", "uri": f"data:{'/' * 16_000}"}
 
     refused = await asyncio.wait_for(

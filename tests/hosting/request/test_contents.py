@@ -2,9 +2,12 @@
 
 import asyncio
 import base64
+import re
 
+import jsonschema_rs
 import pytest
 
+from hosting.request.contents import NOT_BLANK
 from tests.hosting.request.bad_contents import PICTURE, picture
 from tests.support.carriers import Api
 
@@ -15,7 +18,7 @@ TEXT = {"$type": "text", "text": "and this?"}
 
 @pytest.mark.behaviour("http.contents")
 async def test_a_message_with_contents_reaches_the_model_as_one_message_text_first(api: Api) -> None:
-    """In their order, and the answer repeats the text that was asked."""
+    """In their order, and the answer repeats the text of the request."""
     answer = (await api.ask("see", contents=[picture(), TEXT, REFERENCE])).json()
 
     assert answer["message"] == "see"
@@ -38,9 +41,9 @@ async def test_contents_are_kept_in_the_conversation_in_stored_form(api: Api) ->
     shouted = picture(uri=PICTURE.replace("image/png", "IMAGE/PNG"))
     thread = (await api.ask("see", contents=[shouted, REFERENCE])).json()["thread_id"]
 
-    asked, _ = await api.entries(thread)
+    request, _ = await api.entries(thread)
 
-    assert asked["messages"][0]["contents"] == [
+    assert request["messages"][0]["contents"] == [
         {"$type": "text", "text": "see"},
         {**shouted, "mediaType": "image/png"},
         REFERENCE,
@@ -76,3 +79,12 @@ async def test_nothing_leaves_the_process_for_an_address_in_a_request(api: Api) 
 
     assert (answer.status_code, answer.json()["value"], refused.status_code) == (200, "hi", 400)
     assert callers == []
+
+
+def test_the_schema_takes_a_text_for_blank_where_python_does() -> None:
+    """In every language: a schema's patterns are ECMAScript's, and readers have their own."""
+    compiled, in_python = jsonschema_rs.validator_for(NOT_BLANK), re.compile(NOT_BLANK["pattern"])
+    characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
+
+    assert [one for one in characters if compiled.is_valid(one) != bool(one.strip())] == []
+    assert [one for one in characters if bool(in_python.search(one)) != bool(one.strip())] == []

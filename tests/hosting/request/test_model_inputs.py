@@ -8,9 +8,7 @@ import pytest
 from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError, UnsupportedContentError
-from hosting.request.contents import read_contents
-from hosting.request.limits import limits_of
-from hosting.request.model_inputs import model_inputs
+from hosting.request.contents import limits_of, model_inputs, read_contents
 from hosting.settings import read_settings
 from tests.support.bench import CountingAgent
 
@@ -29,7 +27,7 @@ FILE = {"$type": "hostedFile", "fileId": "f-1"}
         (SimpleNamespace(client=OfflineChatClient()), "image/*", ("text",)),
     ],
 )
-def test_the_agent_says_it_before_its_client_before_the_setting(agent: Any, setting: str, names: Any) -> None:
+def test_the_agent_goes_before_its_client_before_the_setting(agent: Any, setting: str, names: Any) -> None:
     """Whoever knows best; the offline model takes text only."""
     assert model_inputs(agent, setting).names == names
 
@@ -49,7 +47,7 @@ def test_what_is_declared_is_taken(setting: str, content: dict[str, str]) -> Non
 @pytest.mark.behaviour("http.model-inputs")
 @pytest.mark.parametrize(("setting", "content"), [("text", PDF), ("image/*", PDF), ("*/*", FILE), ("text", FILE)])
 def test_what_is_not_declared_is_refused_before_the_run(setting: str, content: dict[str, str]) -> None:
-    """A client that cannot take it might leave it out without a word."""
+    """A client that cannot take it might drop it silently."""
     limits = limits_of(object(), read_settings({"AGENT_MODEL_INPUTS": setting}))
 
     with pytest.raises(UnsupportedContentError) as refused:
@@ -60,9 +58,9 @@ def test_what_is_not_declared_is_refused_before_the_run(setting: str, content: d
 
 @pytest.mark.parametrize(("names", "wrong"), [("image/*", "image/*"), (["image/*", "pictures"], "pictures")])
 def test_a_declaration_that_is_none_is_refused_at_start_up(names: Any, wrong: str) -> None:
-    """A text in the place of a list too."""
+    """A text instead of a list too."""
     with pytest.raises(ConfigurationError) as refused:
-        AgentFunctionApp(agents=[agent_with(names)], environ={"AGENT_RUN_LOG": "memory"})
+        AgentFunctionApp(agents=[agent_with(names)], environ={"AGENT_LOG": "memory"})
 
     assert refused.value.detail.startswith(f"MODEL_INPUTS of CountingAgent has {wrong!r}. List media types such as")
 

@@ -13,7 +13,7 @@ BAD = {**BAD_REQUESTS, **BAD_FORMATS, **BAD_CONTENTS}
 @pytest.mark.behaviour("http.bad-requests-store-nothing")
 @pytest.mark.parametrize("bad", BAD.values(), ids=list(BAD))
 async def test_a_bad_request_is_refused_in_our_words_and_stores_nothing(api: Api, bad: Bad) -> None:
-    """The problem names what was wrong; there is no run log and no conversation more than before."""
+    """The problem names what was wrong; there is no log and no conversation more than before."""
     before = await api.stored()
 
     answer = await api.http.post(bad.url, content=bad.body, headers={"accept": "application/json", **bad.headers})
@@ -54,7 +54,7 @@ async def test_a_problem_has_every_member_of_the_contract(api: Api) -> None:
 
 @pytest.mark.behaviour("http.wrong-verb")
 @pytest.mark.parametrize("verb", ["GET", "PUT", "DELETE", "PATCH"])
-async def test_another_verb_than_post_is_refused_and_told_the_right_one(api: Api, verb: str) -> None:
+async def test_another_verb_than_post_is_refused_with_the_right_one(api: Api, verb: str) -> None:
     """405 with `Allow`, and nothing stored."""
     before = await api.stored()
 
@@ -66,11 +66,11 @@ async def test_another_verb_than_post_is_refused_and_told_the_right_one(api: Api
 
 
 @pytest.mark.behaviour("http.unknown-runs")
-@pytest.mark.parametrize("place", ["other-thread/{run}", "{thread}/other-run", "{thread}/..x.", "{thread}/%20"])
-async def test_a_run_is_found_in_its_own_place_only(api: Api, place: str) -> None:
+@pytest.mark.parametrize("path_ids", ["other-thread/{run}", "{thread}/other-run", "{thread}/..x.", "{thread}/%20"])
+async def test_a_run_is_found_under_its_own_ids_only(api: Api, path_ids: str) -> None:
     """Another thread, another run or an id that cannot be one: 404."""
     run = (await api.ask("hi")).json()
-    path = place.format(thread=run["thread_id"], run=run["run_id"]).replace("/", "/runs/", 1)
+    path = path_ids.format(thread=run["thread_id"], run=run["run_id"]).replace("/", "/runs/", 1)
 
     answer = await api.http.get(f"/api/agents/Joker/threads/{path}")
 
@@ -101,5 +101,5 @@ async def test_a_message_reaches_the_model_as_it_was_sent(api: Api, message: str
     answer = (await api.ask(message)).json()
 
     assert (answer["response"], answer["message"]) == (f"echo: {message}", message)
-    asked, _ = await api.entries(answer["thread_id"])
-    assert asked["messages"][0]["contents"][0]["text"] == message
+    request, _ = await api.entries(answer["thread_id"])
+    assert request["messages"][0]["contents"][0]["text"] == message

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from hosting.request.limits import limits_of
-from hosting.request.run_call import Call, RunCall, parse_run
+from hosting.request.contents import limits_of
+from hosting.request.run_call import RawRequest, StartRun, parse_run
 from hosting.settings import read_settings
 
 
-def call(headers: dict[str, str] | None = None, query: dict[str, str] | None = None, **fields: Any) -> RunCall:
+def call(headers: dict[str, str] | None = None, query: dict[str, str] | None = None, **fields: Any) -> StartRun:
     """Parse a JSON request of these fields."""
     body = json.dumps({"message": "hi", **fields}).encode()
-    request = Call({"content-type": "application/json", **(headers or {})}, query or {}, body, "http://h/api")
+    request = RawRequest({"content-type": "application/json", **(headers or {})}, query or {}, body)
     return parse_run(request, "Joker", limits_of(object(), read_settings({})))
 
 
@@ -22,8 +22,8 @@ def call(headers: dict[str, str] | None = None, query: dict[str, str] | None = N
     [(True, True), (False, False), (1, True), (0, False), ("yes", True), ("NO", False), (" True ", True), ("0", False)],
 )
 @pytest.mark.parametrize("name", ["wait_for_response", "waitForResponse"])
-def test_a_wait_is_said_in_many_ways(name: str, value: Any, waits: bool) -> None:
-    """Truths as JSON, as numbers and as words."""
+def test_a_wait_is_written_in_many_ways(name: str, value: Any, waits: bool) -> None:
+    """True and false as JSON, as numbers and as texts."""
     assert call(**{name: value}).wait.answer is waits
 
 
@@ -77,7 +77,7 @@ def test_a_fingerprint_is_of_the_request_and_its_thread() -> None:
 
 
 def test_a_format_of_plain_text_and_a_spelling_are_no_other_request() -> None:
-    """What is recorded is what was asked, whatever it was called."""
+    """The record has the request, whatever its fields were called."""
     wanted = {"type": "json_object"}
 
     assert call(response_format={"type": "text"}).request == call().request

@@ -21,7 +21,7 @@ WRAPPED = {"type": "json_schema", "json_schema": {"name": "city", "schema": CITY
 @pytest.mark.parametrize("wanted", [CITY, WRAPPED, {"type": "json_object"}], ids=["bare", "OpenAI's", "any object"])
 @pytest.mark.parametrize("name", ["response_format", "responseFormat"])
 async def test_an_answer_in_the_wanted_format_comes_with_its_value(api: Api, name: str, wanted: dict[str, Any]) -> None:
-    """Parsed, beside the text as the model said it; the status route tells the same."""
+    """Parsed, beside the text as the model wrote it; the status route has the same."""
     answer = await api.ask('say {"city": "Paris",  "degrees": [21.5, 1e2]}', **{name: wanted})
 
     body = answer.json()
@@ -34,7 +34,7 @@ async def test_an_answer_in_the_wanted_format_comes_with_its_value(api: Api, nam
 @pytest.mark.behaviour("http.value")
 @pytest.mark.parametrize("value", [None, False, 0, "", [], {"$python": "bytes", "value": "aGk="}, {"a": None}])
 async def test_every_json_value_is_answered_as_it_is(api: Api, value: Any) -> None:
-    """Also one that says nothing, and one that looks like a mark of the stored conversation."""
+    """Also one that says nothing, and one that resembles a mark of the stored conversation."""
     answer = (await api.ask(f"say {json.dumps(value)}", response_format={})).json()
 
     assert (value, type(answer["value"])) == (answer["value"], type(value))
@@ -49,7 +49,7 @@ async def test_without_a_format_there_is_no_value(api: Api, fields: dict[str, An
 
 @pytest.mark.behaviour("http.format-reaches-the-model")
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "sent"),
     [
         (ANY, {"type": "json_schema", "json_schema": {"name": "response", "schema": ANY}}),
         (NAMED, NAMED),
@@ -57,11 +57,11 @@ async def test_without_a_format_there_is_no_value(api: Api, fields: dict[str, An
     ],
     ids=["bare", "OpenAI's", "any object"],
 )
-async def test_the_model_is_told_the_format_in_one_form(api: Api, wanted: dict[str, Any], told: dict[str, Any]) -> None:
+async def test_the_model_gets_the_format_in_one_form(api: Api, wanted: dict[str, Any], sent: dict[str, Any]) -> None:
     """OpenAI's, whichever the caller used; `strict` is the caller's to ask for."""
     answer = await api.ask("formatted", response_format=wanted)
 
-    assert answer.json()["value"] == {"format": told}
+    assert answer.json()["value"] == {"format": sent}
 
 
 @pytest.mark.behaviour("http.format-is-recorded")
@@ -69,9 +69,9 @@ async def test_a_format_is_kept_with_the_request_and_its_value_with_the_answer(a
     """As the document's schema says, so that other readers of the conversation see it."""
     thread = (await api.ask('say {"city": "Paris"}', response_format=WRAPPED)).json()["thread_id"]
 
-    asked, answered = await api.entries(thread)
+    request, answered = await api.entries(thread)
 
-    assert (asked["responseType"], asked["responseSchema"]) == ("json", CITY)
+    assert (request["responseType"], request["responseSchema"]) == ("json", CITY)
     assert answered["agentFramework"]["value"] == {"city": "Paris"}
 
 
@@ -92,7 +92,7 @@ async def test_a_replayed_run_gives_its_value_again_and_another_format_is_anothe
 
 @pytest.mark.behaviour("http.invalid-output")
 @pytest.mark.parametrize(
-    ("said", "wanted", "why"),
+    ("text", "wanted", "why"),
     [
         ("Paris, a secret", CITY, "The answer is not one strict JSON value, as response_format wants it."),
         ('{"city": NaN}', CITY, "The answer is not one strict JSON value, as response_format wants it."),
@@ -105,18 +105,18 @@ async def test_a_replayed_run_gives_its_value_again_and_another_format_is_anothe
         ("1" * 401, {"multipleOf": 0.1}, "it has a number out of the range of its rule."),
     ],
 )
-async def test_an_answer_that_does_not_fit_is_a_failed_run_that_names_place_and_rule(
-    api: Api, said: str, wanted: dict[str, Any], why: str
+async def test_an_answer_that_does_not_fit_is_a_failed_run_that_names_path_and_rule(
+    api: Api, text: str, wanted: dict[str, Any], why: str
 ) -> None:
-    """A problem of our words without a word of the answer, recorded as failed and not sent to the model again."""
-    answer = await api.ask(f"say {said}", response_format=wanted)
+    """A problem in our words that quotes nothing of the answer, recorded as failed and not sent to the model again."""
+    answer = await api.ask(f"say {text}", response_format=wanted)
 
     problem = answer.json()
     assert (answer.status_code, problem["code"]) == (500, "invalid_output")
     assert problem["detail"].endswith(why)
     assert "secret" not in answer.text
-    place = f"/api/agents/Joker/threads/{problem['thread_id']}/runs/{problem['run_id']}"
-    assert (await api.http.get(place)).json()["status"] == "failed"
+    url = f"/api/agents/Joker/threads/{problem['thread_id']}/runs/{problem['run_id']}"
+    assert (await api.http.get(url)).json()["status"] == "failed"
     assert (await api.ask("recall", thread_id=problem["thread_id"])).json()["response"] == "recall"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from referencing.exceptions import Unresolvable
 
-from hosting.request.schema_values import UncheckableError, value_fault
+from hosting.request.json_schema import UncheckableError, value_fault
 
 TWICE = {"properties": {"next": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
 
@@ -33,6 +33,17 @@ def test_a_deep_value_of_a_schema_that_holds_itself_is_checked() -> None:
     assert value_fault(schema, nested(62), 5) is None
 
 
+@pytest.mark.parametrize("callers", range(0, 60, 2))
+def test_a_check_that_does_not_end_is_refused_wherever_it_meets_the_recursion_limit(callers: int) -> None:
+    """Under a fifth of all stacks that is within the Rust library, which raises a class that is no `Exception`."""
+
+    def called_by(callers: int) -> str | None:
+        return called_by(callers - 1) if callers else value_fault({"not": {"$ref": "#"}}, None, 5)
+
+    with pytest.raises(UncheckableError, match="does not end"):
+        called_by(callers)
+
+
 @pytest.mark.parametrize("schema", [{"$schema": "http://json-schema.org/draft-07/schema#"}, {"$id": "http://x/y"}, {}])
 def test_the_names_of_a_schema_do_not_take_the_guards_away(schema: dict[str, Any]) -> None:
     """A reference to the top would otherwise go on with the library's own keywords, which know no time."""
@@ -56,8 +67,8 @@ def test_items_are_unique_as_json_schema_says(value: list[Any], fits: bool) -> N
 
 
 @pytest.mark.parametrize("wrong", [{"ä/~": "x"}, {"invented": 1}])
-def test_a_name_that_the_value_invented_is_not_told(wrong: dict[str, Any]) -> None:
-    """The schema's own names are the caller's words already."""
+def test_a_name_that_the_value_invented_is_not_shown(wrong: dict[str, Any]) -> None:
+    """The caller wrote the schema, so its names may be shown."""
     schema = {"properties": {"ä/~": {"type": "integer"}}, "additionalProperties": False}
 
     fault = value_fault(schema, wrong, 5)

@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from hosting.address import Address
-from hosting.attachments.memory import MemoryAttachments
 from hosting.errors import LogUnavailableError
-from hosting.runner.journal import Journal, LeavingError
-from hosting.runner.lease import Lease
-from hosting.steps.step_journal import StaleAttemptError
-from hosting.stores.memory import MemoryThreadStore
-from hosting.stores.thread_log import ThreadLog
+from hosting.names import Address
+from hosting.runner.journal import Journal, Lease, LeavingError, StaleAttemptError
+from hosting.runner.thread_log import ThreadLog
+from hosting.stores.memory import MemoryAttachments, MemoryThreadStore
 from hosting.thread.commands import Cancel, Claim, Record
 from hosting.thread.events import Delta, ToolResult
 from hosting.thread.run import run_record
@@ -21,12 +18,12 @@ from tests.support.thread_stores import ArmedStore
 from tests.support.threads import NOW, accept, model_result, terms, tool_started
 
 ADDRESS = Address.of("Helper", "t1")
-WORDS = Delta(at=NOW, run_id="r1", offset=0, text="Good")
+DELTA = Delta(at=NOW, run_id="r1", offset=0, text="Good")
 
 
-def tool_result() -> ToolResult:
+def tool_result(key: str = "1.call") -> ToolResult:
     """Return the event of a tool that answered."""
-    return ToolResult(at=NOW, run_id="r1", key="1.call", result="sunny")
+    return ToolResult(at=NOW, run_id="r1", key=key, text="sunny")
 
 
 class Holding:
@@ -38,13 +35,13 @@ class Holding:
 
     async def begin(self, *steps: Any) -> Holding:
         """Have an attempt record these steps, and another one take the run over."""
-        await self.log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
-        await self.log.ask(ADDRESS, Record("token-r1", steps))
+        await self.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+        await self.log.execute(ADDRESS, Record("token-r1", steps))
         head = await self.log.head(ADDRESS)
-        await self.log.ask(ADDRESS, Claim(NOW, terms("token"), silent=head.append_id))
+        await self.log.execute(ADDRESS, Claim(NOW, terms("token"), silent=head.append_id))
         record = run_record("r1", await self.log.events(ADDRESS, 0))
         assert record is not None
-        self.journal = Journal(self.log, ADDRESS, record, "token", Lease(), told=lambda asked: None)
+        self.journal = Journal(self.log, ADDRESS, record, "token", Lease(), on_append=lambda decided: None)
         return self
 
     async def kinds(self) -> list[str]:
@@ -59,8 +56,8 @@ async def test_a_later_attempt_is_given_what_an_earlier_one_recorded() -> None:
     journal = (await Holding().begin(*steps)).journal
     await journal.append_here(model_result(number=2))
 
-    assert (journal.model(1), journal.started("1.call"), journal.result("1.call")) == steps
-    assert (journal.model(2), journal.model(1, "other"), journal.result("2.call")) == (None, None, None)
+    assert (journal.models["", 1], journal.started["1.call"], journal.results["1.call"]) == steps
+    assert (len(journal.models), len(journal.started), len(journal.results)) == (1, 1, 1)
 
 
 @pytest.mark.behaviour("runner.steps")
@@ -70,16 +67,17 @@ async def test_an_attempt_made_again_is_given_what_the_failed_one_recorded() -> 
     await journal.append_here(model_result(number=2))
     await journal.retry("another", "run_failed")
 
-    assert (journal.model(2), journal.token) == (model_result(number=2), "another")
+    assert (journal.models["", 2], journal.token) == (model_result(number=2), "another")
     await journal.append_here(tool_started(), tool_result())
 
 
 @pytest.mark.behaviour("runner.steps")
-async def test_words_that_wait_stand_before_the_step_that_follows_them_and_only_once() -> None:
+@pytest.mark.behaviour("streams.words-before-steps")
+async def test_deltas_that_wait_stand_before_the_step_that_follows_them_and_only_once() -> None:
     """In one append with it."""
     holding = await Holding().begin(*[model_result()] * 3)
-    said = [(WORDS,)]
-    holding.journal.take_words = lambda: said.pop() if said else ()
+    waiting = [(DELTA,)]
+    holding.journal.take_deltas = lambda: waiting.pop() if waiting else ()
     before = holding.store.calls["append"]
     await holding.journal.append_here(model_result(number=2))
 
@@ -88,11 +86,11 @@ async def test_words_that_wait_stand_before_the_step_that_follows_them_and_only_
 
 
 @pytest.mark.behaviour("runner.steps")
-async def test_words_of_a_failed_append_go_with_the_next_step() -> None:
+async def test_deltas_of_a_failed_append_go_with_the_next_step() -> None:
     """Nobody knows whether they stand there already."""
     holding = await Holding().begin(*[model_result()] * 3)
-    said = [(WORDS,)]
-    holding.journal.take_words = lambda: said.pop() if said else ()
+    waiting = [(DELTA,)]
+    holding.journal.take_deltas = lambda: waiting.pop() if waiting else ()
     holding.store.is_away = True
     with pytest.raises(LogUnavailableError):
         await holding.journal.append_here()
@@ -115,6 +113,18 @@ async def test_a_holder_that_leaves_stops_behind_the_tool_that_it_has_finished()
 
 
 @pytest.mark.behaviour("runner.steps")
+async def test_a_holder_that_leaves_cuts_no_other_tool_short() -> None:
+    """A tool that began and has no result counts as called; only an agent as a tool has its steps replayed."""
+    journal = (await Holding().begin(*[model_result()] * 3)).journal
+    journal.leaving = True
+    await journal.append_here(tool_started(), tool_started(key="1.agent"), tool_started(key="1.agent/1.tool"))
+    await journal.append_here(tool_result())
+
+    with pytest.raises(LeavingError):
+        await journal.append_here(tool_result("1.agent/1.tool"))
+
+
+@pytest.mark.behaviour("runner.steps")
 async def test_an_attempt_that_cannot_be_made_again_leaves_the_holder_its_token() -> None:
     """With the log away; and one whose run was cancelled has ended with that."""
     holding = await Holding().begin(*[model_result()] * 3)
@@ -122,7 +132,7 @@ async def test_an_attempt_that_cannot_be_made_again_leaves_the_holder_its_token(
     with pytest.raises(LogUnavailableError):
         await holding.journal.retry("another", "run_failed")
     holding.store.is_away = False
-    await holding.log.ask(ADDRESS, Cancel(NOW, "r1"))
+    await holding.log.execute(ADDRESS, Cancel(NOW, "r1"))
 
     assert holding.journal.token == "token"
     with pytest.raises(StaleAttemptError):

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hosting.attachments.memory import MemoryAttachments
-from hosting.stores.memory import SharedMemory
+from hosting.stores.memory import MemoryAttachments, SharedMemory
 from tests.hosting.service.process import Engine, Process
 
 
@@ -25,3 +24,11 @@ def processes() -> Iterator[tuple[Process, Process]]:
 def process(processes: tuple[Process, Process]) -> Process:
     """The first of the two."""
     return processes[0]
+
+
+@pytest.fixture
+def counted() -> Iterator[Process]:
+    """A process whose holders look after nothing within a test: what it asks its store for are a turn's own calls."""
+    alone = Process(SharedMemory(), MemoryAttachments(), Engine(), holding={"look_seconds": 60, "lease_seconds": 60})
+    yield alone
+    alone.loop.close()

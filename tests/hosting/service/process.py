@@ -7,32 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 
-from hosting.address import Address
-from hosting.agent.loop import AgentLoop
-from hosting.agent.runner import AgentRunner
-from hosting.archive.memory import MemoryArchive
-from hosting.attachments.memory import MemoryAttachments
 from hosting.errors import EngineUnavailableError
-from hosting.ports import EntityPage
-from hosting.request.run_call import RunCall, Wait
-from hosting.requests import RunRequest
+from hosting.names import Address, StoreKey
+from hosting.ports import EntityPage, Purge
+from hosting.request.run_call import StartRun, Wait
+from hosting.request.run_request import RunRequest
+from hosting.runner.agent_loop import AgentLoop
+from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.attempt import Attempts
+from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.approvals import Approvals
-from hosting.service.changes import Changes
+from hosting.service.broadcast import Broadcast
 from hosting.service.documents import CACHED_BYTES, Documents
-from hosting.service.erasing import Erasing
+from hosting.service.erasing import Eraser
 from hosting.service.following import Following
-from hosting.service.holders import MOST_HELD, AgentRuns, Holders
+from hosting.service.held_run import HostedAgent
+from hosting.service.held_runs import MOST_HELD, HeldRuns
 from hosting.service.runs import Runs
 from hosting.service.threads import Threads
 from hosting.service.watchman import Watched, Watchman
 from hosting.settings import read_settings
-from hosting.stores.memory import MemoryThreadStore, SharedMemory
-from hosting.stores.thread_log import ThreadLog
+from hosting.stores.memory import MemoryArchive, MemoryAttachments, MemoryThreadStore, SharedMemory
+from hosting.thread.events import Terminal
 from state.codec import write
 from tests.support.thread_stores import ArmedStore
 
@@ -42,7 +43,11 @@ LEASE_SECONDS = 0.3
 
 
 class Engine:
-    """The part of the durable engine that callers reach: it takes signals, or fails, and has no documents."""
+    """The part of the durable engine that callers reach: it takes signals, or fails, and has no documents but these.
+
+    `next_documents` are what the next reads find, before something else was stored. `before_purge` is awaited once, so
+    that somebody else comes first.
+    """
 
     def __init__(self) -> None:
         self.signals: list[tuple[str, Any]] = []
@@ -53,6 +58,10 @@ class Engine:
         self.gate = asyncio.Event()
         self.gate.set()
         self.reads = 0
+        self.outcomes: dict[str, Purge] = {}
+        self.purged: list[str] = []
+        self.before_purge: Callable[[], Awaitable[object]] | None = None
+        self.next_documents: list[str] = []
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
         """Take a signal, once the gate is open."""
@@ -67,15 +76,22 @@ class Engine:
         self.reads += 1
         if self.has_no_documents_now:
             raise EngineUnavailableError("The durable engine cannot be reached.")
-        return self.documents.get(key)
+        return self.next_documents.pop(0) if self.next_documents else self.documents.get(key)
 
     async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
         """Return no threads."""
         return EntityPage((), None)
 
-    async def purge(self, instance_id: str) -> Any:
-        """Purge nothing."""
-        return "missing"
+    async def purge(self, instance_id: str) -> Purge:
+        """Purge an instance, with the outcome that a test chose, unless the engine is away."""
+        await asyncio.sleep(0)
+        if self.is_away:
+            raise EngineUnavailableError("The durable engine cannot be reached.")
+        before, self.before_purge = self.before_purge, None
+        if before is not None:
+            await before()
+        self.purged.append(instance_id)
+        return self.outcomes.get(instance_id, "deleted")
 
 
 class EchoAgent:
@@ -101,8 +117,8 @@ class EchoAgent:
 
     async def _answer(self, texts: list[str]) -> AgentResponse[Any]:
         await self._begin(texts)
-        asked, self.asks = self.asks, []
-        calls = [Content.from_function_call(call_id=name, name="pay", arguments="{}") for name in asked]
+        requested, self.asks = self.asks, []
+        calls = [Content.from_function_call(call_id=name, name="pay", arguments="{}") for name in requested]
         requests = [Content.from_function_approval_request(str(call.call_id), call) for call in calls]
         contents = [*calls, *requests] or [Content.from_text(f"echo: {texts[-1]}")]
         return AgentResponse(messages=[Message("assistant", contents)])
@@ -124,7 +140,8 @@ class EchoAgent:
 class Process:
     """One process of the app. Several share what `shared` holds, and their engine.
 
-    It holds at most `most` runs, and remembers conversations of at most `cached_bytes`.
+    It holds at most `most` runs, and remembers conversations of at most `cached_bytes`. Another agent than the one that
+    echoes may be `run`; `holding` and `remembering` are what its holders and documents are made with besides.
     """
 
     def __init__(
@@ -135,6 +152,9 @@ class Process:
         *,
         most: int = MOST_HELD,
         cached_bytes: int = CACHED_BYTES,
+        run: Any = None,
+        holding: Mapping[str, Any] | None = None,
+        remembering: Mapping[str, Any] | None = None,
         **settings: str,
     ) -> None:
         self.agent = EchoAgent()
@@ -142,14 +162,15 @@ class Process:
         self.loop = AgentLoop(4)
         self.store = ArmedStore(MemoryThreadStore("hub", shared))
         self.log = ThreadLog(self.store, attachments, "hub", patience_seconds=0.2)
-        self.changes = Changes()
+        self.changes = Broadcast()
         read = read_settings({"AGENT_RUN_TIMEOUT_SECONDS": "30", **settings})
-        attempts = Attempts(AgentRunner(self.agent, AGENT, self.loop), read, batch_seconds=0.02)
-        agents = {AGENT.lower(): AgentRuns(attempts, read.run_timeout_seconds)}
-        documents = Documents(self.log, cached_bytes)
-        self.holders = Holders(
-            self.log, documents, self.changes, agents, most=most, look_seconds=0.05, lease_seconds=LEASE_SECONDS
-        )
+        chosen: Any = run or self.agent
+        runner = AgentRunner(chosen, AGENT, self.loop)
+        attempts = Attempts(runner, read, batch_seconds=0.02)
+        agents = {AGENT.lower(): HostedAgent(attempts, read.run_timeout_seconds)}
+        documents = Documents(self.log, cached_bytes, **(remembering or {}))
+        bounds: dict[str, Any] = {"most": most, "look_seconds": 0.05, "lease_seconds": LEASE_SECONDS}
+        self.holders = HeldRuns(self.log, documents, self.changes, agents, **{**bounds, **(holding or {})})
         self.watchman = Watchman(
             self.log,
             documents,
@@ -162,20 +183,31 @@ class Process:
         self.following = Following(self.log, self.store, self.changes, self.holders, quiet_seconds=0.2)
         self.runs = Runs(self.log, self.holders, self.changes, read)
         self.approvals = Approvals(self.log, self.runs, self.holders)
-        self.threads = Threads(self.log, documents)
+        self.threads = Threads(self.log, documents, engine.archive, attachments, "hub", publish=self.holders.publish)
         self.attachments, self.archive = attachments, engine.archive
-        self.erasing = Erasing(self.log, engine.archive, attachments, "hub")
+        self.erasing = Eraser(self.log, engine.archive, attachments, "hub")
 
     async def deliver(self, run_id: str) -> Watched:
         """Have the thread's entity do its operation here, and commit what comes of it."""
         watched = await self.watchman.run(ADDRESS, self.engine.documents.get("t1"), run_id)
+        assert watched.snapshot is not None
         self.engine.documents["t1"] = write(watched.snapshot.document(watched.epoch))
         return watched
+
+    async def end_of(self, run_id: str) -> Terminal | None:
+        """Return how a run that the thread has ended, None while it has not."""
+        record = await self.watchman.record(ADDRESS, run_id)
+        assert record is not None
+        return record.terminal
 
     async def deliver_delete(self) -> None:
         """Have the thread's entity delete it here, and commit what comes of it."""
         if await self.erasing.delete(ADDRESS, self.engine.documents.get("t1")):
             self.engine.documents.pop("t1", None)
+
+    def place(self, epoch: int) -> StoreKey:
+        """Return where the archive and the attachments of one life of the thread lie."""
+        return epoch_store_key("hub", ADDRESS, epoch)
 
     def die(self) -> None:
         """End as a killed process does: nothing more is appended, and what it waited for is gone."""
@@ -187,9 +219,9 @@ class Process:
         return [event.kind for _, event in await self.log.events(address, 0)]
 
 
-def call(message: str = "hi", thread_id: str | None = "t1", *, waits: bool = True, **members: Any) -> RunCall:
+def call(message: str = "hi", thread_id: str | None = "t1", *, waits: bool = True, **members: Any) -> StartRun:
     """Return what a caller asks."""
-    return RunCall(
+    return StartRun(
         request=RunRequest(message=message),
         thread_id=thread_id,
         wait=Wait(answer=waits),

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
 from hosting.errors import (
     ApprovalAnsweredError,
+    ApprovalExpiredError,
     ApprovalsPendingError,
     EngineUnavailableError,
     UnknownApprovalError,
 )
-from hosting.requests import Decision
+from hosting.names import Address
+from hosting.request.run_request import Decision
 from hosting.service.approvals import Answered
+from hosting.thread.commands import Accept, Forget
 from hosting.thread.events import Completed
-from tests.hosting.service.process import AGENT, Process, call
+from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.support.threads import accepted, end, terms
 
 Processes = tuple[Process, Process]
 
@@ -32,7 +37,7 @@ async def paused(process: Process, *calls: str) -> list[str]:
 async def answer(process: Process, approval_id: str, *, approved: bool = True, waits: bool = True) -> Answered:
     """Decide on one of them."""
     decision = Decision(id=approval_id, approved=approved)
-    return await process.approvals.answer(AGENT, "t1", decision, process.engine, waits=waits)
+    return await process.approvals.answer(Address.of(AGENT, "t1"), decision, process.engine, waits=waits)
 
 
 @pytest.mark.behaviour("service.approvals")
@@ -59,12 +64,39 @@ async def test_the_thread_lists_what_it_waits_for_and_takes_no_message(processes
     first, _ = await paused(one, "c1", "c2")
     await answer(one, first)
 
-    waiting = await other.approvals.waiting(AGENT, "t1")
+    waiting = await other.approvals.waiting(Address.of(AGENT, "t1"))
 
     assert waiting is not None
     assert [answered.decision.id for answered in waiting.record.answers] == [first]
     with pytest.raises(ApprovalsPendingError):
         await other.runs.start(AGENT, call(), other.engine)
+
+
+@pytest.mark.behaviour("service.approvals")
+@pytest.mark.parametrize(("seconds", "is_listed"), [(60.0, True), (-60.0, False)])
+async def test_a_thread_lists_approvals_until_their_time_is_up(
+    process: Process, seconds: float, is_listed: bool
+) -> None:
+    """And takes messages from then on."""
+    now = time.time()
+    await process.log.execute(ADDRESS, Accept(accepted("r1", at=now), 32, terms("token-r1")))
+    await process.log.execute(ADDRESS, end("r1", "approval", expires_at=now + seconds))
+
+    waiting = await process.approvals.waiting(Address.of(AGENT, "t1"))
+
+    assert (waiting is not None) == is_listed
+
+
+@pytest.mark.behaviour("service.approvals")
+async def test_a_thread_that_was_reset_waits_for_no_approval(processes: Processes) -> None:
+    """And takes no answer any more."""
+    one, other = processes
+    (approval,) = await paused(one, "c1")
+    await one.log.execute(ADDRESS, Forget(time.time()))
+
+    assert await other.approvals.waiting(Address.of(AGENT, "t1")) is None
+    with pytest.raises(ApprovalExpiredError):
+        await answer(other, approval)
 
 
 @pytest.mark.behaviour("service.approvals")

@@ -6,13 +6,14 @@ import asyncio
 
 import pytest
 
-from hosting.address import Address
-from hosting.attachments.memory import MemoryAttachments
+from hosting.names import Address
+from hosting.runner.thread_log import ThreadLog
 from hosting.service.documents import Documents
-from hosting.stores.memory import MemoryThreadStore
-from hosting.stores.thread_log import ThreadLog
+from hosting.stores.memory import MemoryAttachments, MemoryThreadStore, SharedMemory
 from hosting.thread.commands import Accept, Bury, Delete, Trim
 from hosting.thread.events import Completed
+from state.extension import without_oldest
+from state.models import Conversation
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import accepted
 
@@ -27,7 +28,7 @@ async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Pr
         run = await process.runs.start(AGENT, call(message), process.engine)
         await process.runs.wait(run, process.engine, 5.0)
     await other.deliver(run.run_id)
-    trimmed = (await other.log.ask(ADDRESS, Trim(1.0, 6))).head.trimmed
+    trimmed = (await other.log.execute(ADDRESS, Trim(1.0, 6))).head.trimmed
     await other.store.trim(ADDRESS, trimmed, 0)
 
     run = await one.runs.start(AGENT, call("three"), one.engine)
@@ -47,8 +48,8 @@ async def test_what_is_remembered_of_threads_that_say_nothing_is_bounded_too(siz
         begun = accepted(f"r{number}")
         request = begun.request.model_copy(update={"message": "x" * size})
         command = Accept(begun.model_copy(update={"request": request}), queue_limit=32)
-        asked = await log.ask(address, command, is_new=True)
-        await documents.at(address, asked.head, engine)
+        decided = await log.execute(address, command, is_new=True)
+        await documents.at(address, decided.head, engine)
     before = engine.reads
     await documents.at(Address.of(AGENT, "t0"), await log.head(Address.of(AGENT, "t0")), engine)
 
@@ -91,10 +92,33 @@ async def test_a_process_that_is_behind_reads_the_log_and_not_the_document(proce
     before = one.engine.reads
     second = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
     reads = one.engine.reads - before
-    await other.log.ask(ADDRESS, Delete(1.0))
-    await other.log.ask(ADDRESS, Bury(2.0, {}))
+    await other.log.execute(ADDRESS, Delete(1.0))
+    await other.log.execute(ADDRESS, Bury(2.0, {}))
     await other.runs.start(AGENT, call("new", waits=False), other.engine)
     third = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
 
     assert [len(one.conversation.data.conversation_history.held) for one in (first, second, third)] == [4, 6, 0]
     assert (reads, one.engine.reads - before) == (0, 1)
+
+
+@pytest.mark.behaviour("service.bounded")
+async def test_a_long_conversation_is_remembered_within_its_bytes_and_cut_seldom() -> None:
+    """Its messages are counted all the same."""
+    cuts: list[int] = []
+
+    def shorten(conversation: Conversation) -> Conversation:
+        cuts.append(len(conversation.data.conversation_history))
+        return without_oldest(conversation, cuts[-1] - 8)
+
+    process = Process(
+        SharedMemory(), MemoryAttachments(), Engine(), remembering={"shorten": shorten, "document_bytes": 8000}
+    )
+    for number in range(60):
+        run = await process.runs.start(AGENT, call(f"m{number}"), process.engine)
+        run = await process.runs.wait(run, process.engine, 5.0)
+
+    assert max(map(len, process.agent.turns)) <= max(cuts) < 60
+    assert len(cuts) < 8
+    assert isinstance(run.record.terminal, Completed)
+    assert run.record.terminal.message_count == 120
+    process.loop.close()

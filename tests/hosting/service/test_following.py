@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError
-from hosting.service.changes import Appended, Follower, News, Spoken
+from hosting.names import Address
+from hosting.service.broadcast import Appended, DeltaText, Follower, News
 from hosting.service.following import Following
 from hosting.service.runs import Run
+from hosting.stores.memory import MemoryAttachments, SharedMemory
 from hosting.thread.commands import Bury, Claim, Delete, Record
 from hosting.thread.events import Delta
-from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import end, terms
 
 Processes = tuple[Process, Process]
@@ -22,12 +24,18 @@ WHOLE = ["accepted", "claimed", "echo:", " hi", "completed"]
 
 def shown(news: list[News]) -> list[str]:
     """Return events by their kinds and words as they are."""
-    return [one.event.kind if isinstance(one, Appended) else one.text for one in news]
+    return [words(one) or one.event.kind if isinstance(one, Appended) else one.text for one in news]
+
+
+def words(one: News) -> str:
+    """Return what the agent said, from whichever place; nothing for an event of another kind."""
+    output = one.event if isinstance(one, Appended) else one
+    return output.text if isinstance(output, Delta | DeltaText) else ""
 
 
 async def followed(process: Process, run: Run) -> list[str]:
     """Follow a run to its end."""
-    return [name async for news in process.following.follow(run) for name in shown(news)]
+    return [name async for news in process.following.follow(run, process.engine) for name in shown(news)]
 
 
 async def joined(frames: AsyncIterator[list[News]]) -> list[News]:
@@ -38,9 +46,10 @@ async def joined(frames: AsyncIterator[list[News]]) -> list[News]:
 async def text_of(process: Process, run: Run) -> str:
     """Return the text that a reader has in the end, who puts each piece at its offset."""
     text = ""
-    async for news in process.following.follow(run):
+    async for news in process.following.follow(run, process.engine):
         for one in news:
-            text = text[: one.offset] + one.text if isinstance(one, Spoken) else text
+            output = one.event if isinstance(one, Appended) else one
+            text = text[: output.offset] + output.text if isinstance(output, Delta | DeltaText) else text
     return text
 
 
@@ -57,7 +66,7 @@ async def test_a_follower_in_another_process_has_the_same_text_from_the_log(proc
     """In other pieces, perhaps."""
     one, other = processes
     run = await one.runs.start(AGENT, call(streams=True), one.engine)
-    found = await other.runs.find(AGENT, "t1", run.run_id, other.engine)
+    found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
 
     assert await text_of(other, found) == "echo: hi"
 
@@ -69,9 +78,9 @@ async def test_a_run_that_has_ended_is_told_from_its_log(processes: Processes) -
     run = await one.runs.start(AGENT, call(streams=True), one.engine)
     await one.runs.wait(run, one.engine, 5.0)
 
-    told = await followed(other, run)
+    received = await followed(other, run)
 
-    assert (told[:2], told[-1]) == (["accepted", "claimed"], "completed")
+    assert (received[:2], received[-1]) == (["accepted", "claimed"], "completed")
     assert await text_of(other, run) == "echo: hi"
 
 
@@ -95,7 +104,7 @@ async def test_a_run_that_is_taken_over_is_followed_to_its_end(processes: Proces
     one, other = processes
     one.agent.gate.clear()
     run = await one.runs.start(AGENT, call(streams=True), one.engine)
-    found = await other.runs.find(AGENT, "t1", run.run_id, other.engine)
+    found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
     following = asyncio.ensure_future(text_of(other, found))
     await asyncio.sleep(0.1)
     one.die()
@@ -111,7 +120,7 @@ async def test_a_quiet_run_is_told_as_quiet(process: Process) -> None:
     process.agent.gate.clear()
     run = await process.runs.start(AGENT, call(), process.engine)
     quiet = 0
-    async for news in process.following.follow(run):
+    async for news in process.following.follow(run, process.engine):
         quiet += not news
         if quiet == 2:
             process.agent.gate.set()
@@ -127,7 +136,7 @@ async def test_a_deleted_thread_ends_those_who_follow_it(processes: Processes) -
     run = await one.runs.start(AGENT, call(), one.engine)
     following = asyncio.ensure_future(followed(other, run))
     await asyncio.sleep(0.02)
-    await other.log.ask(ADDRESS, Delete(1.0))
+    await other.log.execute(ADDRESS, Delete(1.0))
 
     with pytest.raises(ThreadDeletedError):
         await asyncio.wait_for(following, 5.0)
@@ -143,13 +152,13 @@ async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(proce
     following = asyncio.ensure_future(followed(other, run))
     waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 2.0))
     await asyncio.sleep(0.02)
-    await other.log.ask(ADDRESS, Delete(1.0))
-    buried = await other.log.ask(ADDRESS, Bury(2.0, {}))
+    await other.log.execute(ADDRESS, Delete(1.0))
+    buried = await other.log.execute(ADDRESS, Bury(2.0, {}))
     await other.store.erase(ADDRESS, buried.head.trimmed)
 
-    for told in (following, waiting):
+    for received in (following, waiting):
         with pytest.raises(ThreadDeletedError):
-            await asyncio.wait_for(told, 1.0)
+            await asyncio.wait_for(received, 1.0)
     one.agent.gate.set()
 
 
@@ -172,15 +181,60 @@ async def test_a_follower_of_a_run_that_waits_hears_it_begin_in_its_process(proc
 
 
 @pytest.mark.behaviour("service.following")
+async def test_a_run_that_waited_begins_in_the_process_that_follows_it(processes: Processes) -> None:
+    """With nobody else who would wait for it."""
+    one, other = processes
+    one.agent.gate.clear()
+    await one.runs.start(AGENT, call("first"), one.engine)
+    run = await other.runs.start(AGENT, call("hi", streams=True), other.engine)
+    following = asyncio.ensure_future(followed(other, run))
+    await asyncio.sleep(0.02)
+    one.agent.gate.set()
+
+    assert await asyncio.wait_for(following, 5.0) == WHOLE
+    assert [turn[-1] for turn in other.agent.turns] == ["hi"]
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_run_that_waited_behind_one_of_its_own_process_is_claimed_with_that_ones_end() -> None:
+    """Its follower is as good as one who waits: two appends end the first run and the second."""
+    process = Process(SharedMemory(), MemoryAttachments(), Engine(), holding={"lease_seconds": 60.0})
+    process.agent.gate.clear()
+    await process.runs.start(AGENT, call("first"), process.engine)
+    run = await process.runs.start(AGENT, call("hi"), process.engine)
+    following = asyncio.ensure_future(followed(process, run))
+    await asyncio.sleep(0.02)
+    process.store.calls.clear()
+    process.agent.gate.set()
+
+    assert await asyncio.wait_for(following, 5.0) == ["accepted", "claimed", "completed"]
+    assert process.store.calls["append"] == 2
+    process.loop.close()
+
+
+@pytest.mark.behaviour("service.following")
+async def test_a_follower_of_the_log_alone_is_told_each_position_once_and_no_words_before_they_stand_there(
+    process: Process,
+) -> None:
+    """Its frames can bear positions and nothing else."""
+    run = await process.runs.start(AGENT, call(streams=True), process.engine)
+    received = await joined(process.following.follow(run, process.engine, logged_only=True))
+    events = await process.log.events(ADDRESS, 0)
+
+    assert received == [Appended(position, event) for position, event in events]
+    assert "".join(event.text for _, event in events if isinstance(event, Delta)) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.following")
 async def test_what_a_later_attempt_says_anew_takes_the_place_of_what_an_earlier_one_said(process: Process) -> None:
     """Also where it is the beginning of that."""
     run = await process.runs.start(AGENT, call(waits=False, streams=True), process.engine)
     run_id, log = run.run_id, process.log
     for number, text in enumerate(("Good evening", "Good")):
         silent = (await log.head(ADDRESS)).append_id
-        await log.ask(ADDRESS, Claim(1.0, terms(f"token-{number}"), silent=silent))
-        await log.ask(ADDRESS, Record(f"token-{number}", (Delta(at=1.0, run_id=run_id, offset=0, text=text),)))
-    await log.ask(ADDRESS, end(run_id, token="token-1"))
+        await log.execute(ADDRESS, Claim(1.0, terms(f"token-{number}"), silent=silent))
+        await log.execute(ADDRESS, Record(f"token-{number}", (Delta(at=1.0, run_id=run_id, offset=0, text=text),)))
+    await log.execute(ADDRESS, end(run_id, token="token-1"))
 
     assert await text_of(process, run) == "Good"
 
@@ -192,7 +246,7 @@ async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(
     one.agent.gate.clear()
     run = await one.runs.start(AGENT, call(streams=True), one.engine)
     short = Following(other.log, other.store, other.changes, other.holders, outage_seconds=0.05)
-    outliving, ending = asyncio.ensure_future(followed(other, run)), short.follow(run)
+    outliving, ending = asyncio.ensure_future(followed(other, run)), short.follow(run, other.engine)
     assert shown(await anext(ending))[0] == "accepted"
     await asyncio.sleep(0.02)
     other.store.is_away = True
@@ -210,6 +264,6 @@ def test_a_follower_that_fell_behind_keeps_nothing_of_what_it_missed() -> None:
     """It is sent to the log."""
     follower = Follower()
     for offset in range(3):
-        follower.tell(Spoken("r1", offset, "x" * 400_000))
+        follower.put(DeltaText("r1", offset, "x" * 400_000))
 
     assert (follower.has_missed, follower.take()) == (True, [])

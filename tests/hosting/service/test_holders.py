@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 from dataclasses import replace
 
 import pytest
 
-from hosting.address import Address
-from hosting.attachments.memory import MemoryAttachments
-from hosting.errors import EngineUnavailableError, ThreadDeletingError
-from hosting.retry import Retry
-from hosting.service.changes import Follower
-from hosting.service.holders import HeldRun
+from hosting.errors import EngineUnavailableError, NewerVersionError, ThreadDeletingError
+from hosting.names import Address
+from hosting.request.run_request import Retry
+from hosting.service.broadcast import Follower
+from hosting.service.held_run import HeldRun
 from hosting.service.runs import Run
-from hosting.stores.contract import Append, StoredHead
-from hosting.stores.memory import SharedMemory
+from hosting.stores.contract import Append, Appended, StoredHead
+from hosting.stores.memory import MemoryAttachments, SharedMemory
 from hosting.thread.commands import Delete
 from hosting.thread.events import Failed
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
@@ -88,7 +88,7 @@ async def test_one_of_two_waiters_that_leaves_takes_the_others_turn_from_nobody(
     """The run is still claimed with the end before it: four appends for two runs."""
     _, waiting = await queued(process)
     second = (await process.log.head(ADDRESS)).runs[1].id
-    found = await process.runs.find(AGENT, "t1", second, process.engine)
+    found = await process.runs.find(Address.of(AGENT, "t1"), second, process.engine)
     leaving = asyncio.ensure_future(process.runs.wait(found, process.engine, 5.0))
     await asyncio.sleep(0)
     leaving.cancel()
@@ -121,7 +121,7 @@ async def test_a_cancel_in_the_process_that_holds_the_run_is_seen_at_once(proces
     run = await process.runs.start(AGENT, call(), process.engine)
     held = process.holders.held(run.run_id)
 
-    await process.runs.cancel(AGENT, "t1", run.run_id, process.engine)
+    await process.runs.cancel(Address.of(AGENT, "t1"), run.run_id, process.engine)
 
     assert held is not None
     assert held.stop.is_requested
@@ -151,18 +151,42 @@ async def test_a_thread_that_a_newer_version_works_on_keeps_no_other_run_from_be
     one.agent.gate.clear()
     await one.runs.start(AGENT, call(thread_id="t2"), one.engine)
     run = await one.runs.start(AGENT, call(), one.engine)
-    address = Address.of(AGENT, "t2")
-    known = await one.store.head(address)
-    assert known is not None
-    newer = StoredHead(known.position, "newer", known.payload.replace(b'"v":1', b'"v":99'))
-    await one.store.append(address, known, Append(newer))
+    await came_newer(one, Address.of(AGENT, "t2"))
     await asyncio.sleep(0.1)
 
-    await other.runs.cancel(AGENT, "t1", run.run_id, other.engine)
+    await other.runs.cancel(Address.of(AGENT, "t1"), run.run_id, other.engine)
     ended = await one.runs.wait(run, one.engine, 1.0)
     one.agent.gate.set()
 
     assert ended.record.terminal is not None
+
+
+@pytest.mark.behaviour("service.versions")
+async def test_a_run_to_whose_thread_a_newer_version_came_is_stopped_and_let_go_of(
+    process: Process, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its caller is told to come again, and the log in one sentence why; the thread stays as that version left it."""
+    process.agent.gate.clear()
+    run = await process.runs.start(AGENT, call(), process.engine)
+    newer = await came_newer(process, ADDRESS)
+    asyncio.get_running_loop().call_later(0.2, process.agent.gate.set)  # a thread, which nobody can stop
+
+    with pytest.raises(NewerVersionError):
+        await process.runs.wait(run, process.engine, 5.0)
+
+    text = [record for record in caplog.records if record.name == "hosting.service.held_runs"]
+    assert [(record.levelno, record.exc_info) for record in text] == [(logging.WARNING, None)]
+    assert await process.store.head(ADDRESS) == newer
+
+
+async def came_newer(process: Process, address: Address) -> StoredHead:
+    """Have a newer version append to the thread what this one does not know, and return its head."""
+    known = await process.store.head(address)
+    assert known is not None
+    newer = StoredHead(known.position + 1, "newer", known.payload.replace(b'"v":1', b'"v":99', 1))
+    appended = await process.store.append(address, known, Append(newer, (b'{"v":99,"kind":"unheard_of"}',)))
+    assert isinstance(appended, Appended)
+    return appended.head
 
 
 @pytest.mark.behaviour("service.promises")
@@ -257,7 +281,8 @@ async def test_an_answer_longer_than_a_follower_may_fall_behind_ends_its_callers
 
 @pytest.mark.behaviour("service.bounded")
 async def test_nothing_of_a_hundred_runs_stays_but_their_conversations(process: Process) -> None:
-    """No task, no follower, no held run."""
+    """No task, no follower, no held run; those of other tests are not counted."""
+    of_others = held_and_followers()
     for number in range(100):
         run = await process.runs.start(AGENT, call(thread_id=f"t{number % 50}"), process.engine)
         await process.runs.wait(run, process.engine, 5.0)
@@ -266,8 +291,13 @@ async def test_nothing_of_a_hundred_runs_stays_but_their_conversations(process: 
     await asyncio.sleep(0.1)
     gc.collect()
 
-    assert [one for one in gc.get_objects() if isinstance(one, HeldRun | Follower)] == []
+    assert held_and_followers() <= of_others
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def held_and_followers() -> set[int]:
+    """Return which held runs and followers there are in this process."""
+    return {id(one) for one in gc.get_objects() if isinstance(one, HeldRun | Follower)}
 
 
 @pytest.mark.behaviour("service.promises")
@@ -290,8 +320,25 @@ async def test_whoever_is_refused_by_a_thread_that_is_being_deleted_signals_for_
     """The process that began to delete it may have died."""
     await process.runs.start(AGENT, call(waits=False), process.engine)
     process.engine.signals.clear()
-    await process.log.ask(ADDRESS, Delete(1.0))
+    await process.log.execute(ADDRESS, Delete(1.0))
 
     with pytest.raises(ThreadDeletingError):
         await process.runs.start(AGENT, call(), process.engine)
-    assert process.engine.signals == [("delete", {"epoch": 0})]
+    assert process.engine.signals == [("delete", {"logged": True})]
+
+
+@pytest.mark.behaviour("service.looks")
+async def test_one_slow_look_keeps_no_other_run_from_being_looked_after(processes: Processes) -> None:
+    """Neither from the renewal of its lease nor from its cancellation."""
+    one, other = processes
+    one.agent.gate.clear()
+    runs = [await one.runs.start(AGENT, call(thread_id=name), one.engine) for name in ("t1", "t2")]
+    async with one.store.holding("head"):
+        for run in runs:
+            await other.runs.cancel(Address.of(AGENT, run.address.thread_id), run.run_id, other.engine)
+        waits = [asyncio.ensure_future(one.runs.wait(run, one.engine, 5.0)) for run in runs]
+        ended, _ = await asyncio.wait(waits, timeout=2.0, return_when=asyncio.FIRST_COMPLETED)
+    one.agent.gate.set()
+
+    assert len(ended) == 1
+    await asyncio.gather(*waits)

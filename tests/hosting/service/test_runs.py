@@ -9,10 +9,11 @@ from dataclasses import replace
 import pytest
 
 from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, UnknownRunError
-from hosting.retry import Retry
-from hosting.service.runs import Run
-from hosting.thread.commands import Bury, Cancel, Claim, Delete
-from hosting.thread.events import Completed
+from hosting.names import Address
+from hosting.request.run_request import Retry, RunRequest
+from hosting.service.runs import STARTS_AT_ONCE, Run, Starts
+from hosting.thread.commands import Accept, Bury, Cancel, Claim, Delete
+from hosting.thread.events import Accepted, Completed
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 from tests.support.threads import NOW, terms
 
@@ -43,16 +44,16 @@ async def test_a_waited_run_is_executed_where_its_request_came_in(process: Proce
 
 
 @pytest.mark.behaviour("service.calls")
-async def test_a_turn_of_a_new_thread_and_of_a_known_one_costs_two_calls(process: Process) -> None:
+async def test_a_turn_of_a_new_thread_and_of_a_known_one_costs_two_calls(counted: Process) -> None:
     """Whatever was said before: this process appended it."""
-    first = await answered(process, thread_id=None)
-    calls_of_new = dict(process.store.calls)
-    process.store.calls.clear()
-    await answered(process, "again", thread_id=first.address.thread_id)
+    first = await answered(counted, thread_id=None)
+    calls_of_new = dict(counted.store.calls)
+    counted.store.calls.clear()
+    await answered(counted, "again", thread_id=first.address.thread_id)
 
     assert calls_of_new == {"append": 2}
-    assert dict(process.store.calls) == {"append": 2}
-    assert (process.engine.reads, process.agent.turns[-1]) == (0, ["hi", "echo: hi", "again"])
+    assert dict(counted.store.calls) == {"append": 2}
+    assert (counted.engine.reads, counted.agent.turns[-1]) == (0, ["hi", "echo: hi", "again"])
 
 
 @pytest.mark.behaviour("service.calls")
@@ -113,7 +114,7 @@ async def test_a_caller_that_leaves_ends_nothing(process: Process) -> None:
     waiting.cancel()
     process.agent.gate.set()
 
-    found = await process.runs.find(AGENT, "t1", run.run_id, process.engine)
+    found = await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)
 
     assert text_of(await process.runs.wait(found, process.engine, 5.0)) == "echo: hi"
 
@@ -189,7 +190,7 @@ async def test_a_cancelled_run_whose_attempt_fails_asks_the_model_no_more(proces
     request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
     run = await one.runs.start(AGENT, replace(call(), request=request), one.engine)
 
-    await other.log.ask(ADDRESS, Cancel(NOW, run.run_id))
+    await other.log.execute(ADDRESS, Cancel(NOW, run.run_id))
     one.agent.gate.set()
     await one.holders.leave(5.0)
 
@@ -204,7 +205,7 @@ async def test_a_run_that_another_process_holds_is_cancelled_within_a_look(proce
     one.agent.gate.clear()
     run = await one.runs.start(AGENT, call(), one.engine)
 
-    await other.runs.cancel(AGENT, "t1", run.run_id, other.engine)
+    await other.runs.cancel(Address.of(AGENT, "t1"), run.run_id, other.engine)
     ended = await one.runs.wait(run, one.engine, 5.0)
 
     assert ended.record.terminal is not None
@@ -218,7 +219,7 @@ async def test_a_holder_that_was_taken_over_appends_nothing_more(processes: Proc
     one.agent.gate.clear()
     run = await one.runs.start(AGENT, call(), one.engine)
     head = await other.log.head(ADDRESS)
-    await other.log.ask(ADDRESS, Claim(0.0, terms("entity-token", "entity"), silent=head.append_id))
+    await other.log.execute(ADDRESS, Claim(0.0, terms("entity-token", "entity"), silent=head.append_id))
     one.agent.gate.set()
 
     held = one.holders.held(run.run_id)
@@ -240,28 +241,47 @@ async def test_a_process_that_is_told_to_stop_hands_its_runs_on(process: Process
     assert (await process.log.head(ADDRESS)).runs[0].signalled
 
 
+@pytest.mark.behaviour("service.promises")
+@pytest.mark.parametrize("verb", ["find", "cancel"])
+async def test_whoever_asks_for_a_run_whose_process_died_before_its_signal_has_one_taken(
+    processes: Processes, verb: str
+) -> None:
+    """It was claimed, which proves nothing; a second one who asks needs another."""
+    one, other = processes
+    dead = Accepted(
+        at=time.time(), run_id="r1", agent=AGENT, thread_id="t1", request=RunRequest(message="hi"), fingerprint="f"
+    )
+    await one.log.execute(ADDRESS, Accept(dead, 32, one.holders.terms(AGENT.lower())))
+    before = list(other.engine.signals)
+
+    for _ in range(2):
+        await getattr(other.runs, verb)(Address.of(AGENT, "t1"), "r1", other.engine)
+
+    assert (before, other.engine.signals) == ([], [("run", {"run_id": "r1", "logged": True})] * 2)
+
+
 @pytest.mark.behaviour("service.find")
 async def test_a_run_is_found_by_its_thread_and_its_id(processes: Processes) -> None:
     """By any process; under another thread it is unknown."""
     one, other = processes
     run = await answered(one)
 
-    found = await other.runs.find(AGENT, "t1", run.run_id, other.engine)
+    found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
 
     assert text_of(found) == "echo: hi"
     with pytest.raises(UnknownRunError):
-        await other.runs.find(AGENT, "t2", run.run_id, other.engine)
+        await other.runs.find(Address.of(AGENT, "t2"), run.run_id, other.engine)
 
 
 @pytest.mark.behaviour("service.find")
 async def test_a_run_of_a_deleted_thread_is_gone(process: Process) -> None:
     """Not unknown."""
     run = await answered(process)
-    await process.log.ask(ADDRESS, Delete(1.0))
-    await process.log.ask(ADDRESS, Bury(2.0, {}))
+    await process.log.execute(ADDRESS, Delete(1.0))
+    await process.log.execute(ADDRESS, Bury(2.0, {}))
 
     with pytest.raises(Exception, match="deleted with its thread"):
-        await process.runs.find(AGENT, "t1", run.run_id, process.engine)
+        await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)
 
 
 @pytest.mark.behaviour("service.words")
@@ -307,7 +327,7 @@ async def test_a_failed_attempt_is_made_again_in_its_own_claim(processes: Proces
 
 
 @pytest.mark.behaviour("service.calls")
-async def test_a_run_that_ends_before_its_caller_begins_to_wait_is_not_read_again(process: Process) -> None:
+async def test_a_run_that_ends_before_its_caller_begins_to_wait_is_not_read_again(counted: Process) -> None:
     """This process appended its end. A loop that is busy lets an instant agent come first."""
 
     async def keep_busy() -> None:
@@ -316,8 +336,37 @@ async def test_a_run_that_ends_before_its_caller_begins_to_wait_is_not_read_agai
             await asyncio.sleep(0)
 
     busy = asyncio.ensure_future(keep_busy())
-    ended = await answered(process, thread_id=None)
+    ended = await answered(counted, thread_id=None)
     busy.cancel()
 
     assert text_of(ended) == "echo: hi"
-    assert dict(process.store.calls) == {"append": 2}
+    assert dict(counted.store.calls) == {"append": 2}
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_of_many_starts_few_are_under_way_and_a_slow_one_holds_up_nobody() -> None:
+    """The next one goes when one of four has started, or after a moment; whoever leaves the queue takes no turn."""
+    starts, under_way, most, ended = Starts(), 0, 0, 0
+
+    async def start(seconds: float) -> None:
+        nonlocal under_way, most, ended
+        async with starts:
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(seconds)
+            under_way -= 1
+            ended += 1
+
+    quick = [asyncio.ensure_future(start(0)) for _ in range(50)]
+    await asyncio.sleep(0)
+    quick[30].cancel()
+    await asyncio.wait(quick)
+    assert (ended, most) == (49, STARTS_AT_ONCE)
+
+    slow = [asyncio.ensure_future(start(60)) for _ in range(20)]
+    await asyncio.wait_for(asyncio.ensure_future(start(0)), 5.0)
+    for one in slow:
+        one.cancel()
+    await asyncio.wait(slow)
+    await asyncio.wait_for(start(0), 5.0)
+    assert (ended, under_way) == (51, 20)

@@ -6,20 +6,20 @@ import asyncio
 
 import pytest
 
-from hosting.errors import UnreadableStateError
-from hosting.requests import RunRequest
+from hosting.names import Address
+from hosting.request.run_request import RunRequest
 from hosting.service.watchman import OutdatedDocumentError
 from hosting.thread.commands import Bury, Change, Delete, Forget, Trim, Unchanged
-from hosting.thread.events import Accepted, Completed
-from state.codec import read
-from state.conversation import LogMark, log_mark
+from hosting.thread.events import Accepted, Completed, Failed
+from state.codec import read, write
+from state.conversation import LogMark, forget, log_mark, with_log_mark
 from state.convert import history_messages
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 
 Processes = tuple[Process, Process]
 
 
-def said(process: Process) -> list[str]:
+def output(process: Process) -> list[str]:
     """Return the texts of the stored conversation that a model sees."""
     return [message.text for message in history_messages(read(process.engine.documents.get("t1")))]
 
@@ -30,11 +30,10 @@ async def test_a_run_that_nobody_waits_for_is_executed_by_its_entity(processes: 
     caller, durable = processes
     run = await caller.runs.start(AGENT, call(waits=False), caller.engine)
 
-    watched = await durable.deliver(run.run_id)
+    await durable.deliver(run.run_id)
 
-    assert watched.run is not None
-    assert isinstance(watched.run.terminal, Completed)
-    assert said(durable) == ["hi", "echo: hi"]
+    assert isinstance(await durable.end_of(run.run_id), Completed)
+    assert output(durable) == ["hi", "echo: hi"]
     assert log_mark(read(durable.engine.documents["t1"])) == LogMark(epoch=0, position=3, since=3)
 
 
@@ -51,7 +50,7 @@ async def test_a_run_that_its_caller_holds_is_watched_and_then_stored(processes:
     await delivery
 
     assert (len(caller.agent.turns), durable.agent.turns) == (1, [])
-    assert said(durable) == ["hi", "echo: hi"]
+    assert output(durable) == ["hi", "echo: hi"]
 
 
 @pytest.mark.behaviour("service.lost-processes")
@@ -63,12 +62,11 @@ async def test_a_run_whose_process_died_is_taken_over_when_its_lease_is_out(proc
     await asyncio.sleep(0.02)
     caller.die()
 
-    watched = await durable.deliver(run.run_id)
+    await durable.deliver(run.run_id)
 
-    assert watched.run is not None
-    assert isinstance(watched.run.terminal, Completed)
+    assert isinstance(await durable.end_of(run.run_id), Completed)
     assert (await durable.kinds())[:3] == ["accepted", "claimed", "claimed"]
-    assert said(durable) == ["hi", "echo: hi"]
+    assert output(durable) == ["hi", "echo: hi"]
 
 
 @pytest.mark.behaviour("service.lost-processes")
@@ -110,7 +108,7 @@ async def test_runs_that_ended_elsewhere_are_stored_in_their_order(processes: Pr
 
     await durable.deliver(run.run_id)
 
-    assert said(durable) == ["m0", "echo: m0", "m1", "echo: m1", "m2", "echo: m2"]
+    assert output(durable) == ["m0", "echo: m0", "m1", "echo: m1", "m2", "echo: m2"]
 
 
 @pytest.mark.behaviour("service.watchman")
@@ -124,12 +122,13 @@ async def test_two_executions_of_one_operation_end_a_run_once(processes: Process
 
     await other.deliver(run.run_id)
     one.agent.gate.set()
-    late = await first
+    await first
 
     assert await other.kinds() == ["accepted", "claimed", "claimed", "completed"]
-    assert late.run is not None
-    assert late.run.claim is not None
-    assert late.run.claim.attempt == 2
+    record = await other.watchman.record(ADDRESS, run.run_id)
+    assert record is not None
+    assert record.claim is not None
+    assert record.claim.attempt == 2
 
 
 @pytest.mark.behaviour("service.watchman")
@@ -143,8 +142,7 @@ async def test_an_operation_that_watched_for_long_enough_sends_itself_on(process
     caller.agent.gate.set()
 
     assert watched.goes_on
-    assert watched.run is not None
-    assert watched.run.terminal is None
+    assert await durable.end_of(first.run_id) is None
 
 
 @pytest.mark.behaviour("service.carried")
@@ -169,15 +167,47 @@ async def test_a_reset_empties_the_document_and_what_began_before_it_leaves_noth
     caller, durable = processes
     run = await caller.runs.start(AGENT, call("before"), caller.engine)
     await caller.runs.wait(run, caller.engine, 5.0)
-    asked = await caller.log.ask(ADDRESS, Forget(1.0))
+    decided = await caller.log.execute(ADDRESS, Forget(1.0))
     after = await caller.runs.start(AGENT, call("after"), caller.engine)
     await caller.runs.wait(after, caller.engine, 5.0)
 
-    watched = await durable.watchman.reset(ADDRESS, None, asked.head.reset_at)
+    watched = await durable.watchman.reset(ADDRESS, None, decided.head.reset_at)
 
     durable.engine.documents["t1"] = "{}"
     assert [message.text for message in history_messages(watched.snapshot.conversation)] == ["after", "echo: after"]
     assert caller.agent.turns[-1] == ["after"]
+
+
+@pytest.mark.behaviour("service.reset")
+async def test_a_reset_begins_anew_with_a_document_that_is_ahead_of_its_log(process: Process) -> None:
+    """One of the two was restored: what the document held does not come back once the log has its position."""
+    ahead = read(None)
+    process.engine.documents["t1"] = write(with_log_mark(ahead, LogMark(epoch=0, position=9, since=9)))
+    await process.threads.reset(Address.of(AGENT, "t1"), process.engine)
+
+    watched = await process.watchman.reset(ADDRESS, process.engine.documents["t1"], 1)
+
+    assert watched.snapshot is not None
+    assert watched.snapshot.document(watched.epoch) == with_log_mark(
+        forget(ahead, "reset-1"), LogMark(epoch=0, position=1, since=1)
+    )
+
+
+@pytest.mark.behaviour("service.reset")
+async def test_a_late_reset_of_a_deleted_thread_forgets_nothing_of_its_next_life(processes: Processes) -> None:
+    """Its position is of the life before."""
+    caller, durable = processes
+    await caller.runs.start(AGENT, call("before", waits=False), caller.engine)
+    decided = await caller.log.execute(ADDRESS, Forget(1.0))
+    await caller.log.execute(ADDRESS, Delete(2.0))
+    await caller.log.execute(ADDRESS, Bury(3.0, {}))
+    after = await caller.runs.start(AGENT, call("after"), caller.engine)
+    await caller.runs.wait(after, caller.engine, 5.0)
+
+    watched = await durable.watchman.reset(ADDRESS, None, decided.head.reset_at)
+
+    assert watched.snapshot is not None
+    assert [message.text for message in history_messages(watched.snapshot.conversation)] == ["after", "echo: after"]
 
 
 @pytest.mark.behaviour("service.watchman")
@@ -191,7 +221,7 @@ async def test_a_document_that_was_handed_out_too_early_is_asked_for_again(proce
     run = await caller.runs.start(AGENT, call("two"), caller.engine)
     await caller.runs.wait(run, caller.engine, 5.0)
     await durable.deliver(run.run_id)
-    await durable.log.ask(ADDRESS, Trim(1.0, 6))
+    await durable.log.execute(ADDRESS, Trim(1.0, 6))
 
     with pytest.raises(OutdatedDocumentError):
         await durable.watchman.run(ADDRESS, old, run.run_id)
@@ -199,12 +229,62 @@ async def test_a_document_that_was_handed_out_too_early_is_asked_for_again(proce
 
 @pytest.mark.behaviour("service.watchman")
 @pytest.mark.parametrize("stored", ["no JSON", '{"schemaVersion": "9.0.0", "data": {}}'])
-async def test_a_document_that_cannot_be_read_is_left_as_it_is(process: Process, stored: str) -> None:
-    """Whoever sent the operation is told why."""
+async def test_a_document_that_cannot_be_read_stays_and_ends_the_run_by_that_name(
+    process: Process, stored: str
+) -> None:
+    """The operation is not delivered again for ever, and the agent is not run."""
     run = await process.runs.start(AGENT, call(waits=False), process.engine)
 
-    with pytest.raises(UnreadableStateError):
-        await process.watchman.run(ADDRESS, stored, run.run_id)
+    watched = await process.watchman.run(ADDRESS, stored, run.run_id)
+
+    assert watched.snapshot is None
+    failed = await process.end_of(run.run_id)
+    assert isinstance(failed, Failed)
+    assert (failed.code, process.agent.turns) == ("unreadable_state", [])
+    assert watched.ended == (failed,)  # its callback is told
+
+
+@pytest.mark.behaviour("service.watchman")
+async def test_a_run_that_no_longer_fits_into_the_operation_is_left_to_the_next_one(process: Process) -> None:
+    """The platform would end the worker."""
+    run = await process.runs.start(AGENT, call(waits=False), process.engine)
+
+    watched = await process.watchman.run(ADDRESS, None, run.run_id, most_seconds=0.05)
+
+    assert watched.goes_on
+    assert await process.kinds() == ["accepted"]
+
+
+@pytest.mark.behaviour("service.watchman")
+async def test_watching_reads_the_head_and_the_events_once(processes: Processes) -> None:
+    """When the run has ended: nothing else is of use before that."""
+    caller, durable = processes
+    caller.agent.gate.clear()
+    run = await caller.runs.start(AGENT, call(), caller.engine)
+    delivery = asyncio.ensure_future(durable.deliver(run.run_id))
+    await asyncio.sleep(0.05)
+    assert set(durable.store.calls) == {"head"}
+    caller.agent.gate.set()
+
+    await delivery
+
+    assert (durable.store.calls["events"], set(durable.store.calls)) == (1, {"head", "events"})
+
+
+@pytest.mark.behaviour("service.watchman")
+async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(processes: Processes) -> None:
+    """By another execution: what it was handed belongs to the life before."""
+    caller, durable = processes
+    caller.agent.gate.clear()
+    run = await caller.runs.start(AGENT, call(), caller.engine)
+    delivery = asyncio.ensure_future(durable.deliver(run.run_id))
+    await asyncio.sleep(0.02)
+    await caller.log.execute(ADDRESS, Delete(1.0))
+    await caller.log.execute(ADDRESS, Bury(2.0, {}))
+    caller.agent.gate.set()
+
+    with pytest.raises(OutdatedDocumentError):
+        await delivery
 
 
 @pytest.mark.behaviour("service.watchman")
@@ -214,10 +294,27 @@ async def test_a_late_operation_of_a_deleted_thread_changes_nothing(processes: P
     run = await caller.runs.start(AGENT, call(), caller.engine)
     await caller.runs.wait(run, caller.engine, 5.0)
     await durable.deliver(run.run_id)
-    await caller.log.ask(ADDRESS, Delete(1.0))
-    await caller.log.ask(ADDRESS, Bury(2.0, {}))
+    await caller.log.execute(ADDRESS, Delete(1.0))
+    await caller.log.execute(ADDRESS, Bury(2.0, {}))
 
-    watched = await durable.deliver(run.run_id)
+    await durable.deliver(run.run_id)
 
-    assert watched.run is None
-    assert said(durable) == []
+    assert await durable.watchman.record(ADDRESS, run.run_id) is None
+    assert output(durable) == []
+
+
+@pytest.mark.behaviour("service.watchman")
+async def test_an_operation_beside_the_runs_holder_reads_the_head_alone(counted: Process) -> None:
+    """It waits for the end in its own process, which has all that was appended."""
+    counted.agent.gate.clear()
+    run = await counted.runs.start(AGENT, call(), counted.engine)
+    counted.store.calls.clear()
+    watching = counted.watchman.run(ADDRESS, None, run.run_id)
+    operation = asyncio.ensure_future(watching)
+    await asyncio.sleep(0)
+    counted.agent.gate.set()
+
+    watched = await operation
+
+    assert counted.store.calls == {"append": 1, "head": 1}
+    assert [terminal.kind for terminal in watched.ended] == ["completed"]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hosting.stores.sqlite_looker import LOOK_SECONDS, ChangeLooker
-from hosting.stores.sqlite_steps import THREADS
-from hosting.stores.watchers import ThreadKey, Watchers
+from hosting.stores.contract import ThreadKey, Watchers
+from hosting.stores.sqlite import LOOK_SECONDS, THREADS, ChangeLooker
 
 THREAD = ("hub", "joker.app~t1")
 SECONDS = 0.3
+GUARD_SECONDS = 5
 
 
 class CountingWatchers(Watchers):
@@ -65,3 +65,14 @@ async def test_nobody_is_looked_for_whose_event_loop_is_closed() -> None:
         watcher.loop = closed
 
         assert watchers.threads() == []
+
+
+@pytest.mark.behaviour("log.watch")
+async def test_a_watch_of_a_file_that_cannot_be_looked_at_ends(tmp_path: Path) -> None:
+    """Its caller looks itself, and is told what is wrong."""
+    watchers = Watchers()
+    looker = ChangeLooker(tmp_path, watchers)
+
+    with watchers.watching(THREAD, 0) as watcher:
+        looker.start()
+        assert not await asyncio.wait_for(watcher.woken_within(30), GUARD_SECONDS)

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from hosting.address import Address
 from hosting.errors import ConfigurationError
+from hosting.names import Address
 from hosting.settings import read_settings
 from hosting.stores.choice import DEFAULT_PATH, choose_thread_store
 from hosting.stores.contract import Append, StoredHead, ThreadStore
 from hosting.stores.memory import MemoryThreadStore
 from hosting.stores.redis import RedisThreadStore
-from hosting.stores.sqlite import SqliteThreadStore
-from hosting.stores.sqlite_steps import THREADS
+from hosting.stores.sqlite import THREADS, SqliteThreadStore
 from hosting.stores.tables import TablesThreadStore
 from tests.support.redis_server import free_port
 
@@ -88,22 +87,22 @@ def test_on_azure_an_account_that_is_not_set_up_is_refused(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("chosen", "environ", "said"),
+    ("chosen", "environ", "text"),
     [
         ("tables", {"AzureWebJobsStorage": "nonsense"}, "no connection string of a storage account"),
         ("redis://127.0.0.1:port", {}, "AGENT_LOG is no address of a Redis server"),
     ],
 )
-def test_an_address_that_is_none_is_refused(chosen: str, environ: dict[str, str], said: str, tmp_path: Path) -> None:
+def test_an_address_that_is_none_is_refused(chosen: str, environ: dict[str, str], text: str, tmp_path: Path) -> None:
     """At start-up, not at the first request."""
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=text):
         choose(chosen, tmp_path, environ)
 
 
 @pytest.mark.behaviour("hosting.settings-refused")
 @pytest.mark.parametrize("chosen", ["blob", "sqlite:", "redis://", "http://127.0.0.1", "Tables"])
 def test_a_place_that_is_none_is_refused_with_those_that_are(chosen: str, tmp_path: Path) -> None:
-    """The run log's 'blob' is none of them."""
+    """'blob' is none of them: archives have it."""
     with pytest.raises(ConfigurationError, match=r"Setting AGENT_LOG is .*'tables' \(the app's storage account"):
         choose(chosen, tmp_path)
 
@@ -111,7 +110,6 @@ def test_a_place_that_is_none_is_refused_with_those_that_are(chosen: str, tmp_pa
 def test_redis_without_its_package_is_refused_by_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The app does not need the package unless it is asked for."""
     monkeypatch.delitem(sys.modules, "hosting.stores.redis")
-    monkeypatch.delitem(sys.modules, "hosting.storage.redis_server")
     monkeypatch.setitem(sys.modules, "redis.asyncio", None)
 
     with pytest.raises(ConfigurationError, match=r"AGENT_LOG names a Redis server.*requirements-redis\.txt"):
@@ -140,7 +138,7 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
         choose("", tmp_path)
 
 
-@pytest.mark.behaviour("hosting.run-log-of-a-newer-version")
+@pytest.mark.behaviour("hosting.log-of-a-newer-version")
 def test_a_log_of_a_newer_version_is_refused_at_start_up(tmp_path: Path) -> None:
     """Not at the first request: an app that was rolled back too far does not begin to serve."""
     path = tmp_path / DEFAULT_PATH

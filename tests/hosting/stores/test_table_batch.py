@@ -15,7 +15,7 @@ from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables import EdmType
 from azure.data.tables.aio import TableClient
 
-from hosting.stores.table_batch import BatchError, Change, submit
+from hosting.stores.table_entities import BatchError, Change, submit
 
 FOUND = "W/\"datetime'2026-01-02T03%3A04%3A05.6789Z'\""
 ENTITY = {"PartitionKey": "joker.app~!1", "RowKey": "head", "p0": b"\x00\xff", "position": (2**40, EdmType.INT64)}
@@ -76,7 +76,7 @@ async def test_each_part_of_an_answer_has_its_entitys_etag() -> None:
 
 @pytest.mark.behaviour("log.tables-batch")
 @pytest.mark.parametrize(
-    ("status", "body", "code", "said"),
+    ("status", "body", "code", "text"),
     [
         ("202 Accepted", batch(FAILED), "EntityAlreadyExists", "0:It exists."),
         ("404 Not Found", json.dumps(ERROR).encode(), "EntityAlreadyExists", "0:It exists."),
@@ -87,11 +87,11 @@ async def test_each_part_of_an_answer_has_its_entitys_etag() -> None:
     ids=["a part", "the whole", "no JSON", "too few parts", "no batch"],
 )
 async def test_an_answer_that_does_not_say_that_all_was_done_is_an_error(
-    status: str, body: bytes, code: str, said: str
+    status: str, body: bytes, code: str, text: str
 ) -> None:
     """By the service's code, where it says one."""
     async with answering(status, body).table() as table:
-        with pytest.raises(BatchError, match=said) as met:
+        with pytest.raises(BatchError, match=text) as met:
             await submit(table, CHANGES[:1])
 
     assert met.value.error_code == code
@@ -128,5 +128,5 @@ def said_by(part: str) -> tuple[str, set[str], dict[str, object]]:
     head, _, body = request.partition("\n\n")
     line, *headers = head.split("\n")
     entity = json.loads(body) if body.strip() else {}
-    told = {header for header in [*own.split("\n"), *headers] if not header.startswith(LEFT_OUT)}
-    return line, told, {name: value for name, value in entity.items() if value != "Edm.String"}
+    received = {header for header in [*own.split("\n"), *headers] if not header.startswith(LEFT_OUT)}
+    return line, received, {name: value for name, value in entity.items() if value != "Edm.String"}

@@ -7,12 +7,11 @@ import tracemalloc
 
 import pytest
 
-from hosting.address import Address
-from hosting.attachments.memory import MemoryAttachments
 from hosting.errors import ApprovalsPendingError, LogUnavailableError
-from hosting.requests import Decision
-from hosting.stores.memory import MemoryThreadStore
-from hosting.stores.thread_log import ThreadLog
+from hosting.names import Address
+from hosting.request.run_request import Decision
+from hosting.runner.thread_log import ThreadLog
+from hosting.stores.memory import MemoryAttachments, MemoryThreadStore
 from hosting.thread.commands import Answer, Change, Command, Record, Refused
 from hosting.thread.events import Delta
 from hosting.thread.head import Head
@@ -34,7 +33,7 @@ async def test_reading_a_thread_from_many_sides_at_once_costs_no_memory_for_good
     """Each look takes the place of the one before, and what is counted is what is held."""
     store = ArmedStore(MemoryThreadStore("hub"))
     log = log_over(store, cached_bytes=20_000)
-    await log.ask(ADDRESS, accept("r1"), is_new=True)
+    await log.execute(ADDRESS, accept("r1"), is_new=True)
 
     for _ in range(30):
         looking = asyncio.ensure_future(log.head(ADDRESS))
@@ -43,7 +42,7 @@ async def test_reading_a_thread_from_many_sides_at_once_costs_no_memory_for_good
         await looking
     store.calls.clear()
 
-    await log.ask(ADDRESS, accept("r2"))
+    await log.execute(ADDRESS, accept("r2"))
     assert store.calls == {"append": 1}
 
 
@@ -52,15 +51,15 @@ async def test_a_look_that_began_before_an_append_does_not_take_its_head_away() 
     """The next command still needs no look."""
     store = ArmedStore(MemoryThreadStore("hub"))
     log = log_over(store)
-    await log.ask(ADDRESS, accept("r1"), is_new=True)
+    await log.execute(ADDRESS, accept("r1"), is_new=True)
 
     looking = asyncio.ensure_future(log.head(ADDRESS))
     async with store.holding("head"):
-        await log.ask(ADDRESS, accept("r2"), is_new=True)
+        await log.execute(ADDRESS, accept("r2"), is_new=True)
     await looking
     store.calls.clear()
 
-    await log.ask(ADDRESS, accept("r3"))
+    await log.execute(ADDRESS, accept("r3"))
     assert store.calls == {"append": 1}
 
 
@@ -71,7 +70,7 @@ async def test_what_a_process_remembers_takes_no_more_memory_than_is_counted() -
     writer = log_over(store)
     for number in range(40):
         for run in range(30):
-            await writer.ask(Address.of("Helper", f"t{number}"), accept(f"{run:032}"), is_new=run == 0)
+            await writer.execute(Address.of("Helper", f"t{number}"), accept(f"{run:032}"), is_new=run == 0)
     log = log_over(store, cached_bytes=500_000)
 
     tracemalloc.start()
@@ -88,11 +87,11 @@ async def test_a_command_that_overlooks_a_row_is_refused_and_not_tried_for_ever(
     """The row stays there, and so does the head: no other outcome would ever come."""
     store = ArmedStore(MemoryThreadStore("hub"))
     log = log_over(store)
-    await log.ask(ADDRESS, accept("r1"), is_new=True)
+    await log.execute(ADDRESS, accept("r1"), is_new=True)
     store.calls.clear()
 
     with pytest.raises(ValueError, match="Accept was decided without a row that is there"):
-        await asyncio.wait_for(log.ask(ADDRESS, accept("r1")), 5)
+        await asyncio.wait_for(log.execute(ADDRESS, accept("r1")), 5)
 
     assert store.calls == {"append": 1}
 
@@ -104,24 +103,24 @@ async def test_a_run_whose_opening_was_not_told_of_is_opened_once_by_who_asks_ag
     log = ThreadLog(store, MemoryAttachments(), "hub", patience_seconds=0.0)
     store.fails = ["answer lost"]
     with pytest.raises(LogUnavailableError):
-        await log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+        await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
 
     async def reread(known: Head) -> Command:
         return accept("r1", claimed=True, known=await log.row(ADDRESS, RunRow, run_name("r1"), known))
 
-    asked = await log.ask(ADDRESS, accept("r1", claimed=True), reread)
+    decided = await log.execute(ADDRESS, accept("r1", claimed=True), reread)
 
-    assert isinstance(asked.outcome, Change)
-    assert [event.kind for event in asked.outcome.events] == ["attached"]
-    assert [run.id for run in asked.head.runs] == ["r1"]
+    assert isinstance(decided.outcome, Change)
+    assert [event.kind for event in decided.outcome.events] == ["attached"]
+    assert [run.id for run in decided.head.runs] == ["r1"]
 
 
 @pytest.mark.behaviour("log.ask")
 async def test_the_last_answer_given_twice_at_once_leads_both_to_the_run_that_goes_on() -> None:
     """The second had read the approval's row before the first one's append."""
     log = log_over(MemoryThreadStore("hub"))
-    await log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await log.ask(ADDRESS, end("r1", "a1"))
+    await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await log.execute(ADDRESS, end("r1", "a1"))
     yes = Decision(id="a1", approved=True)
 
     async def answer(known: Head, run_id: str) -> Command:
@@ -131,8 +130,8 @@ async def test_the_last_answer_given_twice_at_once_leads_both_to_the_run_that_go
     known = await log.head(ADDRESS)
     first, second = await answer(known, "r2"), await answer(known, "r3")
     outcomes = [
-        (await log.ask(ADDRESS, first)).outcome,
-        (await log.ask(ADDRESS, second, lambda newest: answer(newest, "r3"))).outcome,
+        (await log.execute(ADDRESS, first)).outcome,
+        (await log.execute(ADDRESS, second, lambda newest: answer(newest, "r3"))).outcome,
     ]
 
     assert [(type(outcome), outcome.run_id) for outcome in outcomes] == [(Change, "r2"), (Change, "r2")]  # type: ignore[union-attr]
@@ -144,32 +143,32 @@ async def test_who_leaves_in_the_middle_of_a_command_keeps_nobody_from_the_threa
     """What came of it is read by the next one."""
     store = ArmedStore(MemoryThreadStore("hub"))
     log = log_over(store)
-    await log_over(store).ask(ADDRESS, accept("r1"), is_new=True)
+    await log_over(store).execute(ADDRESS, accept("r1"), is_new=True)
 
-    asking = asyncio.ensure_future(log.ask(ADDRESS, accept("r2")))
+    asking = asyncio.ensure_future(log.execute(ADDRESS, accept("r2")))
     async with store.holding(call):
         asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
 
-    asked = await log.ask(ADDRESS, accept("r3"))
-    assert [run.id for run in asked.head.runs] == opened
+    decided = await log.execute(ADDRESS, accept("r3"))
+    assert [run.id for run in decided.head.runs] == opened
 
 
 @pytest.mark.behaviour("log.ask")
 async def test_a_row_that_cannot_be_read_again_fails_its_command_alone() -> None:
     """The thread is free for the next one."""
     log = log_over(MemoryThreadStore("hub"))
-    await log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await log.ask(ADDRESS, end("r1", "a1"))
+    await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await log.execute(ADDRESS, end("r1", "a1"))
 
     async def reread(known: Head) -> Command:
         raise LogUnavailableError.unreached()
 
     with pytest.raises(LogUnavailableError):
-        await log.ask(ADDRESS, accept("r2"), reread)
+        await log.execute(ADDRESS, accept("r2"), reread)
 
-    refused = (await log.ask(ADDRESS, accept("r2"))).outcome
+    refused = (await log.execute(ADDRESS, accept("r2"))).outcome
     assert isinstance(refused, Refused)
     assert isinstance(refused.error, ApprovalsPendingError)
 
@@ -179,11 +178,11 @@ async def test_what_cannot_be_written_leaves_the_thread_as_it_is() -> None:
     """Whoever asked is told; the run is still theirs to end."""
     store = ArmedStore(MemoryThreadStore("hub"))
     log = log_over(store)
-    await log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
 
     with pytest.raises(ValueError, match="surrogates not allowed"):
-        await log.ask(ADDRESS, Record("token-r1", (Delta(at=NOW, run_id="r1", offset=0, text="\ud83d"),)))
-    await log.ask(ADDRESS, end("r1"))
+        await log.execute(ADDRESS, Record("token-r1", (Delta(at=NOW, run_id="r1", offset=0, text="\ud83d"),)))
+    await log.execute(ADDRESS, end("r1"))
 
     assert store.calls == {"append": 2}
 
@@ -193,12 +192,12 @@ async def test_a_store_of_large_events_that_is_away_is_a_log_that_is_away() -> N
     """For an append and for a reader; nothing is appended that could not be read."""
     attachments = ArmedAttachments()
     log = ThreadLog(MemoryThreadStore("hub"), attachments, "hub")
-    await log.ask(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
     attachments.is_down = True
     with pytest.raises(LogUnavailableError):
-        await log.ask(ADDRESS, answered("r1", "word " * 20_000))
+        await log.execute(ADDRESS, answered("r1", "word " * 20_000))
     attachments.is_down = False
-    await log.ask(ADDRESS, answered("r1", "word " * 20_000))
+    await log.execute(ADDRESS, answered("r1", "word " * 20_000))
     attachments.is_down = True
 
     with pytest.raises(LogUnavailableError):

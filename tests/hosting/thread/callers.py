@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hosting.thread.commands import Change, Refused, Unchanged
-from tests.hosting.thread.decisions import NEWEST, Decided
+from tests.hosting.thread.decisions import NEWEST, PAST, Decided
 from tests.hosting.thread.world import DONE, NEW, Holder, Request, Signal, Stage, State, Step, World
+
+PROMISES_NOTHING = ("give up", "end its waiting", "settle")
+"""What a process asks by itself: it answers nobody, so it needs no signal."""
 
 
 class Callers:
@@ -54,6 +57,8 @@ class Callers:
             yield f"{request} meets a conflict and begins again", state.at(number, NEW), True, None
             return
         appended, broken = self._world.append(state, decided)
+        if request.asks == "give up" and _is_alive(state):
+            broken = broken or "a holder that works and has its lease loses its claim"
         behind = self._behind(appended, number, request, decided)
         kinds = " + ".join(kind for kind, _, _ in decided.events)
         owned = appended.history.token
@@ -80,8 +85,7 @@ class Callers:
         if not state.history.begun or (request.run and request.run not in state.history.begun):
             return None
         if request.asks == "give up":
-            is_lost = all(held.lapsed or held.token != state.history.token for held in state.holders)
-            return decide(state.head, "give up", request.run, NEWEST) if is_lost else None
+            return decide(state.head, "give up", request.run, PAST if _is_alive(state) else NEWEST)
         return decide(state.head, request.asks, *([request.run] if request.run else []))
 
     def _behind(self, state: State, number: int, request: Request, decided: Decided) -> State:
@@ -90,7 +94,7 @@ class Callers:
         head = self._world.decide.heads[state.head]
         op, run = ("delete", "") if head.state == "deleting" else ("run", decided.run)
         stage = Stage("signal", op, run, head.epoch, is_own)
-        if decided.signal:
+        if decided.signal and request.asks not in PROMISES_NOTHING:
             return state.at(number, stage)
         has_ended = decided.kind is Unchanged and run and run not in state.history.open
         if decided.kind is Refused or (has_ended and op == "run"):
@@ -120,7 +124,7 @@ class Callers:
             deleting = state.promising(len(history.marks)) if history.life == "deleting" else state
             waits = request.asks == "delete" and history.life == "deleting"
             return deleting.at(number, Stage("waiting", "delete") if waits else DONE)
-        if request.asks in ("delete", "give up"):
+        if request.asks in ("delete", *PROMISES_NOTHING):
             return state.at(number, DONE)
         if request.asks == "reset":
             resets = [at for at, mark in enumerate(history.marks) if mark == "reset"]
@@ -170,3 +174,8 @@ class Callers:
             if requests != state.requests or holders != state.holders:
                 died = state._replace(requests=requests, holders=holders).suffering("deaths")
                 yield f"{process} dies", died, False, None
+
+
+def _is_alive(state: State) -> bool:
+    """Tell whether somebody holds the claim and has its lease."""
+    return any(not held.lapsed and held.token == state.history.token for held in state.holders)

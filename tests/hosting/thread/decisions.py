@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hosting.errors import RunCancelledError
-from hosting.requests import Decision
+from hosting.request.run_request import Decision
 from hosting.thread import commands, rows
 from hosting.thread.commands import Change, Command, Outcome, Refused, Terms, Unchanged
 from hosting.thread.decide import decide
-from hosting.thread.endings import unanswered
 from hosting.thread.events import Claimed, Event, ToolResult
 from hosting.thread.head import NEW, Head
 from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow, approval_name, key_name, run_name
+from hosting.thread.run import unanswered
 from tests.support.threads import DEADLINE, NOW, accepted, completed, terms, tool_started
 
 Decide = Callable[[Head, Command], Outcome]
@@ -60,11 +60,11 @@ class Decisions:
 
     def __call__(self, number: int, verb: str, *details: Any) -> Decided:
         """Return what is decided on that head."""
-        asked = (number, verb, details)
-        found = self._known.get(asked)
+        requested = (number, verb, details)
+        found = self._known.get(requested)
         if found is None:
             head = self.heads[number]
-            found = self._known[asked] = self._named(number, self._decide(head, _COMMANDS[verb](head, *details)))
+            found = self._known[requested] = self._named(number, self._decide(head, _COMMANDS[verb](head, *details)))
         return found
 
     def _named(self, number: int, outcome: Outcome) -> Decided:
@@ -78,7 +78,7 @@ class Decisions:
         if behind == len(self.heads):
             self.heads.append(head)
         written = tuple(_kept(change) for change in outcome.rows)
-        return Decided(Change, behind, tuple(map(_said, outcome.events)), written, run, signal, refusal)
+        return Decided(Change, behind, tuple(map(_text, outcome.events)), written, run, signal, refusal)
 
     def appended(self) -> set[str]:
         """Return the kinds of all events that were decided on."""
@@ -157,12 +157,14 @@ _COMMANDS: dict[str, Callable[..., Command]] = {
     "release": lambda head, held, signalled: commands.Release(NOW, held, signalled),
     "end": _end,
     "cancel": lambda head, run: commands.Cancel(NOW, run),
+    "end its waiting": lambda head, run: commands.Cancel(NOW, run, "queue_time"),
     "give up": lambda head, run, silent: commands.GiveUp(DEADLINE + 1, run, silent),
     "signal failed": lambda head, run, held, key: commands.SignalFailed(NOW, run, held, key, "f"),
     "answer": _answer,
     "reset": lambda head: commands.Forget(NOW),
     "delete": lambda head: commands.Delete(NOW),
     "bury": lambda head: commands.Bury(NOW, {}),
+    "settle": lambda head: commands.Settle(NOW, 1, ()),
 }
 
 
@@ -191,6 +193,7 @@ def _in_order(head: Head) -> Head:
 
 
 _DETAIL: dict[str, Callable[[Any], str]] = {
+    "cancel_requested": lambda event: "queue_time" * (event.reason == "queue_time"),
     "accepted": lambda event: "decides" if event.request.decisions else "",
     "claimed": lambda event: str(event.token),
     "retried": lambda event: str(event.token),
@@ -200,7 +203,7 @@ _DETAIL: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _said(event: Event) -> Said:
+def _text(event: Event) -> Said:
     kind = "retried" if isinstance(event, Claimed) and event.failed else event.kind
     return kind, getattr(event, "run_id", ""), _DETAIL.get(kind, lambda event: "")(event)
 

@@ -85,8 +85,8 @@ class Entity:
         if decided.kind is Refused:
             refused = self._over(state, execution)
             epoch = self._world.decide.heads[state.head].epoch
-            asked = refused.signalling(Signal("delete", "", epoch)) if decided.signal else refused
-            return f"{execution.name} refuses the call: {decided.refusal}", asked, True, None
+            requested = refused.signalling(Signal("delete", "", epoch)) if decided.signal else refused
+            return f"{execution.name} refuses the call: {decided.refusal}", requested, True, None
         behind, broken = self._world.append(state, decided) if decided.kind is Change else (state, None)
         kinds = " + ".join(kind for kind, _, _ in decided.events) or "nothing"
         found = next(other for other in behind.executions if other.name == execution.name)

@@ -132,8 +132,10 @@ def _tool_result(history: History, run: str, detail: str) -> Told:
     return history._replace(resulted=history.resulted | {run}), broken
 
 
-def _cancel_requested(history: History, run: str, detail: str) -> Told:
-    return history._replace(cancelled=history.cancelled | {run}), None
+def _cancel_requested(history: History, run: str, reason: str) -> Told:
+    is_held = bool(history.token) and history.open[:1] == (run,)
+    broken = "a run that somebody holds is ended for its waiting" if reason == "queue_time" and is_held else None
+    return history._replace(cancelled=history.cancelled | {run}), broken
 
 
 def _approval_answered(history: History, run: str, approval: str) -> Told:
@@ -158,6 +160,11 @@ def _deleted(history: History, run: str, detail: str) -> Told:
     return History("deleted", begun=history.begun, marks=(*history.marks, TOMBSTONE)), broken
 
 
+def _settled(history: History, run: str, detail: str) -> Told:
+    is_behind = history.life == "deleted" and history.marks.count(TOMBSTONE) == 1
+    return history, None if is_behind else "the receipt of another life of the thread is settled"
+
+
 def _same(history: History, run: str, detail: str) -> Told:
     return history, None
 
@@ -178,4 +185,5 @@ EVENTS: dict[str, Callable[[History, str, str], Told]] = {
     "reset": _reset,
     "deleting": _deleting,
     "deleted": _deleted,
+    "settled": _settled,
 }

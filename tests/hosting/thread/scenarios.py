@@ -36,6 +36,12 @@ QUICK = {
     "a run fails and is tried again, or is given up": World(
         (waits("A", "r1"), b("give up", "r1")), Faults(deaths=1, failures=2, lost_answers=1), TOOL
     ),
+    "a run waits for too long, and may be claimed at that moment": World(
+        (waits("A", "r1"), waits("B", "r2"), a("end its waiting", "r2")), Faults(deaths=1, stops=1)
+    ),
+    "a receipt is settled while the thread is begun again": World(
+        (a("open", "r1"), b("delete"), b("open", "r2"), a("settle")), Faults(entity_deaths=1)
+    ),
     "a run is cancelled from another process": World(
         (waits("A", "r1"), b("cancel", "r1")), Faults(deaths=1, failed_signals=1, sleeps=1), TOOL
     ),

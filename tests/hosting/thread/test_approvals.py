@@ -10,7 +10,7 @@ from hosting.errors import (
     UnknownApprovalError,
     UnstorableAnswerError,
 )
-from hosting.requests import Decision
+from hosting.request.run_request import Decision
 from hosting.thread.commands import Answer, Change, Claim, Delete, Forget, Outcome, Stale
 from hosting.thread.decide import MOST_APPROVALS
 from hosting.thread.rows import MOST_ROWS, ApprovalRow, GoneRow, RowChange, RunRow, approval_name, run_name

@@ -2,10 +2,11 @@
 
 import pytest
 
-from hosting.requests import Decision
+from hosting.request.run_request import Decision
 from hosting.thread.commands import Attach, Cancel, Change, Claim, Record, Release, Retry, SignalFailed, Unchanged
+from hosting.thread.draft import SIGNAL_SECONDS
 from hosting.thread.rows import KeyRow, RowChange, key_name
-from tests.support.threads import NOW, Thread, accept, end, model_result, terms
+from tests.support.threads import DEADLINE, NOW, Thread, accept, end, model_result, terms
 
 
 @pytest.mark.behaviour("thread.cancel")
@@ -134,6 +135,34 @@ def test_a_release_proves_what_its_holder_knows(signalled: bool, needs_signal: b
     outcome = thread.do(Attach(NOW, "r1"))
 
     assert outcome.signal is needs_signal  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("thread.promises")
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_proof_that_nothing_came_of_is_none_and_once_a_minute_is_often_enough(is_held: bool) -> None:
+    """The engine lost the signal: the run is past its deadline, or was let go of and nobody took it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Record("token-r1", (model_result(),)))
+    thread.do(Record("token-r1") if is_held else Release(NOW, "token-r1", signalled=True))
+    late = (DEADLINE if is_held else NOW) + SIGNAL_SECONDS
+
+    outcomes = [thread.do(Attach(at, "r1")) for at in (late, late + 1, late + 2, late + 2 + SIGNAL_SECONDS)]
+
+    assert [outcome.signal for outcome in outcomes] == [False, True, False, True]  # type: ignore[union-attr]
+    assert thread.last(2) == [("attached", "r1")] * 2
+
+
+@pytest.mark.behaviour("thread.promises")
+def test_a_cancel_has_a_signal_of_its_own_where_nothing_came_of_the_first() -> None:
+    """Nobody else would end the run."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(Record("token-r1", (model_result(),)))
+
+    outcomes = [thread.do(Cancel(at, "r1")) for at in (NOW, DEADLINE + SIGNAL_SECONDS + 1)]
+
+    assert [outcome.signal for outcome in outcomes] == [False, True]  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("thread.failed-signals")

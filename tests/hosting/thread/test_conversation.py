@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosting.requests import Decision, ResponseFormat, RunRequest
+from hosting.principal import Principal
+from hosting.request.run_request import Decision, ResponseFormat, RunRequest
 from hosting.thread.commands import Accept, Answer, Bury, Cancel, Claim, Delete, End, Forget, Record, Trim
 from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume, with_run
 from hosting.thread.events import Event
@@ -17,8 +18,8 @@ from hosting.thread.rows import ApprovalRow
 from state.codec import read, write
 from state.conversation import LogMark, Pause, exchanges, log_mark, pause_of, session_state, with_log_mark
 from state.convert import history_messages
+from state.extension import Summary, host_value, summary_of
 from state.models import Conversation, RequestEntry
-from state.summary import Summary, summary_of
 from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, model_result, terms
 
 
@@ -46,7 +47,7 @@ def turns(conversation: Conversation) -> list[str]:
     return [entry.correlation_id for entry in exchanges(conversation)]
 
 
-def said(conversation: Conversation) -> list[str]:
+def texts(conversation: Conversation) -> list[str]:
     """Return the texts that the model sees."""
     return [message.text for message in history_messages(conversation)]
 
@@ -62,7 +63,16 @@ def after_one_run() -> Thread:
 @pytest.mark.behaviour("thread.conversation")
 def test_a_run_that_ended_has_its_request_and_its_response() -> None:
     """Made of its two events."""
-    assert said(conversation_of(after_one_run())) == ["Hello from r1", "Hi"]
+    assert texts(conversation_of(after_one_run())) == ["Hello from r1", "Hi"]
+
+
+@pytest.mark.behaviour("thread.conversation")
+def test_a_run_whose_request_cannot_be_read_has_no_place() -> None:
+    """An older version took it; the conversation stays as it is, for one entry makes none unreadable."""
+    before = conversation_of(after_one_run())
+    request = RunRequest(contents=({"$type": "of-another-version"},))
+
+    assert with_run(before, accepted("r2").model_copy(update={"request": request}), completed("r2")) is before
 
 
 @pytest.mark.behaviour("thread.conversation")
@@ -98,7 +108,7 @@ def test_a_run_without_an_answer_is_shown_and_not_sent_to_the_model() -> None:
     conversation = conversation_of(thread)
 
     assert turns(conversation) == ["r1", "r1", "r2", "r2"]
-    assert said(conversation) == ["Hello from r1", "Hi"]
+    assert texts(conversation) == ["Hello from r1", "Hi"]
 
 
 @pytest.mark.behaviour("thread.reset")
@@ -114,7 +124,7 @@ def test_a_run_accepted_before_a_reset_leaves_nothing_behind_it() -> None:
     thread.do(answered("r3", "Anew"))
 
     for document in (None, before, between):
-        assert said(conversation_of(thread, document)) == ["Hello from r3", "Anew"]
+        assert texts(conversation_of(thread, document)) == ["Hello from r3", "Anew"]
 
 
 @pytest.mark.behaviour("thread.delete")
@@ -129,7 +139,7 @@ def test_nothing_of_a_deleted_thread_comes_back() -> None:
     thread.do(answered("r2", "Anew"))
 
     for document in (old, emptied, None):
-        assert said(conversation_of(thread, document)) == ["Hello from r2", "Anew"]
+        assert texts(conversation_of(thread, document)) == ["Hello from r2", "Anew"]
     assert log_mark(emptied) == LogMark(epoch=1, position=5, since=5)
 
 
@@ -181,6 +191,22 @@ def test_a_document_that_somebody_else_emptied_is_a_reset() -> None:
 
 
 @pytest.mark.behaviour("thread.document")
+def test_a_run_that_was_open_when_an_emptied_document_was_met_keeps_its_place() -> None:
+    """Nobody knows when it was emptied, and its caller is still there."""
+    thread = after_one_run()
+    thread.do(accept("r2", claimed=True))
+    thread.do(accept("r3"))
+    begun = resume(read('{"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}'), thread.head)
+    assert isinstance(begun, Snapshot)
+    document = read(write(begun.follow(numbered(thread, begun.since)).document(0)))
+    thread.do(answered("r2", "Two", callers={"r3": terms("token-r3")}))
+    thread.do(answered("r3", "Three"))
+
+    assert turns(begun.follow(numbered(thread, begun.since)).conversation) == ["r2", "r2", "r3", "r3"]
+    assert turns(conversation_of(thread, document)) == ["r2", "r2", "r3", "r3"]
+
+
+@pytest.mark.behaviour("thread.document")
 def test_a_document_behind_what_was_trimmed_is_to_be_read_again() -> None:
     """Nothing is trimmed before a newer one is stored."""
     thread = after_one_run()
@@ -228,7 +254,7 @@ def test_a_run_whose_response_cannot_be_read_is_shown_as_failed(entry: dict[str,
     conversation = conversation_of(thread)
 
     assert turns(conversation) == ["r1", "r1", "r2", "r2"]
-    assert said(conversation) == ["Hello from r2", "Two"]
+    assert texts(conversation) == ["Hello from r2", "Two"]
 
 
 @pytest.mark.behaviour("thread.conversation")
@@ -263,9 +289,9 @@ def test_a_request_keeps_the_form_that_was_asked_for() -> None:
     thread.do(accept("r2", claimed=True))
     thread.do(answered("r2", "Hi"))
 
-    asked = [entry for entry in exchanges(conversation_of(thread)) if isinstance(entry, RequestEntry)]
+    requested = [entry for entry in exchanges(conversation_of(thread)) if isinstance(entry, RequestEntry)]
 
-    assert [(entry.response_type, entry.response_schema, entry.orchestration_id) for entry in asked] == [
+    assert [(entry.response_type, entry.response_schema, entry.orchestration_id) for entry in requested] == [
         ("json", {"type": "object"}, "o1"),
         ("text", None, None),
     ]
@@ -309,7 +335,7 @@ def test_a_conversation_that_is_followed_event_by_event_is_the_same() -> None:
         grown = grown.follow([event])
 
     assert write(grown.document(0)) == write(begun.follow(numbered(thread)).document(0))
-    assert said(grown.conversation) == ["Hello from r4", "Four"]
+    assert texts(grown.conversation) == ["Hello from r4", "Four"]
 
 
 @pytest.mark.behaviour("thread.approvals")
@@ -389,3 +415,18 @@ def play(thread: Thread, step: str, run_id: str) -> None:
     elif step == "delete":
         thread.do(Delete(NOW))
         thread.do(Bury(NOW, {}))
+
+
+@pytest.mark.behaviour("owners.told")
+def test_a_conversation_names_the_owner_of_its_thread_and_nobody_else_who_asked() -> None:
+    """Not somebody with whom it is shared, though theirs may be the first run that it holds."""
+    ada, bob = (Principal("https://login.example", name) for name in ("ada", "bob"))
+    empty = conversation_of(Thread())
+    shared = accepted("r1").model_copy(update={"principal": bob, "grant": "g"})
+    own = accepted("r2").model_copy(update={"principal": ada})
+
+    by_grant = with_run(empty, shared, answered("r1", "Hi").terminal)
+    both = with_run(by_grant, own, answered("r2", "Hi").terminal)
+
+    assert "owner" not in host_value(by_grant)
+    assert host_value(both)["owner"] == {"issuer": "https://login.example", "id": "ada"}

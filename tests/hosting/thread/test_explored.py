@@ -82,6 +82,21 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         World((waits("A", "r1"), b("delete"), a("delete")), Faults(deaths=1)),
         STUCK,
     ),
+    "whoever gives up a run does not look again": (
+        weakened.givers_up_do_not_look_again,
+        World((waits("A", "r1"), b("give up", "r1")), Faults()),
+        "a holder that works and has its lease loses its claim",
+    ),
+    "a run that is held counts as waiting": (
+        weakened.claimed_runs_wait,
+        World((waits("A", "r1"), b("end its waiting", "r1")), Faults()),
+        "a run that somebody holds is ended for its waiting",
+    ),
+    "a receipt is settled in any life": (
+        weakened.any_life_is_settled,
+        World((a("open", "r1"), b("delete"), b("open", "r2"), a("settle")), Faults()),
+        "the receipt of another life of the thread is settled",
+    ),
     "a tombstone leaves the epoch": (
         weakened.tombstones_keep_the_epoch,
         World((waits("A", "r1"), b("delete")), Faults(entity_deaths=1)),

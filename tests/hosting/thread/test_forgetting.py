@@ -3,7 +3,8 @@
 import pytest
 
 from hosting.errors import ThreadDeletingError
-from hosting.thread.commands import Attach, Bury, Cancel, Change, Delete, Forget, Trim, Unchanged
+from hosting.thread.commands import Attach, Bury, Cancel, Change, Delete, Forget, Settle, Trim, Unchanged
+from hosting.thread.events import SettledInstance
 from hosting.thread.head import Head
 from tests.support.threads import NOW, Thread, accept, end, refusal
 
@@ -112,6 +113,33 @@ def test_a_thread_whose_time_is_up_is_kept_while_a_run_is_open() -> None:
     thread.do(end("r1"))
     thread.do(Delete(NOW, "expired"))
     assert thread.last(1) == [("deleting", "")]
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_thread_whose_time_was_up_at_an_earlier_position_is_kept() -> None:
+    """What came behind may have begun the time anew."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(end("r1"))
+
+    assert thread.do(Delete(NOW, "expired", position=2)) == Unchanged()
+    thread.do(Delete(NOW, "expired", position=3))
+    assert thread.head.state == "deleting"
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_what_became_of_instances_stands_behind_the_tombstone_and_moves_nothing_else() -> None:
+    """Of a later life of the thread it says nothing."""
+    thread = tombstone()
+    before = thread.head
+    instances = (SettledInstance(id="o1", outcome="deleted"),)
+
+    thread.do(Settle(NOW, 1, instances))
+
+    assert thread.last(1) == [("settled", "")]
+    assert thread.head == before.model_copy(update={"append_id": "append-5", "position": 5})
+    thread.do(accept("r2"))
+    assert thread.do(Settle(NOW, 1, instances)) == Unchanged()
 
 
 @pytest.mark.behaviour("thread.trim")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hosting.requests import Decision
+from hosting.request.run_request import Decision
 from hosting.thread.commands import Cancel, Claim, Delete, Record
 from hosting.thread.events import ApprovalAnswered, Delta, ToolResult
 from hosting.thread.run import RunRecord, run_record
@@ -65,7 +65,35 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
         steps=steps,  # type: ignore[arg-type]
         terminal=completed("r1", "a1"),
         answers=(ApprovalAnswered(at=NOW, run_id="r1", decision=yes),),
+        end=5,
     )
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_run_is_told_up_to_its_end_whatever_stands_behind() -> None:
+    """Answers to its approvals change no stream of it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    begun = record_of(thread)
+    thread.do(end("r1", "a1"))
+    thread.do(accept("r2", decisions=(Decision(id="a1", approved=True),)))
+
+    assert (begun.end, begun.streamed_through) == (0, 2)
+    assert (record_of(thread).last, record_of(thread).end, record_of(thread).streamed_through) == (4, 3, 3)
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_run_knows_what_it_asked_for_and_what_nobody_answered() -> None:
+    """In the order of the model; one that has not completed asked for nothing."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    begun = record_of(thread)
+    thread.do(end("r1", "a1", "a2"))
+    ended = record_of(thread).after(9, ApprovalAnswered(at=NOW, run_id="r1", decision=Decision(id="a1", approved=True)))
+
+    assert (begun.asked_approvals, begun.undecided) == ((), ())
+    assert [approval.id for approval in ended.asked_approvals] == ["a1", "a2"]
+    assert [approval.id for approval in ended.undecided] == ["a2"]
 
 
 @pytest.mark.behaviour("thread.run")

@@ -18,17 +18,20 @@ from hosting.thread.commands import (
     Delete,
     End,
     Forget,
+    GiveUp,
     Outcome,
     Record,
     Release,
     Retry,
+    Settle,
     SignalFailed,
     Stale,
     Unchanged,
 )
 from hosting.thread.decide import decide
-from hosting.thread.endings import unanswered
+from hosting.thread.events import Settled
 from hosting.thread.head import Head, fold
+from hosting.thread.run import unanswered
 
 
 def without_leases(head: Head, command: Command) -> Outcome:
@@ -122,6 +125,28 @@ def accepted_while_waiting(head: Head, command: Command) -> Outcome:
 def keys_are_not_looked_at(head: Head, command: Command) -> Outcome:
     """Begin a run whatever its key began before."""
     return decide(head, replace(command, key=None) if isinstance(command, Accept) else command)
+
+
+def givers_up_do_not_look_again(head: Head, command: Command) -> Outcome:
+    """End a run whose holder was silent, though it appended something since."""
+    return decide(head, replace(command, silent=head.append_id) if isinstance(command, GiveUp) else command)
+
+
+def claimed_runs_wait(head: Head, command: Command) -> Outcome:
+    """Cancel a run for its waiting, whoever holds it."""
+    is_waiting = isinstance(command, Cancel) and command.reason == "queue_time" and head.run(command.run_id)
+    outcome = decide(head.model_copy(update={"claim": None}) if is_waiting else head, command)
+    if not is_waiting or head.claim is None or not isinstance(outcome, Change):
+        return outcome
+    return replace(outcome, head=outcome.head.model_copy(update={"claim": head.claim}))
+
+
+def any_life_is_settled(head: Head, command: Command) -> Outcome:
+    """Settle a receipt behind whatever stands there now."""
+    if not isinstance(command, Settle):
+        return decide(head, command)
+    settled = Settled(at=command.at, instances=command.instances)
+    return Change(fold(head, [settled]), (settled,))
 
 
 def tombstones_keep_the_epoch(head: Head, command: Command) -> Outcome:

@@ -19,7 +19,8 @@ class Request:
     """What somebody asks of a process. With `waits` its caller waits, else the answer is a 202.
 
     `asks`: for a run to be opened (`open`, with `key` under an idempotency key), cancelled (`cancel`) or, once its
-    time is up, ended (`give up`); for an `answer` to an approval, from which `run` would go on; for a `reset` or a
+    time is up, ended (`give up`, or `end its waiting` in the queue); for a deletion's receipt to be settled (`settle`);
+    for an `answer` to an approval, from which `run` would go on; for a `reset` or a
     `delete`.
     """
 
@@ -212,11 +213,11 @@ class World:
 
     def append(self, state: State, decided: Decided, held: str = "") -> tuple[State, str | None]:
         """Return the state behind an append, made under the token `held` if any, and the promise that it breaks."""
-        asked = (state.history, decided.events)
-        told = self._told.get(asked)
-        if told is None:
-            told = self._told[asked] = after(*asked)
-        history, broken = told
+        requested = (state.history, decided.events)
+        received = self._told.get(requested)
+        if received is None:
+            received = self._told[requested] = after(*requested)
+        history, broken = received
         if held and held != state.history.token:
             broken = "a stale token appends"
         rows = dict(state.rows)

@@ -1,8 +1,16 @@
-"""The app that the endpoint tests run, directly and on the local host."""
+"""The app that the endpoint tests run, directly and on the local host.
+
+With LEASE_SECONDS a run whose process died is taken over that much sooner.
+"""
+
+import os
+from functools import partial
 
 from scripted import scripted_agent
 
-from hosting.app import AgentFunctionApp
+import hosting.app
 
-app = AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True)
+if lease := os.environ.get("LEASE_SECONDS"):
+    hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
+app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True)
 app.add_agent(scripted_agent("quiet"), enable_http_endpoint=False)

@@ -47,8 +47,8 @@ class ScriptedModel(BaseChatClient[Any]):
         answer = await self._answer(messages, options)
         for content in answer.messages[0].contents:
             words = re.findall(r"\s*\S+|\s+", content.text or "") if content.type == "text" else []
-            for said in [Content.from_text(word) for word in words] or [content]:
-                yield ChatResponseUpdate(role="assistant", contents=[said], message_id=str(len(messages)))
+            for output in [Content.from_text(word) for word in words] or [content]:
+                yield ChatResponseUpdate(role="assistant", contents=[output], message_id=str(len(messages)))
         if answer.usage_details is not None:
             yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(answer.usage_details)])
 

@@ -1,1 +1,0 @@
-"""Tool calls that wait for a person."""

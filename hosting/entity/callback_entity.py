@@ -1,0 +1,95 @@
+"""The end of a run, told to its agent's callback at least once.
+
+Theory. The entity sends a signal with the same commit that applies a run's end to its document; so the engine holds
+what is still to be told, through any crash, whoever ended the run, and a turn without callbacks has nothing to do with
+it. The signal names the run and nothing else: what is told is in the thread's log, and of a run that was deleted
+nothing is. It is received by an entity without state under one of a few keys, so callbacks that hang hold no more than
+so many of the host's places and no run's. A callback that failed was called; one that could not be is delivered again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import zlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from hosting.entity.batch import Done, Operation, Refused, Signal, parse_batch, write_answer
+from hosting.names import Address
+from hosting.runner.callbacks import AgentCallbackContext, Callback, CallbackCalls, CallOutcome, Listeners
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.outcome import run_error
+from hosting.service.patience import read_run
+from hosting.thread.events import Completed, Terminal
+from hosting.thread.run import RunRecord
+from state.convert import agent_response
+from state.models import ResponseEntry
+
+logger = logging.getLogger(__name__)
+
+ENTITY = "agent-callbacks"
+OPERATION = "call"
+KEYS = 32
+"""How many callbacks may be called at one time in all processes together."""
+
+
+class CallbacksBusyError(Exception):
+    """No callback can be begun in this process at present: the delivery is given back to the host."""
+
+
+def callback_signal(address: Address, run_id: str) -> Signal:
+    """Return the signal that has a run's end told."""
+    order = {"agent": address.agent, "thread_id": address.entity[1], "run_id": run_id}
+    return Signal(ENTITY, str(zlib.crc32(run_id.encode()) % KEYS), OPERATION, order)
+
+
+class CallbackEntity:
+    """The entity `agent-callbacks`."""
+
+    def __init__(
+        self,
+        calls: CallbackCalls,
+        listeners: Listeners,
+        log: ThreadLog,
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """`turn` is entered for each batch, and may raise to have it delivered again."""
+        self._calls = calls
+        self._listeners = listeners
+        self._log = log
+        self._turn = turn
+
+    async def handle(self, payload: str) -> str:
+        """Answer one batch of the host. Raises only to have it delivered again."""
+        with self._turn():
+            started_at = time.time()
+            results = [await self._operate(operation) for operation in parse_batch(payload).operations]
+            return write_answer(None, results, started_at)
+
+    async def _operate(self, operation: Operation) -> Done | Refused:
+        value = operation.value
+        order = [value.get(name) for name in ("agent", "thread_id", "run_id")] if isinstance(value, dict) else []
+        agent, thread_id, run_id = order or (None, None, None)
+        is_order = isinstance(agent, str) and isinstance(thread_id, str) and isinstance(run_id, str)
+        if operation.name.lower() != OPERATION or not is_order:
+            return Refused(f"The one operation here is {OPERATION!r}, which takes 'agent', 'thread_id' and 'run_id'.")
+        record = await read_run(self._log, Address.of_entity(str(agent), str(thread_id)), str(run_id))
+        if isinstance(record, RunRecord) and record.terminal is not None:
+            await self._tell(record, record.terminal)
+        return Done()
+
+    async def _tell(self, record: RunRecord, terminal: Terminal) -> None:
+        await self._listeners.end(record.run_id)
+        methods = self._listeners.of(record.accepted.agent)
+        if methods is None:
+            return
+        context = AgentCallbackContext.of(record.accepted)
+        if not isinstance(terminal, Completed):
+            await self._call(methods.failure, run_error(terminal), context)
+        elif methods.response is not None and isinstance(terminal.response, ResponseEntry):
+            await self._call(methods.response, agent_response(terminal.response), context)
+
+    async def _call(self, callback: Callback | None, said: object, context: AgentCallbackContext) -> None:
+        if callback is not None and await self._calls.call(callback, said, context) is CallOutcome.NOT_BEGUN:
+            raise CallbacksBusyError(f"No callback can be begun for run {context.run_id}.")

@@ -1,0 +1,273 @@
+"""The entity of a thread, as Durable Functions calls it: each operation is parsed, carried out and stored.
+
+Theory. What an operation does is decided by the thread's log (`hosting.service`): a run is finished, a reset or a
+deletion carried out. Here its outcome becomes the document that the engine commits, and the answer to whoever called.
+An operation may be delivered again after any crash, and finds in the log and in the document's own mark what was done
+already. It never raises on what a caller sent. It raises only to be delivered again: when a store cannot be reached,
+when the document that it was given is older than the log goes on from, when a newer version of the app works on the
+thread, and when the process is about to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hosting.entity.batch import Batch, Done, Operation, Refused, Signal, parse_batch, write_answer
+from hosting.entity.callback_entity import callback_signal
+from hosting.entity.called_run import answer_text, refusal_text
+from hosting.errors import HostingError, InvalidFieldError, NewerVersionError, StoreUnavailableError, ThreadDeletedError
+from hosting.names import Address, check_thread_id, is_id, new_id
+from hosting.plan import AgentPlan
+from hosting.principal import Principal
+from hosting.request.contents import limits_of
+from hosting.request.fields import carried_request
+from hosting.request.run_call import fingerprint
+from hosting.runner.journal import awake_seconds
+from hosting.runner.telemetry import carried_traceparent
+from hosting.service.retention import begun, is_expired
+from hosting.service.services import Services
+from hosting.service.watchman import Watched
+from hosting.thread import commands
+from hosting.thread.events import Accepted
+from state.conversation import LogMark, log_mark
+from state.errors import UnreadableStateError as UnreadableDocumentError
+
+logger = logging.getLogger(__name__)
+
+RUN = "run"
+DOTNET_REMINDER = "checkanddeleteifexpired"
+"""The signal that a thread of the .NET package left for itself, for the time at which it was to end."""
+T = TypeVar("T")
+
+LONGEST_QUEUED_SECONDS = 30 * 86_400.0
+
+Result = tuple[str | None, Done | Refused]
+
+
+class UnfinishedError(Exception):
+    """The operation is called for an outcome that it cannot wait for any longer: it is to be delivered again."""
+
+
+@dataclass(frozen=True)
+class OperationInput:
+    """An operation and the document that it goes on from: what the engine handed out, or the operation before left.
+
+    `until` is when the platform's time for the whole batch comes to its end, by `awake_seconds`.
+    """
+
+    address: Address
+    text: str | None
+    operation: Operation
+    until: float
+
+
+class ThreadEntity:
+    """The operations of the entity `dafx-<agent>`, for one agent and one event loop."""
+
+    def __init__(self, planned: AgentPlan, services: Services, ttl_seconds: float | None = None) -> None:
+        """Without `ttl_seconds` conversations have no end."""
+        self._agent = planned.name
+        self._watchman = services.watchman
+        self._erasing = services.erasing
+        self._retention = services.retention
+        self._keeping = services.keeping
+        self._limits = limits_of(planned.agent, services.settings)
+        self._ttl_seconds = ttl_seconds
+        self._notice = callback_signal if services.listeners.has_callback(planned.name) else None
+        self._turn = services.turn
+        self._working_seconds = services.working_seconds
+        self._operations: dict[str, Callable[[OperationInput], Awaitable[Result]]] = {
+            RUN: self._run,
+            "reset": self._reset,
+            "delete": self._delete,
+            "expire": self._expire,
+            "trim": self._trim,
+        }
+
+    async def handle(self, payload: str) -> str:
+        """Answer one batch of the host (host contract 3.15). Raises only to have the batch delivered again."""
+        started_at = time.time()
+        return write_answer(*await self.answer(parse_batch(payload)), started_at)
+
+    async def answer(self, batch: Batch) -> tuple[str | None, list[Done | Refused]]:
+        """Return the state as it is to be stored, and a result per operation in order; raises as `handle` does."""
+        with self._turn():
+            address = Address.of_entity(self._agent, batch.key)
+            text, results = batch.state, list[Done | Refused]()
+            until = awake_seconds() + self._working_seconds
+            for operation in batch.operations:
+                text, result = await self._operate(OperationInput(address, text, operation, until))
+                results.append(result)
+            return text, results
+
+    async def _operate(self, given: OperationInput) -> Result:
+        name = given.operation.name.lower()
+        handler = self._operations.get("expire" if name == DOTNET_REMINDER else name)
+        if handler is None:
+            known = ", ".join(self._operations)
+            return given.text, Refused(f"The operation {given.operation.name[:80]!r} is not known. Known: {known}.")
+        try:
+            return await handler(given)
+        except (StoreUnavailableError, NewerVersionError):
+            raise
+        except HostingError as error:
+            return given.text, Refused(error.detail)
+
+    async def _run(self, given: OperationInput) -> Result:
+        """Have a run ended: one of the log, or the one that the operation carries, which is accepted here."""
+        order = given.operation.value
+        if not isinstance(order, dict):
+            raise InvalidFieldError("The operation 'run' takes an object with 'run_id', or with 'message'.")
+        run_id = order.get("run_id") or order.get("correlationId") or new_id()
+        if not isinstance(run_id, str) or not is_id(run_id):
+            raise InvalidFieldError(f"The run id {str(run_id)[:80]!r} is not valid.")
+        if order.get("logged"):
+            return await self._ended(given, run_id, None, _queued_seconds(order))
+        accepted = await self._carried(given.address, run_id, order)
+        outcome = await self._watchman.accept(given.address, accepted)
+        if isinstance(outcome, commands.Refused):
+            return given.text, self._refused(given, accepted, outcome)
+        return await self._ended(given, run_id, accepted)
+
+    async def _carried(self, address: Address, run_id: str, order: dict[str, Any]) -> Accepted:
+        thread_id = check_thread_id(address.thread_id, self._agent, address.owner)
+        request = await asyncio.to_thread(carried_request, order, self._limits)  # a large one takes its time
+        return Accepted(
+            at=time.time(),
+            run_id=run_id,
+            agent=self._agent,
+            thread_id=thread_id,
+            fingerprint=fingerprint(self._agent, thread_id, request),
+            request=request,
+            principal=_carried_principal(order.get("principal"), address),
+            traceparent=carried_traceparent(None),
+        )
+
+    async def _ended(
+        self, given: OperationInput, run_id: str, carried: Accepted | None, queued_seconds: float = 0.0
+    ) -> Result:
+        """Return the document behind the run's end, and the run's outcome for whoever called for it."""
+        watched = await self._watched(given, run_id, queued_seconds)
+        if carried is not None and not given.operation.is_signal:
+            while watched.goes_on:  # its caller has nobody else to be answered by
+                if watched.is_spent:
+                    raise UnfinishedError(f"Run {run_id} goes on elsewhere.")
+                watched = await self._watched(given, run_id, watched.queued_seconds)
+        before = self._mark(given.address, given.text)
+        text = await self._keeping.store(given.address, given.text, watched, self._ttl_seconds)
+        if before is not None and watched.snapshot and self._retention.is_due(before, watched.snapshot.position):
+            await self._retention.trim(given.address, before)
+            await self._erasing.erase_unused(given.address, given.text)
+        signals = self._signals(given.address, run_id, watched)
+        if carried is None or given.operation.is_signal:
+            return text, Done(run_id, signals)
+        record = await self._watchman.record(given.address, run_id)
+        if record is None or record.is_deleted or record.terminal is None:
+            deleted = ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
+            return text, Done(refusal_text(carried, deleted), signals)
+        if record.accepted.fingerprint != carried.fingerprint:
+            return text, Refused(f"The run id {run_id!r} is another request's. Send an id of its own.")
+        return text, Done(answer_text(record, record.terminal), signals)
+
+    async def _watched(self, given: OperationInput, run_id: str, queued_seconds: float) -> Watched:
+        most_seconds = given.until - awake_seconds()
+        return await self._watchman.run(
+            given.address, given.text, run_id, queued_seconds=queued_seconds, most_seconds=most_seconds
+        )
+
+    def _refused(self, given: OperationInput, accepted: Accepted, refused: commands.Refused) -> Done:
+        """Return the answer to a call whose run was not accepted; of a signal nobody reads it.
+
+        Whoever meets a deletion that is under way has it gone on with.
+        """
+        delete = Signal(*given.address.entity, "delete", {"logged": True})
+        signals = (delete,) if refused.signal else ()
+        if given.operation.is_signal:
+            logger.warning("Run %s, brought by a signal, is not accepted: %s", accepted.run_id, refused.error.code)
+            return Done(signals=signals)
+        return Done(refusal_text(accepted, refused.error), signals)
+
+    def _signals(self, address: Address, run_id: str, watched: Watched) -> tuple[Signal, ...]:
+        """Return what is signalled with the commit: that this run is still to be ended, and which runs have ended."""
+        order = {"run_id": run_id, "logged": True, "queued_seconds": round(watched.queued_seconds, 3)}
+        again = (Signal(*address.entity, RUN, order),) if watched.goes_on else ()
+        if self._notice is None:
+            return again
+        return (*again, *(self._notice(address, terminal.run_id) for terminal in watched.ended))
+
+    async def _reset(self, given: OperationInput) -> Result:
+        position = _ordered(given.operation, "position", int)
+        watched = await self._watchman.reset(given.address, given.text, position)
+        text = await self._keeping.store(given.address, given.text, watched, self._ttl_seconds)
+        return text, Done(None, self._signals(given.address, "", watched))
+
+    async def _delete(self, given: OperationInput) -> Result:
+        _ordered(given.operation, "logged", bool)
+        is_gone = await self._erasing.delete(given.address, given.text)
+        return None if is_gone else given.text, Done()
+
+    async def _expire(self, given: OperationInput) -> Result:
+        """Delete the thread if its time is up. One from before its agent had a time to live begins its time here."""
+        text, now = given.text, time.time()
+        if self._ttl_seconds is None or text is None:
+            return text, Done()
+        try:
+            conversation = self._keeping.read(given.address, text)
+        except UnreadableDocumentError:
+            return text, Done()
+        if conversation.data.expiration_time_utc is None:
+            return self._keeping.written(given.address, begun(conversation, now, self._ttl_seconds)), Done()
+        if not is_expired(conversation, now) or not await self._erasing.expire(given.address, text):
+            return text, Done()
+        logger.info("The time of thread %s of agent %s was up; it is deleted.", given.address.thread_id, self._agent)
+        return None, Done()
+
+    async def _trim(self, given: OperationInput) -> Result:
+        mark = self._mark(given.address, given.text)
+        if mark is not None:
+            await self._retention.trim(given.address, mark)
+        await self._erasing.erase_older(given.address)
+        await self._erasing.erase_unused(given.address, given.text)
+        return given.text, Done()
+
+    def _mark(self, address: Address, text: str | None) -> LogMark | None:
+        try:
+            return None if text is None else log_mark(self._keeping.read(address, text))
+        except UnreadableDocumentError:
+            return None
+
+
+def _carried_principal(given: object, address: Address) -> Principal | None:
+    """Return for whom an orchestration calls; the key of its thread's entity says whose that is, and must agree."""
+    if given is None:
+        return None
+    try:
+        principal = Principal(**given) if isinstance(given, dict) else None
+    except (TypeError, ValueError):
+        principal = None
+    if principal is None or principal.owner != address.owner:
+        raise InvalidFieldError(
+            "The field 'principal' is not the owner of the thread. Send the one whose thread it is."
+        )
+    return principal
+
+
+def _queued_seconds(order: dict[str, Any]) -> float:
+    """Return for how long the operation before this one saw its run wait; nothing where it does not say so."""
+    given = order.get("queued_seconds")
+    if not isinstance(given, int | float) or not 0 <= given <= LONGEST_QUEUED_SECONDS:
+        return 0.0
+    return float(given)
+
+
+def _ordered(operation: Operation, name: str, kind: type[T]) -> T:
+    """Return the member of that name of an operation's input; raises `InvalidFieldError` for any other input."""
+    given = operation.value.get(name) if isinstance(operation.value, dict) else None
+    if type(given) is not kind:
+        raise InvalidFieldError(f"The operation {operation.name!r} takes an object with {name!r}.")
+    return given

@@ -1,0 +1,77 @@
+"""Who sends a request, and whose threads it may be about: their own, one that is shared with them, or anybody's.
+
+Theory. Everything below this file takes an address, and the owner in it comes from here alone. A principal has their
+own threads. A grant leads to one thread of somebody else's, to read or to run. An administrator names an owner, to read
+or to delete, and each time a line of the log says who it was.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from hosting.errors import ForbiddenError, InvalidFieldError
+from hosting.http.owner_routes import BY_ADMINISTRATORS
+from hosting.http.routes import Route
+from hosting.names import APP
+from hosting.principal import NOBODY, Asker, Principal, PrincipalRequest, PrincipalResolver, resolve
+from hosting.request.pages import OWNER
+from hosting.service.sharing import SharedThread, Sharing
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Access:
+    """What the app says of who may do what. Without a `resolver` nobody is signed in, and all threads are the app's."""
+
+    resolver: PrincipalResolver | None
+    admin_role: str
+    sharing: Sharing
+
+    async def of(
+        self,
+        route: Route,
+        agent: str | None,
+        headers: Mapping[str, str],
+        query: Mapping[str, str],
+        path: Mapping[str, str],
+    ) -> tuple[Asker, SharedThread | None]:
+        """Return who asks for whose threads, and the thread that a grant in the path opens.
+
+        Raises `UnauthorizedError`, `ForbiddenError`, `InvalidFieldError`, `UnknownGrantError`, `LogUnavailableError`,
+        and what the app's own resolver does.
+        """
+        if self.resolver is None or route.is_for_all:
+            return NOBODY, None
+        principal = await resolve(self.resolver, PrincipalRequest(headers, str(route), agent or path.get("name")))
+        if "grant" in path:
+            shared = await self.sharing.find(path["grant"], principal)
+            if route.needs == "own" or (route.needs == "run" and shared.access == "read"):
+                raise ForbiddenError(f"This thread is shared with you to {shared.access} it. Ask its owner for more.")
+            return shared.asker, shared
+        owner = OWNER.read(query) or (APP if route.needs == "admin" else None)
+        if owner is None:
+            return Asker.of(principal), None
+        return replace(Asker.of(principal), owner=self._administered(owner, principal, route, path)), None
+
+    def _administered(self, owner: str, principal: Principal, route: Route, path: Mapping[str, str]) -> str:
+        """Return the owner whom an administrator names, once that is in the log."""
+        is_for_them = route.needs == "admin" or route.method in BY_ADMINISTRATORS
+        if not self.admin_role or self.admin_role not in principal.roles or not is_for_them:
+            raise ForbiddenError(
+                "This is for administrators, who have the role that AGENT_ADMIN_ROLE names: to read, delete and hand "
+                "over threads by 'owner'. Leave 'owner' out for your own."
+            )
+        if owner == APP and "{name}" not in route.path:
+            raise InvalidFieldError("'app' is no person: its threads are read and deleted one by one. Name an owner.")
+        logger.warning(
+            "Administrator %s of %s: %s, owner %s, thread %s.",
+            principal.id,
+            principal.issuer,
+            route,
+            owner,
+            path.get("thread_id", "-"),
+        )
+        return owner

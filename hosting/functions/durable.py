@@ -1,0 +1,191 @@
+"""Durable Functions behind our ports: its client, entity triggers, timers, and agents inside orchestrations.
+
+The only file that names the SDK's methods. Two of the SDK's offers are not used. Its decorator for entities is
+synchronous and would hold a worker thread for each run; ours is a generic trigger that speaks the batch protocol. Its
+retry around an entity call would run the agent again for an outcome that is recorded, and on the real host `task_all`
+with retries loses track (host contract 0.5, 21 and 23).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import aiohttp
+import azure.durable_functions as df
+import azure.functions as func
+from azure.durable_functions import DurableOrchestrationClient, EntityId, OrchestrationRuntimeStatus
+from azure.durable_functions.models.Task import CompoundTask, TaskBase
+
+from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
+from hosting.errors import EngineUnavailableError
+from hosting.invocation import begin_invocation
+from hosting.ports import EntityPage, OrchestrationStatus, Purge, utc
+from hosting.service.retention import Sweep
+from hosting.tools import ENGINE, Engine
+
+_CURSOR_HEADER = "x-ms-continuation-token"
+_ENDED = (
+    OrchestrationRuntimeStatus.Completed,
+    OrchestrationRuntimeStatus.Failed,
+    OrchestrationRuntimeStatus.Canceled,
+    OrchestrationRuntimeStatus.Terminated,
+)
+_TIMEOUT = aiohttp.ClientTimeout(total=30)
+
+
+def enter_invocation(sdk: DurableOrchestrationClient, context: object = None) -> DurableClient:
+    """Begin the invocation and return its durable client, by which tools of its runs reach orchestrations."""
+    begin_invocation(context)
+    client = DurableClient(sdk)
+    ENGINE.set(Engine(client, asyncio.get_running_loop()))
+    return client
+
+
+@dataclass(frozen=True)
+class DurableClient:
+    """An `EntityClient` and `OrchestrationClient` over the durable client of one invocation."""
+
+    sdk: DurableOrchestrationClient
+
+    async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
+        """Send a one-way operation. The SDK sends no body for falsy values, so `value` must be truthy."""
+        await _reached(self.sdk.signal_entity(EntityId(entity, key), operation, value))
+
+    async def read(self, entity: str, key: str) -> str | None:
+        """Return the stored state as JSON text, or None. The engine sends it as a value, not as the stored text."""
+        found = await _reached(self.sdk.read_entity_state(EntityId(entity, key)))
+        if not found.entity_exists or found.entity_state in (None, ""):
+            return None
+        return json.dumps(found.entity_state, ensure_ascii=False)
+
+    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+        """Return a page by the documented HTTP API, because the SDK has no method for it (host contract 4.3.5).
+
+        Without `fetchState` the engine leaves deleted entities out by itself.
+        """
+        # The SDK has no public name for its address; each of its own methods reads this attribute.
+        base = self.sdk._orchestration_bindings.rpc_base_url
+        until = {} if changed_until is None else {"lastOperationTimeTo": utc(changed_until)}
+        url = f"{base}entities/{quote(entity)}?{urlencode({'top': limit, **until})}"
+        headers = {_CURSOR_HEADER: cursor} if cursor else {}
+        try:
+            async with aiohttp.ClientSession(timeout=_TIMEOUT) as session, session.get(url, headers=headers) as answer:
+                answer.raise_for_status()
+                items: list[dict[str, Any]] = await answer.json(content_type=None)
+                following = answer.headers.get(_CURSOR_HEADER)
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            raise _unavailable() from error
+        return EntityPage(tuple((item["entityId"]["key"], item["lastOperationTime"]) for item in items), following)
+
+    async def purge(self, instance_id: str) -> Purge:
+        """Remove an instance. The SDK puts ids into URLs as they are, and one that is empty means all instances."""
+        named = quote(instance_id, safe="@")
+        if named.strip(".") == "":
+            return "missing"
+        if not instance_id.startswith("@"):
+            status = (await _reached(self.sdk.get_status(named))).runtime_status
+            if status not in _ENDED:
+                return "missing" if status is None else "running"
+        purged = await _reached(self.sdk.purge_instance_history(named))
+        return "deleted" if purged.instances_deleted else "missing"
+
+    async def start(self, name: str, instance_id: str, given: object) -> None:
+        """Start an orchestration."""
+        await _reached(self.sdk.start_new(name, instance_id, given))
+
+    async def status(self, instance_id: str) -> OrchestrationStatus | None:
+        """Return the state of an orchestration, or None."""
+        found = await _reached(self.sdk.get_status(instance_id))
+        if found.runtime_status is None:
+            return None
+        return OrchestrationStatus(instance_id, found.runtime_status.value, found.output, found.custom_status)
+
+    async def send_event(self, instance_id: str, event: str, value: object) -> None:
+        """Send an event to an orchestration."""
+        await _reached(self.sdk.raise_event(instance_id, event, value))
+
+
+async def _reached(request: Awaitable[Any]) -> Any:
+    try:
+        return await request
+    except Exception as error:
+        raise _unavailable() from error
+
+
+def _unavailable() -> EngineUnavailableError:
+    return EngineUnavailableError("The durable engine cannot be reached. Try again.")
+
+
+def register_entity(app: df.DFApp, name: str, answer: Callable[[str], Awaitable[str]]) -> None:
+    """Register the entity of that name; `answer` takes the text of a batch and returns the text of its results.
+
+    The parameter has no annotation, for the worker refuses `str` for an entity trigger, and is not called `context`,
+    which is where the worker gives the invocation (recordings: "Seen, worth knowing").
+    """
+
+    async def handle(batch, client: Any, context: func.Context):  # type: ignore[no-untyped-def]
+        enter_invocation(client, context)
+        return await answer(batch if isinstance(batch, str) else str(batch.body))
+
+    trigger = app.generic_trigger(arg_name="batch", type="entityTrigger", entityName=name)
+    app.function_name(name)(trigger(app.durable_client_input(client_name="client")(handle)))
+
+
+SWEEP_FUNCTION = "agents_sweep"
+RETENTION_FUNCTION = "agents_retention"
+RETENTION_SCHEDULE = "0 7 3 * * *"
+"""Once a day: it pages through the engine's index, and what it removes is days old."""
+
+
+def register_sweep(app: df.DFApp, name: str, sweep: Sweep, schedule: str) -> None:
+    """Register a timer. One instance of the app runs it at a time; a moment that was missed is made up for."""
+
+    async def run(timer: func.TimerRequest, client: Any) -> None:
+        await sweep.run(enter_invocation(client))
+
+    timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=True)
+    app.function_name(name)(timed(app.durable_client_input(client_name="client")(run)))
+
+
+class AgentTask(CompoundTask):  # type: ignore[misc]  # the SDK carries no types
+    """The task of one run: an entity call whose result is read as the agent's response."""
+
+    def __init__(self, call: AgentCall, sent: TaskBase) -> None:
+        self._call = call
+        super().__init__([sent])
+        self.action_repr = sent.action_repr  # the call's own action: the host knows no compound of one
+
+    def try_set_value(self, child: TaskBase) -> None:
+        """Take the call's end as this task's: the response, or the error that names agent, run and cause."""
+        try:
+            response = read_answer(self._call, child.result)
+        except AgentRunError as error:
+            self.set_value(is_error=True, value=error)
+        else:
+            self.set_value(is_error=False, value=response)
+
+
+class CallingOrchestration:
+    """A running orchestration, for the proxies in it."""
+
+    def __init__(self, context: df.DurableOrchestrationContext) -> None:
+        self._context = context
+
+    @property
+    def orchestration_id(self) -> str:
+        """The orchestration's id."""
+        return str(self._context.instance_id)
+
+    def new_id(self) -> str:
+        """Return the next id; the SDK makes it of instance, time and a counter, so a replay makes the same one."""
+        return str(self._context.new_uuid()).replace("-", "")
+
+    def call(self, call: AgentCall, fields: Mapping[str, Any]) -> AgentTask:
+        """Return the task that calls the agent's entity."""
+        entity = EntityId(*call.address.entity)
+        return AgentTask(call, self._context.call_entity(entity, "run", dict(fields)))

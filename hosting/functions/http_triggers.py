@@ -1,0 +1,244 @@
+"""The HTTP triggers (http-api.md sections 2 and 3): `http-<agent>` starts runs, all other routes are shared by agents.
+
+Each handler parses its request, calls one verb of the service, and replies; what it raises becomes a problem in
+`answering`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from azurefunctions.extensions.http.fastapi import Request, Response
+
+from hosting.errors import HostingError, MethodNotAllowedError
+from hosting.functions.answering import HttpRequest, Served, asker_of, named_agent, respond, serves
+from hosting.http import routes
+from hosting.http.openapi import ServedApp, openapi_document
+from hosting.http.replies import (
+    Reply,
+    Streamed,
+    agents_reply,
+    answered_reply,
+    approvals_reply,
+    cancel_reply,
+    deleting_reply,
+    done_reply,
+    erasure_fields,
+    export_fields,
+    json_reply,
+    messages_reply,
+    run_headers,
+    run_reply,
+    runs_reply,
+    status_reply,
+    thread_headers,
+    thread_reply,
+    threads_reply,
+)
+from hosting.http.streams import Streams
+from hosting.plan import AgentPlan
+from hosting.request.contents import Limits, limits_of
+from hosting.request.pages import IF_NONE_MATCH, read_cursor, read_limit, read_position, read_stream_query, read_window
+from hosting.request.run_call import one_thread_id, parse_decision, parse_run
+from hosting.service.services import Services
+from hosting.service.threads import Threads
+from hosting.settings import Settings
+from hosting.stores.connection import Readiness
+
+NO_AGENT_FUNCTION = "http_unknown_agent"
+
+
+class Starting:
+    """Answers requests that start a run."""
+
+    def __init__(self, services: Services, settings: Settings) -> None:
+        self._runs = services.runs
+        self._streams = Streams(services.following)
+        self._settings = settings
+
+    async def reply(self, request: HttpRequest, agent: AgentPlan, limits: Limits) -> Reply | Streamed:
+        """Start the run, on the thread that is shared if there is one, and answer as its caller wants it."""
+        wanted = await request.parsed(lambda raw: parse_run(raw, agent.name, limits, request.asker.owner))
+        if request.shared is not None:
+            named = one_thread_id([request.thread_id, wanted.thread_id or ""])
+            wanted = replace(wanted, thread_id=named)
+        thread_id = wanted.thread_id
+        try:
+            run = await self._runs.start(agent.name, wanted, request.client, request.asker)
+            thread_id = run.address.thread_id
+            headers = {"Idempotency-Replayed": "true"} if run.replayed else {}
+            if wanted.wait.applied:
+                headers["Preference-Applied"] = wanted.wait.applied
+            url = request.thread_url(agent.name, thread_id)
+            if wanted.wait.answer and wanted.form == "events":
+                streamed = self._streams.reply(run, request.client, url)
+                return replace(streamed, headers={**streamed.headers, **headers})
+            run = await self._runs.wait_as(wanted.wait, run, request.client)
+        except HostingError as error:
+            error.thread_id = thread_id
+            raise
+        return run_reply(run.record, wanted.form, url, headers)
+
+
+def register_agent(served: Served, agent: AgentPlan, services: Services, settings: Settings) -> None:
+    """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
+    starting, limits = Starting(services, settings), limits_of(agent.agent, settings)
+
+    @serves(served, routes.run_route(agent.name), agent.name)
+    async def start(request: HttpRequest) -> Reply | Streamed:
+        return await starting.reply(request, agent, limits)
+
+
+def register_runs(served: Served, services: Services) -> None:
+    """Register the run's status, event and cancel routes, and the answer to `run` routes that no agent has."""
+    runs, streams = services.runs, Streams(services.following)
+
+    @serves(served, routes.STATUS)
+    async def read(request: HttpRequest) -> Reply:
+        run = await runs.find(request.address, request.run_id, request.client)
+        return status_reply(run.record, request.thread_url(request.agent.name, request.thread_id))
+
+    @serves(served, routes.EVENTS)
+    async def follow(request: HttpRequest) -> Reply | Streamed:
+        wanted = read_stream_query(request.query)
+        after = read_position(request.query, request.req.headers)
+        run = await runs.find(request.address, request.run_id, request.client)
+        if wanted is not None:
+            return await streams.read(run, request.client, wanted, request.req.headers.get(IF_NONE_MATCH.name, ""))
+        if run.record.terminal is not None and after >= run.record.streamed_through:
+            return Reply(204, "", None, run_headers(run.record))
+        return streams.reply(run, request.client, request.thread_url(request.agent.name, request.thread_id), after)
+
+    @serves(served, routes.EVENTS_TAIL)
+    async def tail(request: HttpRequest) -> Reply:
+        return streams.tail(await runs.find(request.address, request.run_id, request.client))
+
+    @serves(served, routes.CANCEL)
+    async def cancel(request: HttpRequest) -> Reply:
+        run = await runs.cancel(request.address, request.run_id, request.client)
+        return cancel_reply(run.record)
+
+    async def refuse(req: Request) -> Reply:
+        await asker_of(served, routes.RUN, None, req)
+        agent = named_agent(req, served.plan)
+        raise MethodNotAllowedError(f"{req.method} is not served here. Send POST agents/{agent.name}/run.")
+
+    async def no_such_run_route(req: Request) -> Response:
+        return await respond(req, refuse(req))
+
+    served.app.function_name(NO_AGENT_FUNCTION)(served.app.route(route=routes.RUN.path)(no_such_run_route))
+
+
+def register_threads(served: Served, threads: Threads, settings: Settings) -> None:
+    """Register the routes of all agents' threads."""
+
+    @serves(served, routes.AGENTS)
+    async def agents(request: HttpRequest) -> Reply:
+        return agents_reply(list(served.plan.agents.values()), request.base_url)
+
+    @serves(served, routes.THREADS)
+    async def page(request: HttpRequest) -> Reply:
+        agent, limit, cursor = request.agent, read_limit(request.query), read_cursor(request.query)
+        return threads_reply(await threads.page(agent.name, request.asker.owner, limit, cursor, request.client))
+
+    @serves(served, routes.THREAD)
+    async def read(request: HttpRequest) -> Reply:
+        agent = request.agent
+        view = await threads.view(request.address, request.client)
+        return thread_reply(agent.name, view, settings.state_limit_bytes)
+
+    @serves(served, routes.MESSAGES)
+    async def messages(request: HttpRequest) -> Reply:
+        page = await threads.messages(request.address, read_window(request.query), request.client)
+        return messages_reply(request.thread_id, page)
+
+    @serves(served, routes.RUNS)
+    async def runs(request: HttpRequest) -> Reply:
+        found = await threads.runs(request.address, read_limit(request.query), request.client)
+        return runs_reply(request.thread_id, found)
+
+    @serves(served, routes.EXPORT)
+    async def export(request: HttpRequest) -> Reply:
+        agent, thread_id = request.agent, request.thread_id
+        whole = await threads.export(request.address, request.client)
+        return json_reply(200, export_fields(agent.name, whole, time.time()), thread_headers(thread_id))
+
+    @serves(served, routes.ERASURE)
+    async def erasure(request: HttpRequest) -> Reply:
+        agent, thread_id = request.agent, request.thread_id
+        receipt = await threads.receipt(request.address)
+        return json_reply(200, erasure_fields(agent.name, request.address, receipt), thread_headers(thread_id))
+
+    @serves(served, routes.RESET)
+    async def reset(request: HttpRequest) -> Reply:
+        await threads.reset(request.address, request.client)
+        return done_reply(request.thread_id)
+
+    @serves(served, routes.DELETE_THREAD)
+    async def delete(request: HttpRequest) -> Reply:
+        thread_id = request.thread_id
+        is_done = await threads.delete(request.address, request.client, settings.wait_seconds)
+        return done_reply(thread_id) if is_done else deleting_reply(thread_id)
+
+
+def register_approvals(served: Served, services: Services, settings: Settings) -> None:
+    """Register both routes of approvals, for all agents' threads."""
+    approvals, runs, streams = services.approvals, services.runs, Streams(services.following)
+
+    @serves(served, routes.APPROVALS)
+    async def waiting(request: HttpRequest) -> Reply:
+        run = await approvals.waiting(request.address)
+        return approvals_reply(request.thread_id, None if run is None else run.record)
+
+    @serves(served, routes.ANSWER_APPROVAL)
+    async def decide(request: HttpRequest) -> Reply | Streamed:
+        wanted = await request.parsed(lambda raw: parse_decision(raw, request.approval_id, settings.max_body_bytes))
+        url = request.thread_url(request.agent.name, request.thread_id)
+        streams_it = wanted.wait.answer and wanted.form == "events"
+        recorded = await approvals.answer(
+            request.address,
+            wanted.decision,
+            request.client,
+            request.asker,
+            waits=wanted.wait.answer,
+            streamed=streams_it,
+        )
+        if recorded.resumed is None:
+            return answered_reply(recorded.requested.record, wanted.decision, wanted.form)
+        if streams_it:
+            return streams.reply(recorded.resumed, request.client, url)
+        run = await runs.wait_as(wanted.wait, recorded.resumed, request.client)
+        headers = {"Preference-Applied": wanted.wait.applied} if wanted.wait.applied else {}
+        return run_reply(run.record, wanted.form, url, headers)
+
+
+def register_health(served: Served, readiness: Readiness, admit: Callable[[], None]) -> None:
+    """Register `GET health`, that the app runs, and `GET health/ready`, that it admits runs and can use its log."""
+
+    @serves(served, routes.HEALTH)
+    async def health(request: HttpRequest) -> Reply:
+        return json_reply(200, {"status": "healthy"})
+
+    @serves(served, routes.READY)
+    async def ready(request: HttpRequest) -> Reply:
+        admit()
+        await readiness.check()
+        return json_reply(200, {"status": "ready"})
+
+
+def register_openapi(served: Served, settings: Settings, *, has_health: bool, asks_for_key: bool) -> None:
+    """Register `GET openapi.json`; agents that are added later are in the document too."""
+
+    @serves(served, routes.OPENAPI)
+    async def describe(request: HttpRequest) -> Reply:
+        agents = {each.name: limits_of(each.agent, settings) for each in served.plan.agents.values() if each.http}
+        described = ServedApp(
+            agents,
+            has_health,
+            asks_for_key,
+            has_owners=served.access.resolver is not None,
+            has_orchestrations=routes.ORCHESTRATION in served.routes,
+        )
+        return json_reply(200, openapi_document(described, request.base_url))

@@ -1,0 +1,81 @@
+"""The HTTP triggers of an app that knows who asks: grants, shared threads, and all that one owner has."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, replace
+
+from hosting.functions.answering import HttpRequest, Served, serves
+from hosting.functions.http_triggers import Starting
+from hosting.http import owner_routes
+from hosting.http.replies import (
+    Reply,
+    Streamed,
+    done_reply,
+    export_fields,
+    grant_fields,
+    grants_reply,
+    json_reply,
+    owner_erasure_reply,
+    thread_headers,
+)
+from hosting.request.contents import limits_of
+from hosting.request.pages import read_cursor, read_limit
+from hosting.request.run_call import parse_grant, parse_owner
+from hosting.service.services import Services
+from hosting.settings import Settings
+
+
+def register_owners(served: Served, services: Services, settings: Settings) -> None:
+    """Register what an app has besides that knows who asks: grants, shared threads, and all of one owner's."""
+    sharing, owners, starting = services.sharing, services.owners, Starting(services, settings)
+
+    @serves(served, owner_routes.SHARED_RUN)
+    async def start(request: HttpRequest) -> Reply | Streamed:
+        return await starting.reply(request, request.agent, limits_of(request.agent.agent, settings))
+
+    @serves(served, owner_routes.GRANTS)
+    async def given(request: HttpRequest) -> Reply:
+        return grants_reply(request.address, await sharing.given(request.address), request.base_url)
+
+    @serves(served, owner_routes.SHARE)
+    async def share(request: HttpRequest) -> Reply:
+        address = request.address
+        principal, access = await request.parsed(lambda raw: parse_grant(raw, settings.max_body_bytes))
+        grant = await sharing.give(address, principal, access)
+        return json_reply(201, grant_fields(address, grant, request.base_url), thread_headers(address.thread_id))
+
+    @serves(served, owner_routes.WITHDRAW)
+    async def withdraw(request: HttpRequest) -> Reply:
+        address = request.address
+        await sharing.withdraw(address, request.req.path_params["grant_id"])
+        return done_reply(address.thread_id)
+
+    @serves(served, owner_routes.ASSIGN)
+    async def assign(request: HttpRequest) -> Reply:
+        address = request.address
+        principal = await request.parsed(lambda raw: parse_owner(raw, settings.max_body_bytes))
+        is_gone = await services.assigning.assign(address, principal, request.client, settings.wait_seconds)
+        reply = done_reply(address.thread_id)
+        return reply if is_gone else replace(reply, status=202, headers={**reply.headers, "retry-after": "1"})
+
+    @serves(served, owner_routes.ME)
+    async def me(request: HttpRequest) -> Reply:
+        principal = request.asker.principal
+        assert principal is not None
+        return json_reply(200, {"owner": principal.owner, **asdict(principal)})
+
+    @serves(served, owner_routes.MY_EXPORT)
+    async def export(request: HttpRequest) -> Reply:
+        owner, limit = request.asker.owner, read_limit(request.query)
+        agent, _, thread_id = (read_cursor(request.query) or "").partition("~")
+        found, last = await owners.export(owner, (agent, thread_id), limit, request.client)
+        now, names = time.time(), served.plan.names
+        threads = [export_fields(names.get(one.view.address.agent, ""), one, now) for one in found]
+        cursor = None if last is None else "~".join(last)
+        return json_reply(200, {"owner": owner, "threads": threads, "next_cursor": cursor})
+
+    @serves(served, owner_routes.ERASE_ME)
+    async def erase(request: HttpRequest) -> Reply:
+        erased = await owners.erase(request.asker.owner, request.client, settings.wait_seconds)
+        return owner_erasure_reply(request.asker.owner, erased, served.plan.names)

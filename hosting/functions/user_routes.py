@@ -1,0 +1,156 @@
+"""The user's own routes beside ours: handlers of the classic types adapted, routes that meet ours refused.
+
+An app that imports the FastAPI extension, as this library does, gets FastAPI requests for each of its HTTP triggers:
+the worker decides per app, not per function. So a handler that takes `func.HttpRequest` and returns `func.HttpResponse`
+is wrapped, and its request and response are converted.
+
+The host tries functions in the order of their upper-cased names, and the first whose route and verb match answers. So
+of two that meet, one silently answers in place of the other, and which one depends on their names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import json
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import azure.functions as func
+from azurefunctions.extensions.http.fastapi import Request, Response
+
+from hosting.errors import ConfigurationError
+from hosting.functions.answering import joined
+from hosting.invocation import begin_invocation, carried
+
+
+def adapt_classic_handler(function: Any) -> None:
+    """Wrap the handler of one indexed function, if it is an HTTP trigger for the classic types.
+
+    A request parameter without annotation is classic too, as it is in an app without the extension.
+    """
+    trigger, handler = _http_trigger(function), function.get_user_function()
+    if trigger is None:
+        return
+    annotation = get_type_hints(handler).get(trigger["name"], func.HttpRequest)
+    if not (inspect.isclass(annotation) and issubclass(annotation, func.HttpRequest)):
+        return
+    # The SDK gives a built function no way to exchange its handler; its own decorators assign this attribute as well.
+    function._func = _adapted(handler, trigger["name"])
+
+
+def _http_trigger(function: Any) -> dict[str, Any] | None:
+    bindings = (json.loads(raw) for raw in function.get_raw_bindings())
+    return next((binding for binding in bindings if binding["type"] == "httpTrigger"), None)
+
+
+def _adapted(handler: Callable[..., Any], name: str) -> Callable[..., Any]:
+    is_async = inspect.iscoroutinefunction(handler)
+    takes_context = is_async or "context" in inspect.signature(handler).parameters
+
+    @functools.wraps(handler)
+    async def adapted(**arguments: Any) -> Response:
+        arguments[name] = await classic_request(arguments[name])
+        if is_async:
+            return fastapi_response(await handler(**arguments))
+        begin_invocation(arguments.get("context") if takes_context else arguments.pop("context", None))
+        return fastapi_response(await asyncio.to_thread(carried(handler), **arguments))
+
+    adapted.__annotations__ = {**handler.__annotations__, name: Request, "return": Response}
+    if not takes_context:
+        # The worker gives the invocation to a parameter of this name; what the handler's thread logs needs it.
+        context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY)
+        signature = inspect.signature(handler)
+        adapted.__signature__ = signature.replace(parameters=[*signature.parameters.values(), context])  # type: ignore[attr-defined]
+    return adapted
+
+
+async def classic_request(request: Request) -> func.HttpRequest:
+    """Return the classic request for a FastAPI one: the caller's URL, repeated names joined by commas, the body."""
+    proto = request.headers.get("x-forwarded-proto", request.url.scheme)
+    host = request.headers.get("x-forwarded-host")
+    return func.HttpRequest(
+        method=request.method,
+        url=str(request.url.replace(scheme=proto, netloc=host) if host else request.url),
+        headers=joined(request.headers.items()),
+        params=joined(request.query_params.multi_items()),
+        route_params=dict(request.path_params),
+        body=await request.body(),
+    )
+
+
+def fastapi_response(answer: object) -> Response:
+    """Return the FastAPI response for a classic handler's answer; raises `TypeError` for what it may not return."""
+    if isinstance(answer, str):
+        return Response(answer, media_type="text/plain")
+    if not isinstance(answer, func.HttpResponse):
+        raise TypeError(f"An HTTP function returned {type(answer).__name__}; return func.HttpResponse or str.")
+    response = Response(answer.get_body(), answer.status_code)
+    for key, value in answer.headers.items():
+        response.headers[key] = value
+    charset = f"; charset={answer.charset}" if answer.mimetype.startswith("text/") else ""
+    response.headers.setdefault("content-type", f"{answer.mimetype}{charset}")
+    return response
+
+
+@dataclass(frozen=True)
+class _Served:
+    """A function's verbs and the parts of its route; a parameter is None, and one for all that follows is `...`."""
+
+    name: str
+    defined_at: str
+    route: str
+    methods: frozenset[str]
+    parts: tuple[Any, ...]
+
+    def meets(self, other: _Served) -> bool:
+        """Whether a request can be for both."""
+        if self.methods and other.methods and not self.methods & other.methods:
+            return False
+        for own, part in zip(self.parts, other.parts, strict=False):
+            if own is ... or part is ...:
+                return True
+            if own is not None and part is not None and own != part:
+                return False
+        return len(self.parts) == len(other.parts) or ... in (*self.parts, *other.parts)
+
+    def covers(self, other: _Served) -> bool:
+        """Whether nothing is left for the other, part by part."""
+        same_length = len(self.parts) == len(other.parts)
+        return same_length and all(
+            own is None or own == part for own, part in zip(self.parts, other.parts, strict=True)
+        )
+
+
+def refuse_taken_routes(functions: Iterable[Any], ours: Collection[str]) -> None:
+    """Raise `ConfigurationError` for a function of the user's that takes requests of ours, or would get none.
+
+    `ours` has the names of the library's own functions. A route that only gets what ours leave is the user's choice.
+    """
+    found = (_served(function) for function in functions)
+    served = sorted((each for each in found if each is not None), key=lambda each: each.name.upper())
+    for mine in (each for each in served if each.name in ours):
+        for theirs in (each for each in served if each.name not in ours):
+            comes_first = theirs.name.upper() < mine.name.upper()
+            if theirs.meets(mine) and (comes_first or mine.covers(theirs)):
+                raise ConfigurationError(
+                    f"The route {theirs.route!r} of your function {theirs.name!r} ({theirs.defined_at}) meets "
+                    f"{mine.route!r} of this library's function {mine.name!r}: only one of them would answer. Give "
+                    "yours another route."
+                )
+
+
+def _served(function: Any) -> _Served | None:
+    trigger = _http_trigger(function)
+    if trigger is None:
+        return None
+    name = function.get_function_name()
+    route = (trigger.get("route") or name).strip("/")
+    methods = frozenset(method.upper() for method in trigger.get("methods") or ())
+    code = inspect.unwrap(function.get_user_function()).__code__
+    defined_at = f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
+    parts = (... if part.startswith("{*") else None if "{" in part else part.lower() for part in route.split("/"))
+    return _Served(name, defined_at, route, methods, tuple(parts))

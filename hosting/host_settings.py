@@ -1,0 +1,159 @@
+"""What the app finds around it: values of host.json, and what is refused or named as missing where it runs.
+
+A value of host.json is read as the host reads it, with the app setting that overrides it (host contract 6.1). What is
+meant for a developer's machine is refused in production, by a sentence that says what to set instead; stores are
+refused where they are chosen. A worker setting that is missing is only named: the worker starts without it, and what
+fails then names no setting.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hosting.errors import ConfigurationError
+from hosting.settings import Settings, is_hosted, is_production, site_name
+
+logger = logging.getLogger(__name__)
+
+_MOST_HUB_LETTERS = 45
+_HUB = re.compile(r"[A-Za-z][A-Za-z0-9]{2,44}")
+_NOT_OF_A_HUB = re.compile(r"[^A-Za-z0-9]")
+_VARIABLE = re.compile(r"%([^%]+)%")
+
+
+def host_value(folder: Path, environ: Mapping[str, str], *path: str) -> object:
+    """Return the value at `path` in the app's host.json, or of its app setting; None when neither has one.
+
+    Raises `ConfigurationError` for a file that is not JSON.
+    """
+    override = environ.get("__".join(("AzureFunctionsJobHost", *path)))
+    if override:
+        return override
+    file = folder / "host.json"
+    try:
+        value = json.loads(file.read_text(encoding="utf-8-sig")) if file.exists() else None
+    except ValueError as error:
+        raise ConfigurationError(f"{file.name} is not JSON: {error}") from None
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def task_hub(folder: Path, environ: Mapping[str, str]) -> str:
+    """Return the name of the app's task hub in lower case: the engine's storage compares it without case.
+
+    It is `extensions.durableTask.hubName`, with `%NAME%` in it replaced by the app setting of that name. Without one it
+    is the engine's own default: the site's name without what a hub may not have, or `TestHubName` where there is none.
+    Raises `ConfigurationError` for a name that the engine's storage would not take.
+    """
+    given = host_value(folder, environ, "extensions", "durableTask", "hubName")
+    if given is None:
+        letters = _NOT_OF_A_HUB.sub("", site_name(environ)) or "TestHubName"
+        name = (f"t{letters}" if letters[0].isdigit() else letters)[:_MOST_HUB_LETTERS]
+        return name.lower() if _HUB.fullmatch(name) else f"{name}Hub".lower()
+    name = _VARIABLE.sub(lambda found: environ.get(found[1], found[0]), str(given))
+    if not _HUB.fullmatch(name):
+        raise ConfigurationError(
+            f"extensions.durableTask.hubName of host.json is {given!r}: it must be 3 to {_MOST_HUB_LETTERS} letters "
+            "and digits, a letter first, where %NAME% stands for an app setting."
+        )
+    return name.lower()
+
+
+ATTRIBUTE = "ONLY_FOR_DEVELOPMENT"
+"""Of an agent or its client: a sentence that says what to set for one that may be deployed."""
+
+_MCP_LEVEL = ("extensions", "mcp", "system", "webhookAuthorizationLevel")
+_PROVIDER = ("extensions", "durableTask", "storageProvider")
+_ETAG = (*_PROVIDER, "useInstanceTableEtag")
+_DEFAULT_PROVIDER = "azurestorage"
+"""The engine's default, and the only one that keeps the document of an execution that another has overtaken."""
+
+
+class Safeguards:
+    """What an app may not be in production; each check raises `ConfigurationError`, and none does in development."""
+
+    def __init__(self, settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
+        """Read the host.json in `folder`, and refuse one that is not JSON or lets an older document win.
+
+        Two executions of one entity can overlap. Without `useInstanceTableEtag` the engine then keeps the document of
+        the one that ends last, although it may have begun first.
+        """
+        self._is_production = is_production(environ)
+        self._allows_anonymous = settings.anonymous == "allow"
+        self._mcp_level = str(host_value(folder, environ, *_MCP_LEVEL))
+        provider = str(host_value(folder, environ, *_PROVIDER, "type") or _DEFAULT_PROVIDER)
+        refuses_older = str(host_value(folder, environ, *_ETAG)).lower() == "true"
+        if self._is_production and provider.lower() == _DEFAULT_PROVIDER and not refuses_older:
+            raise ConfigurationError(
+                f"{'.'.join(_ETAG)} in host.json is not true: a worker that was taken for dead could replace a "
+                "thread's newer conversation by its older one. Set it to true, as the template's host.json has it."
+            )
+
+    def check_http(self, *, is_anonymous: bool) -> None:
+        """Refuse HTTP routes that ask for no key, unless `AGENT_ANONYMOUS` says that this is meant."""
+        if is_anonymous:
+            self._refuse_anonymous("http_auth_level of AgentFunctionApp")
+
+    def check_agent(self, agent: object, name: str, *, is_tool: bool) -> None:
+        """Refuse an agent that is, or whose client is, for development only, and a tool that asks for no key."""
+        for declaring in (agent, getattr(agent, "client", None)):
+            advice = getattr(declaring, ATTRIBUTE, None)
+            if advice and self._is_production:
+                raise ConfigurationError(
+                    f"Agent {name!r} uses {type(declaring).__name__}, which is not for production. {advice}"
+                )
+        if is_tool and self._mcp_level.lower() == "anonymous":
+            self._refuse_anonymous(f"{'.'.join(_MCP_LEVEL)} in host.json")
+
+    def _refuse_anonymous(self, door: str) -> None:
+        if self._is_production and not self._allows_anonymous:
+            raise ConfigurationError(
+                f"{door} is Anonymous: whoever finds the app may use its agents and read their threads. Ask for keys, "
+                "or set AGENT_ANONYMOUS to 'allow' if this is meant."
+            )
+
+
+@dataclass(frozen=True)
+class WorkerSetting:
+    """A setting of the Python worker, the value to give it, and what happens without it.
+
+    It is a switch that workers below Python 3.13 need, or one `for_load`: any value will do, and only in production.
+    """
+
+    name: str
+    value: str
+    without: str
+    for_load: bool = False
+
+
+WORKER_SETTINGS = (
+    WorkerSetting("PYTHON_ENABLE_INIT_INDEXING", "1", "no HTTP route is answered"),
+    WorkerSetting(
+        "PYTHON_ISOLATE_WORKER_DEPENDENCIES", "1", "the worker's own protobuf and grpc take the place of the app's"
+    ),
+    WorkerSetting(
+        "PYTHON_THREADPOOL_THREAD_COUNT",
+        "32",
+        "orchestrators and your own synchronous functions share a handful of threads",
+        for_load=True,
+    ),
+)
+
+
+def report_missing(environ: Mapping[str, str], python: tuple[int, int] = sys.version_info[:2]) -> None:
+    """Log a warning for each setting that is missing; nothing where no host runs the app."""
+    for setting in WORKER_SETTINGS if is_hosted(environ) else ():
+        given = environ.get(setting.name, "").strip().lower()
+        if setting.for_load:
+            is_missing = is_production(environ) and not given
+        else:
+            is_missing = python < (3, 13) and given not in ("1", "true", "yes", "t", "y")
+        if is_missing:
+            logger.warning("Set the app setting %s to %s: without it %s.", setting.name, setting.value, setting.without)

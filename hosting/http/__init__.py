@@ -1,0 +1,1 @@
+"""Replies, streams and OpenAPI: the service over HTTP, free of any web framework."""

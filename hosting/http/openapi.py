@@ -1,0 +1,332 @@
+"""The OpenAPI 3.1 document of an app: exactly the routes that it serves.
+
+It is made from what the app itself goes by: the routes, the tables of parameters and fields, the types of the bodies.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from hosting.errors import ForbiddenError, HostingError, IdentityUnavailableError, InternalError, UnauthorizedError
+from hosting.http.owner_routes import ASSIGN, BY_ADMINISTRATORS, OWNED_ROUTES, SHARE, SHARED_RUN
+from hosting.http.replies import TRY_AGAIN
+from hosting.http.routes import (
+    HEALTH,
+    NOT_KEPT,
+    ORCHESTRATION,
+    READY,
+    RETRY_AFTER,
+    ROUTES,
+    RUN,
+    RUN_HEADERS,
+    THREAD_HEADERS,
+    Answer,
+    Header,
+    Refusals,
+    Route,
+    run_route,
+)
+from hosting.names import APP, OWNER_LENGTH, id_pattern, max_thread_id_length
+from hosting.request.contents import Limits
+from hosting.request.fields import DECISION_FIELDS, REQUEST_FIELDS
+from hosting.request.pages import (
+    APPROVAL_IN_PATH,
+    GRANT_ID_IN_PATH,
+    GRANT_IN_PATH,
+    OWNER,
+    RUN_IN_PATH,
+    THREAD_IN_PATH,
+    Parameter,
+)
+from hosting.request.response_format import JSON_SCHEMA, JSON_SCHEMA_NAME
+from hosting.request.run_call import (
+    GRANT_FIELDS,
+    IDEMPOTENCY_KEY,
+    IDEMPOTENCY_KEY_PATTERN,
+    OWNER_FIELDS,
+    PREFER,
+    STREAM,
+    THREAD_ID_FIELDS,
+    THREAD_ID_HEADERS,
+    TRUTH,
+    WAIT_FIELDS,
+    WAIT_HEADER,
+)
+from hosting.service.bodies import Problem
+
+Schema = dict[str, Any]
+
+API_VERSION = "1.0.0"
+"""The contract's version: the first number is raised when a route, field or code goes away or changes its meaning."""
+
+_KEYS: Schema = {
+    "key": {"type": "apiKey", "in": "header", "name": "x-functions-key"},
+    "code": {"type": "apiKey", "in": "query", "name": "code"},
+}
+_WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
+_ANYBODY = "x" * OWNER_LENGTH
+_THREAD_SAYS = "The thread to go on with; a new one without it, or when it is blank. Two different ones are refused."
+_WAIT_SAYS = "false: answer 202 at once."
+_STREAM_SAYS = "true: stream the answer, where Accept does not choose another form; the run's events have its words."
+_WAIT: Schema = {"type": "string", "enum": sorted(TRUTH)}
+_WAIT_IN_BODY: Schema = {"anyOf": [{"type": "boolean"}, {"enum": [*sorted(TRUTH), 0, 1]}]}
+_WAIT_PARAMETERS = (
+    *(Parameter(name, "query", _WAIT_SAYS, _WAIT) for name in WAIT_FIELDS),
+    Parameter(WAIT_HEADER, "header", _WAIT_SAYS, _WAIT),
+    Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
+)
+_RUN_PARAMETERS = (
+    *_WAIT_PARAMETERS,
+    Parameter("traceparent", "header", "W3C trace context, carried into the run.", {"type": "string"}),
+    Parameter(
+        IDEMPOTENCY_KEY,
+        "header",
+        "Makes the request safe to send again.",
+        {"type": "string", "pattern": f"^{IDEMPOTENCY_KEY_PATTERN}$"},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class ServedApp:
+    """The agents with an HTTP endpoint and what each takes; what else it serves, and whether it asks for keys."""
+
+    agents: Mapping[str, Limits]
+    has_health: bool
+    asks_for_key: bool
+    has_owners: bool = False
+    has_orchestrations: bool = False
+
+
+def openapi_document(app: ServedApp, base_url: str) -> Schema:
+    """Return the document; `base_url` is the origin and route prefix by which the caller reached the app.
+
+    Each agent has its own `run` route. Routes below an agent are left out when no agent has an HTTP endpoint: they
+    answer nothing but 404.
+    """
+    paths: dict[str, Schema] = defaultdict(dict)
+    for route in _routes(app.has_owners, app.has_orchestrations):
+        if route is RUN:
+            for name in app.agents:
+                own = run_route(name)
+                paths[f"/{own.path}"]["post"] = _operation(own, name, app)
+        elif app.has_health if route in (HEALTH, READY) else app.agents or "{name}" not in route.path:
+            paths[f"/{route.path}"][route.method.lower()] = _operation(route, None, app)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Durable agents", "version": API_VERSION},
+        "servers": [{"url": base_url}],
+        "paths": dict(paths),
+        "components": {
+            "schemas": {**_schemas(has_owners=app.has_owners)[1], JSON_SCHEMA_NAME: JSON_SCHEMA},
+            **({"securitySchemes": _KEYS} if app.asks_for_key else {}),
+        },
+    }
+
+
+def _routes(has_owners: bool, has_orchestrations: bool) -> tuple[Route, ...]:
+    return (*ROUTES, *(OWNED_ROUTES if has_owners else ()), *((ORCHESTRATION,) if has_orchestrations else ()))
+
+
+def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
+    """Return the operation of a route; `agent` for one that is this agent's own."""
+    asks_for_key = app.asks_for_key and not route.is_anonymous
+    operation: Schema = {
+        "operationId": route.function,
+        "summary": route.says,
+        "responses": _responses(route, _links(agent), asks_for_key, app.has_owners and not route.is_for_all),
+    }
+    name = Parameter("name", "path", "The agent.", {"type": "string", "enum": list(app.agents)})
+    in_path = (name, THREAD_IN_PATH, RUN_IN_PATH, APPROVAL_IN_PATH, GRANT_IN_PATH, GRANT_ID_IN_PATH)
+    parameters = [each for each in in_path if f"{{{each.name}}}" in route.path]
+    parameters += route.query
+    if agent:
+        thread_id, in_header = _thread_id(agent, app), _thread_id(agent, app, blank="")
+        parameters += (Parameter(name, "query", _THREAD_SAYS, thread_id) for name in THREAD_ID_FIELDS)
+        parameters += (Parameter(name, "header", _THREAD_SAYS, in_header) for name in THREAD_ID_HEADERS)
+        parameters += _RUN_PARAMETERS
+    elif route is SHARED_RUN or "{approval_id}" in route.path:
+        parameters += _RUN_PARAMETERS if route is SHARED_RUN else _WAIT_PARAMETERS
+    if (
+        app.has_owners
+        and not route.is_for_all
+        and "{grant}" not in route.path
+        and (route.needs == "admin" or route.method in BY_ADMINISTRATORS)
+    ):
+        parameters.append(OWNER)
+    if parameters:
+        operation["parameters"] = [
+            {
+                "name": parameter.name,
+                "in": parameter.location,
+                "description": parameter.says,
+                "required": parameter.location == "path",
+                "schema": dict(parameter.schema),
+            }
+            for parameter in parameters
+        ]
+    if agent:
+        operation["requestBody"] = _run_body(agent, app)
+    elif route is SHARED_RUN:
+        operation["requestBody"] = _shared_body(app)
+    elif route is ASSIGN:
+        operation["requestBody"] = _json_body(OWNER_FIELDS, list(OWNER_FIELDS))
+    elif route is SHARE:
+        operation["requestBody"] = _json_body(GRANT_FIELDS, list(GRANT_FIELDS))
+    elif "{approval_id}" in route.path:
+        wait = {"anyOf": [_WAIT_IN_BODY, {"type": "null"}], "description": _WAIT_SAYS}
+        operation["requestBody"] = _json_body({**DECISION_FIELDS, **dict.fromkeys(WAIT_FIELDS, wait)}, ["approved"])
+    if asks_for_key:
+        operation["security"] = [{name: []} for name in _KEYS]
+    return operation
+
+
+def _thread_id(agent: str, app: ServedApp, blank: str = "\\s*") -> Schema:
+    most = max_thread_id_length(agent, _ANYBODY if app.has_owners else APP)
+    return {"type": "string", "pattern": f"^(?:{id_pattern(most)}|{blank})$"}
+
+
+def _run_body(agent: str, app: ServedApp) -> Schema:
+    """Return the body of a run: an object of the known fields, or the message itself as text.
+
+    A field that is null counts as absent, and there must be a message or a content.
+    """
+    limits = app.agents[agent]
+    fields = {name: (field.schema(limits), field.says) for name, field in REQUEST_FIELDS.items()}
+    fields |= {name: (_thread_id(agent, app), _THREAD_SAYS) for name in THREAD_ID_FIELDS}
+    fields |= dict.fromkeys(WAIT_FIELDS, (_WAIT_IN_BODY, _WAIT_SAYS))
+    fields[STREAM] = ({"type": "boolean"}, _STREAM_SAYS)
+    schema = {
+        "type": "object",
+        "properties": {
+            name: {"anyOf": [schema, {"type": "null"}], "description": says} for name, (schema, says) in fields.items()
+        },
+        "additionalProperties": False,
+        "anyOf": [
+            {"required": ["message"], "properties": {"message": {"type": "string"}}},
+            {"required": ["contents"], "properties": {"contents": {"type": "array", "minItems": 1}}},
+        ],
+    }
+    message = dict(REQUEST_FIELDS["message"].schema(limits))
+    return {
+        "required": True,
+        "description": f"At most {limits.body_bytes} bytes.",
+        "content": {"application/json": {"schema": schema}, "text/plain": {"schema": message}},
+    }
+
+
+def _shared_body(app: ServedApp) -> Schema:
+    """Return the body of a run on a shared thread: that of its agent, whichever that is."""
+    bodies = [_run_body(agent, app) for agent in app.agents]
+    content = {
+        media: {"schema": {"anyOf": [body["content"][media]["schema"] for body in bodies]}}
+        for media in ("application/json", "text/plain")
+    }
+    return {"required": True, "content": content}
+
+
+def _json_body(fields: Mapping[str, Any], required: list[str]) -> Schema:
+    schema = {"type": "object", "properties": dict(fields), "required": required, "additionalProperties": False}
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+class _Untitled(GenerateJsonSchema):
+    """JSON Schema without the titles that repeat each member's name."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Never."""
+        return False
+
+
+@lru_cache(maxsize=2)
+def _schemas(*, has_owners: bool) -> tuple[dict[Any, Schema], Schema]:
+    """Return the schema of each type of body, and the components to which they refer."""
+    types = [
+        Problem,
+        *(
+            answer.body
+            for route in _routes(has_owners, has_orchestrations=True)
+            for answer in route.answers
+            if answer.body is not None
+        ),
+    ]
+    inputs = [(body, "serialization", TypeAdapter(body)) for body in types]
+    by_key, shared = TypeAdapter.json_schemas(
+        inputs,  # type: ignore[arg-type]
+        ref_template="#/components/schemas/{model}",
+        schema_generator=_Untitled,
+    )
+    return {key: schema for (key, _), schema in by_key.items()}, shared["$defs"]
+
+
+def _responses(route: Route, links: Schema, asks_for_key: bool, asks_who: bool) -> Schema:
+    """Return the route's responses by status; `links` go with those that name a run."""
+    responses = {str(answer.status): _response(answer, links) for answer in route.answers}
+    refusals: dict[int, list[type[HostingError]]] = defaultdict(list)
+    refused: Refusals = (*dict.fromkeys((*route.refusals, *(_WHO if asks_who else ()))), InternalError)
+    for error in refused:
+        refusals[error.status].append(error)
+    thread_headers = THREAD_HEADERS if route.method == "POST" or "{thread_id}" in route.path else ()
+    for status, errors in refusals.items():
+        headers = (NOT_KEPT, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
+        narrowed = {
+            "type": "object",
+            "properties": {"status": {"const": status}, "code": {"enum": [error.code for error in errors]}},
+        }
+        responses[str(status)] = {
+            "description": " ".join(f"{error.code}: {(error.__doc__ or '').splitlines()[0]}" for error in errors),
+            "content": {
+                "application/problem+json": {"schema": {"allOf": [_schemas(has_owners=True)[0][Problem], narrowed]}},
+                "text/plain": {"schema": {"type": "string"}},
+            },
+            "headers": {header.name: {**_header(header), "required": False} for header in headers},
+        }
+    if asks_for_key:
+        unsigned = responses.setdefault("401", {"description": ""})
+        unsigned["description"] = f"No key, or one that does not open this route. {unsigned['description']}".strip()
+    return responses
+
+
+def _response(answer: Answer, links: Schema) -> Schema:
+    response: Schema = {"description": answer.says}
+    content: Schema = {}
+    if answer.body is not None:
+        content["application/json"] = {"schema": _schemas(has_owners=True)[0][answer.body]}
+    if answer.or_text:
+        content["text/plain"] = {"schema": {"type": "string"}}
+    if answer.or_events:
+        content["text/event-stream"] = {"schema": {}}  # text to some readers of 3.1, to others its events one by one
+    if content:
+        response["content"] = content
+    response["headers"] = {header.name: _header(header) for header in (NOT_KEPT, *answer.headers)}
+    if set(RUN_HEADERS) <= set(answer.headers) and links:
+        response["links"] = links
+    return response
+
+
+def _header(header: Header) -> Schema:
+    return {"description": header.says, "required": header.always, "schema": {"type": header.type}}
+
+
+def _links(agent: str | None) -> Schema:
+    """Return the ways on from an answer that names a run: every route of its thread and of the run itself."""
+    values = {
+        "name": agent or "$request.path.name",
+        "thread_id": "$response.header.x-ms-thread-id",
+        "run_id": "$response.header.x-ms-run-id",
+    }
+    return {
+        route.function: {
+            "operationId": route.function,
+            "parameters": {name: value for name, value in values.items() if f"{{{name}}}" in route.path},
+        }
+        for route in ROUTES
+        if "{thread_id}" in route.path
+    }

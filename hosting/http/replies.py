@@ -1,0 +1,354 @@
+"""Replies to callers: projections of a run's record or a thread's view (http-api.md sections 2 to 4).
+
+Free of any web framework. The types of the bodies are those from which the OpenAPI document is made.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hosting.errors import HostingError
+from hosting.names import Address
+from hosting.plan import AgentPlan
+from hosting.ports import EntityPage, iso
+from hosting.request.run_call import Form
+from hosting.request.run_request import Decision
+from hosting.service.archiving import size_bytes
+from hosting.service.bodies import (
+    AgentList,
+    AnsweredApproval,
+    ApprovalList,
+    DeletionUnderWay,
+    Erasure,
+    Export,
+    GrantList,
+    ListedThread,
+    Messages,
+    OwnerErasure,
+    PendingRun,
+    RunList,
+    RunState,
+    ShownEntry,
+    ShownGrant,
+    Thread,
+    ThreadIds,
+    ThreadPage,
+    Usage,
+)
+from hosting.service.erasing import Receipt
+from hosting.service.outcome import (
+    USAGE_NAMES,
+    answer_with_calls,
+    approval_fields,
+    completed_fields,
+    ids,
+    open_status,
+    outcome_fields,
+    problem,
+    run_error,
+    status_of,
+)
+from hosting.service.owners import ErasedOwner
+from hosting.service.sharing import grant_id
+from hosting.service.threads import MessagesPage, ThreadView, WholeThread
+from hosting.thread.events import Completed
+from hosting.thread.head import Grant
+from hosting.thread.run import RunRecord
+from state.codec import entry_value, write
+from state.conversation import exchanges, message_count
+from state.extension import archived
+from state.models import ResponseEntry, unsent_messages
+
+RETRY_AFTER_SECONDS = 1
+TRY_AGAIN = (409, 429, 503)
+"""The statuses of refusals that may not stand for long."""
+
+_ShownName = Literal["messages", "status", "response_type", "response_schema", "usage"]
+_SHOWN: Mapping[str, _ShownName] = {
+    "messages": "messages",
+    "status": "status",
+    "responseType": "response_type",
+    "responseSchema": "response_schema",
+    "usage": "usage",
+}
+"""What a reader sees of a stored entry, besides what identifies it."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One HTTP answer."""
+
+    status: int
+    body: str
+    media_type: str | None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """An answer of 200 that is sent as it is made: frames of an event stream."""
+
+    frames: AsyncGenerator[bytes, None]
+    headers: Mapping[str, str]
+
+
+def thread_ids(thread_id: str) -> ThreadIds:
+    """Return the id of a thread under both names."""
+    return {"thread_id": thread_id, "session_id": thread_id}
+
+
+def thread_headers(thread_id: str) -> dict[str, str]:
+    """Return the headers of every answer that knows the thread."""
+    return {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id}
+
+
+def run_headers(record: RunRecord) -> dict[str, str]:
+    """Return the headers of every answer that knows the run."""
+    return {**thread_headers(record.accepted.thread_id), "x-ms-run-id": record.run_id}
+
+
+def run_url(record: RunRecord, thread_url: str) -> str:
+    """Return where the run's status is read, on the thread that is found there."""
+    return f"{thread_url}/runs/{record.run_id}"
+
+
+def json_reply(status: int, fields: Mapping[str, object], headers: Mapping[str, str] | None = None) -> Reply:
+    """Return an answer in JSON."""
+    return Reply(status, json.dumps(fields, ensure_ascii=False), "application/json", headers or {})
+
+
+def problem_reply(
+    error: HostingError, form: Form, headers: Mapping[str, str] | None = None, known: ThreadIds | None = None
+) -> Reply:
+    """Return the refusal of a request, as problem+json (RFC 9457) or as its sentence."""
+    if form == "text":
+        return Reply(error.status, error.detail, "text/plain", headers or {})
+    body = json.dumps(problem(error, known), ensure_ascii=False)
+    return Reply(error.status, body, "application/problem+json", headers or {})
+
+
+def run_reply(record: RunRecord, form: Form, thread_url: str, extra: Mapping[str, str] | None = None) -> Reply:
+    """Return the answer to the request that started the run: 200, 202, or the problem that it ended in."""
+    terminal = record.terminal
+    headers = {**run_headers(record), **(extra or {})}
+    if isinstance(terminal, Completed):
+        if form == "text":
+            return Reply(200, answer_with_calls(record, terminal), "text/plain", headers)
+        return json_reply(200, completed_fields(record, terminal), headers)
+    if terminal is not None:
+        return problem_reply(run_error(terminal), form, headers, ids(record))
+    headers |= {"location": run_url(record, thread_url), "retry-after": str(RETRY_AFTER_SECONDS)}
+    response = "Agent request accepted"
+    if form == "text":
+        return Reply(202, response, "text/plain", headers)
+    message = record.accepted.request.message
+    body: PendingRun = {"status": open_status(record), "response": response, "message": message, **ids(record)}
+    return json_reply(202, body, headers)
+
+
+def status_reply(record: RunRecord, thread_url: str) -> Reply:
+    """Return the answer of the run's status route: 202 while it is open, else 200 whatever the run ended in."""
+    if record.terminal is None:
+        return run_reply(record, "json", thread_url)
+    return json_reply(200, outcome_fields(record, record.terminal), run_headers(record))
+
+
+def cancel_reply(record: RunRecord) -> Reply:
+    """Return how the run stands after a request to cancel it."""
+    body: RunState = {"status": status_of(record), **ids(record)}
+    return json_reply(202, body, run_headers(record))
+
+
+def approvals_reply(thread_id: str, paused: RunRecord | None) -> Reply:
+    """Return what the thread waits for now: the approvals of the run `paused` that nobody has answered yet."""
+    waiting = [] if paused is None else approval_fields(paused, paused.undecided)
+    body: ApprovalList = {**thread_ids(thread_id), "approvals": waiting}
+    return json_reply(200, body, thread_headers(thread_id))
+
+
+def answered_reply(paused: RunRecord, decision: Decision, form: Form) -> Reply:
+    """Return that an answer was recorded, and what the thread still waits for."""
+    thread_id, waiting = paused.accepted.thread_id, paused.undecided
+    if form == "text":
+        sentence = f"Answered. {len(waiting)} more to answer before the thread goes on."
+        return Reply(200, sentence, "text/plain", thread_headers(thread_id))
+    body: AnsweredApproval = {
+        "status": "answered",
+        "id": decision.id,
+        "approved": decision.approved,
+        **thread_ids(thread_id),
+        "pending_approvals": approval_fields(paused, waiting),
+    }
+    return json_reply(200, body, thread_headers(thread_id))
+
+
+def agents_reply(agents: Sequence[AgentPlan], base_url: str) -> Reply:
+    """Return the agents and which doors each has."""
+    body: AgentList = {
+        "agents": [
+            {
+                "name": agent.name,
+                "description": agent.description,
+                "run_url": f"{base_url}/agents/{agent.name}/run" if agent.http else None,
+                "threads_url": f"{base_url}/agents/{agent.name}/threads" if agent.http else None,
+                "mcp_tool": agent.tool.name if agent.tool else None,
+            }
+            for agent in agents
+        ]
+    }
+    return json_reply(200, body)
+
+
+def threads_reply(page: EntityPage) -> Reply:
+    """Return a page of threads, in the store's order."""
+    threads: list[ListedThread] = [{**thread_ids(key), "updated_at": changed} for key, changed in page.keys]
+    body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
+    return json_reply(200, body)
+
+
+def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
+    """Return what one thread is: its times, its size and what it used."""
+    entries, older = list(exchanges(view.conversation)), archived(view.conversation)
+    created_at = older.since
+    if created_at is None and entries:
+        created_at = entries[0].created_at
+    elif created_at is None and view.runs:
+        created_at = iso(view.runs[-1].accepted.at)
+    usage: Usage = {}
+    for used in (older, *(entry.usage for entry in entries if type(entry) is ResponseEntry)):
+        for name in USAGE_NAMES.values():
+            count = getattr(used, name, None)
+            usage[name] = usage.get(name, 0) + (count if type(count) is int else 0)
+    body: Thread = {
+        "agent": agent,
+        **thread_ids(view.address.thread_id),
+        "created_at": created_at,
+        "updated_at": entries[-1].created_at if entries else created_at,
+        "message_count": message_count(view.conversation),
+        "usage": usage,
+        "size_bytes": size_bytes(view.text or ""),
+        "limit_bytes": limit_bytes,
+        "expires_at": view.conversation.data.expiration_time_utc,
+    }
+    return json_reply(200, body, thread_headers(view.address.thread_id))
+
+
+def runs_reply(thread_id: str, runs: Sequence[RunRecord]) -> Reply:
+    """Return runs, the newest first, each with its status."""
+    body: RunList = {
+        "runs": [
+            {
+                "run_id": record.run_id,
+                "correlation_id": record.run_id,
+                "status": status_of(record),
+                "created_at": iso(record.accepted.at),
+                "ended_at": None if record.terminal is None else iso(record.terminal.at),
+            }
+            for record in runs
+        ]
+    }
+    return json_reply(200, body, thread_headers(thread_id))
+
+
+def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
+    """Return a window of the conversation: entries with their position, messages in stored form."""
+    entries: list[ShownEntry] = []
+    for position, entry in page.entries:
+        stored = entry_value(entry)
+        shown: ShownEntry = {
+            "position": position,
+            "type": stored["$type"],
+            "run_id": stored.get("correlationId"),
+            "created_at": stored.get("createdAt"),
+        }
+        for stored_name, name in _SHOWN.items():
+            if stored_name in stored:
+                shown[name] = stored[stored_name]
+        if unsent := unsent_messages(entry):
+            shown["messages"] = [*shown["messages"], *unsent]
+        entries.append(shown)
+    body: Messages = {**thread_ids(thread_id), "entries": entries, "has_more": page.has_more}
+    return json_reply(200, body, thread_headers(thread_id))
+
+
+def export_fields(agent: str, whole: WholeThread, now: float) -> Export:
+    """Return everything that is kept about the thread, as JSON values."""
+    return {
+        "agent": agent,
+        **thread_ids(whole.view.address.thread_id),
+        "exported_at": iso(now),
+        "conversation": None if whole.view.text is None else json.loads(write(whole.conversation)),
+        "attachments": [
+            {"sha256": name, "size_bytes": len(content), "base64": b64encode(content).decode()}
+            for name, content in sorted(whole.attachments.items())
+        ],
+        "runs": [
+            {
+                "accepted": record.accepted.model_dump(mode="json"),
+                "attempts": record.attempts,
+                "steps": [step.model_dump(mode="json") for step in record.steps],
+                "outcome": None if record.terminal is None else record.terminal.model_dump(mode="json"),
+                "answers": [answer.model_dump(mode="json") for answer in record.answers],
+            }
+            for record in reversed(whole.view.runs)
+        ],
+    }
+
+
+def erasure_fields(agent: str, address: Address, receipt: Receipt) -> Erasure:
+    """Return the receipt of a thread's deletion."""
+    return {
+        "agent": agent,
+        **thread_ids(address.thread_id),
+        "deleted_at": iso(receipt.deleted_at),
+        "reason": receipt.reason,
+        "document": {"size_bytes": receipt.document_bytes, "sha256": receipt.sha256},
+        "runs": receipt.runs,
+        "archived_entries": receipt.archived_entries,
+        "attachments": list(receipt.attachments),
+        "instances": [{"id": instance.id, "outcome": instance.outcome} for instance in receipt.instances],
+    }
+
+
+def grant_fields(address: Address, grant: Grant, base_url: str) -> ShownGrant:
+    """Return a grant as the thread's owner sees it."""
+    name = grant_id(address, grant)
+    return {
+        "grant": name,
+        "issuer": grant.principal.issuer,
+        "id": grant.principal.id,
+        "access": grant.access,
+        "granted_at": iso(grant.at),
+        "url": f"{base_url}/shared/{name}",
+    }
+
+
+def grants_reply(address: Address, grants: Sequence[Grant], base_url: str) -> Reply:
+    """Return with whom a thread is shared."""
+    shown = [grant_fields(address, grant, base_url) for grant in grants]
+    body: GrantList = {**thread_ids(address.thread_id), "grants": shown}
+    return json_reply(200, body, thread_headers(address.thread_id))
+
+
+def owner_erasure_reply(owner: str, erased: ErasedOwner, agents: Mapping[str, str]) -> Reply:
+    """Return what is gone of an owner's, and whether all of it is; `agents` has names as they are written."""
+    threads = [erasure_fields(agents.get(one.agent, one.agent), one, receipt) for one, receipt in erased.threads]
+    body: OwnerErasure = {"owner": owner, "status": "deleted" if erased.is_whole else "accepted", "threads": threads}
+    return (
+        json_reply(200, body) if erased.is_whole else json_reply(202, body, {"retry-after": str(RETRY_AFTER_SECONDS)})
+    )
+
+
+def done_reply(thread_id: str) -> Reply:
+    """Return that an operation on the thread is done, without a body."""
+    return Reply(204, "", "application/json", thread_headers(thread_id))
+
+
+def deleting_reply(thread_id: str) -> Reply:
+    """Return that a deletion is under way; it goes on without the caller."""
+    body: DeletionUnderWay = {"status": "accepted", "operation": "delete", **thread_ids(thread_id)}
+    return json_reply(202, body, {**thread_headers(thread_id), "retry-after": str(RETRY_AFTER_SECONDS)})

@@ -1,0 +1,314 @@
+"""Answers that are streams: a run's events as they come, as an event stream or by the Durable Streams protocol.
+
+Theory. Frames are a fold of what follows the run (http-api.md section 5). The id of a logged event is its position in
+the thread's log; that of a delta which is sent before it is logged is the newest position before it, a dot and its
+number behind it. So a reader that comes back with the last id it has seen gets everything that was logged behind that
+position: its events, and its deltas again, which it puts where their `offset` says. Events that are none of a caller's
+business have no frame and leave a gap in the ids.
+
+The read half of the Durable Streams protocol, in JSON mode, has the same frames as messages, those of logged events
+alone: an offset is the position of an event in the log, and the run's end closes the stream. So what stands behind an
+offset never changes, and every offset stays good for as long as the run is kept. Answers are a person's conversation:
+nobody on the way may keep them, so a cursor has nothing to do here but to grow (durable-streams PROTOCOL.md 1.0,
+sections 5.5 to 5.8 and 10).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from hosting.errors import HostingError, InternalError, ThreadDeletedError
+from hosting.http.replies import Reply, Streamed, run_headers, run_url
+from hosting.ports import Clock, EntityClient, iso
+from hosting.request.pages import StreamQuery, offset_of
+from hosting.service.broadcast import DeltaText, News
+from hosting.service.following import Following
+from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
+from hosting.service.runs import Run
+from hosting.thread.events import (
+    Accepted,
+    Claimed,
+    Completed,
+    Delta,
+    Event,
+    ModelResult,
+    NoAnswer,
+    ToolResult,
+    ToolStarted,
+)
+from hosting.thread.run import RunRecord
+
+logger = logging.getLogger(__name__)
+
+PING = b": still running\n\n"
+_UNBUFFERED = {"x-accel-buffering": "no"}
+"""Nothing between us and the reader may hold frames back: nginx's header for it."""
+
+_CURSOR_SECONDS = 20
+_CURSOR_EPOCH = 1_728_432_000
+"""2024-10-09T00:00:00Z, the protocol's."""
+
+_READ_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "cross-origin",
+    "access-control-expose-headers": "etag, stream-next-offset, stream-cursor, stream-up-to-date, stream-closed",
+}
+"""The last is for browsers of another origin, which the host's CORS lets in: without it they see none of these."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One event of a stream. `id` is None for what is in no log by itself: who resumes gets it with what follows."""
+
+    id: str | None
+    event: str
+    fields: Mapping[str, Any]
+
+    def encode(self) -> bytes:
+        """Return the frame in the event stream format: JSON has no line breaks of its own."""
+        head = "" if self.id is None else f"id: {self.id}\n"
+        return f"{head}event: {self.event}\ndata: {json.dumps(self.fields, ensure_ascii=False)}\n\n".encode()
+
+
+class Frames:
+    """Folds what follows one run into the frames behind position `after`; what is before has none."""
+
+    def __init__(self, after: int, clock: Clock) -> None:
+        self._after = after
+        self._clock = clock
+        self._record: RunRecord | None = None
+        self._behind = 0
+        self._number = 0
+        self._arguments: dict[str, Any] = {}
+        self._tools: dict[str, str] = {}
+
+    @property
+    def position(self) -> int:
+        """The position of the last event of the run itself that was folded."""
+        return 0 if self._record is None else self._record.streamed_through
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event was folded: there will be no more."""
+        return self._record is not None and self._record.terminal is not None
+
+    def next(self, news: News) -> list[Frame]:
+        """Fold one more; return its frame, if it has one, behind those of the approvals that it asks for."""
+        if isinstance(news, DeltaText):
+            if news.behind < self._after:
+                return []
+            self._number = self._number + 1 if news.behind == self._behind else 1
+            self._behind = news.behind
+            delta = {"text": news.text, "offset": news.offset, "at": iso(self._clock())}
+            return [Frame(f"{self._behind}.{self._number}", "delta", delta)]
+        position, event = news.position, news.event
+        if self._record is not None:
+            self._record = self._record.after(position, event)
+        elif isinstance(event, Accepted):
+            self._record = RunRecord(event, position, position)
+        named = None if self._record is None else self._named_fields(event, self._record)
+        if self._record is None or named is None or position <= self._after:
+            return []
+        at = iso(event.at)
+        approvals = approval_fields(self._record, event.approvals) if isinstance(event, Completed) else []
+        requests = [Frame(None, "approval_requested", {**approval, "at": at}) for approval in approvals]
+        name, fields = named
+        return [*requests, Frame(str(position), name, {**fields, "at": at})]
+
+    def _named_fields(self, event: Event, record: RunRecord) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the name and the fields of an event's frame, None for one that has none."""
+        if isinstance(event, Accepted):
+            return "accepted", {"status": "accepted", **ids(record)}
+        if isinstance(event, Claimed):
+            return "restarted" if event.attempt > 1 else "started", {"attempt": event.attempt}
+        if isinstance(event, Delta):
+            return "delta", {"text": event.text, "offset": event.offset}
+        if isinstance(event, ModelResult):
+            # A call's own event has the digest of its arguments only.
+            for message in event.response.get("messages", ()):
+                for content in message.get("contents", ()):
+                    if content.get("type") == "function_call":
+                        self._arguments[f"{event.key}.{content.get('call_id')}"] = content.get("arguments")
+            return None
+        if isinstance(event, ToolStarted):
+            self._tools[event.key] = event.name
+            arguments = _arguments_value(self._arguments.get(event.key))
+            return "tool_call", {"id": event.key, "tool": event.name, "arguments": arguments}
+        if isinstance(event, ToolResult):
+            return "tool_result", {"id": event.key, "tool": self._tools.get(event.key), **_tool_outcome(event)}
+        if isinstance(event, Completed):
+            return "completed", completed_fields(record, event)
+        if isinstance(event, NoAnswer):
+            name = "cancelled" if event.kind == "cancelled" else "failed"
+            return name, problem(run_error(event), ids(record))
+        return None
+
+
+def _arguments_value(arguments: Any) -> Any:
+    """Return a call's arguments as a value: some models' clients keep the JSON text of them."""
+    if not isinstance(arguments, str):
+        return arguments or {}
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
+def _tool_outcome(event: ToolResult) -> dict[str, str]:
+    if event.interrupted:
+        return {"error": "The process ended while the tool ran. Whether it did its work is unknown."}
+    if event.error is not None:
+        return {"error": "The tool failed."}
+    if event.contents is None:
+        return {"result": event.text or ""}
+    texts = (content.get("text") or "" for content in event.contents if content.get("type") == "text")
+    return {"result": "".join(texts)}
+
+
+def broken(error: HostingError, record: RunRecord, at: float) -> Frame:
+    """Return the frame that ends a stream which cannot go on, for the reason of `error`.
+
+    A deleted thread took the run with it; of every other reason the run knows nothing.
+    """
+    fields = {**problem(error, ids(record)), "at": iso(at)}
+    if isinstance(error, ThreadDeletedError):
+        return Frame(None, "cancelled", fields)
+    return Frame(None, "unavailable" if error.status == 503 else "failed", fields)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Frames that came together, up to `position`; none of them where the events have none, or nothing came."""
+
+    frames: tuple[Frame, ...]
+    position: int
+    is_silence: bool
+    is_last: bool
+
+    @property
+    def messages(self) -> str:
+        """The frames as a JSON list of messages."""
+        messages = [{"id": frame.id, "event": frame.event, "data": frame.fields} for frame in self.frames]
+        return json.dumps(messages, ensure_ascii=False)
+
+
+class Streams:
+    """Makes the streams of an app's runs, and answers reads of them by the Durable Streams protocol."""
+
+    def __init__(self, following: Following, clock: Clock = time.time) -> None:
+        self._following = following
+        self._clock = clock
+
+    def reply(self, run: Run, client: EntityClient, thread_url: str, after: int = 0) -> Streamed:
+        """Return the run's events behind position `after` as an event stream, deltas as they come, up to its end."""
+        location = {"content-location": f"{run_url(run.record, thread_url)}/events"}
+        return Streamed(self._frames(run, client, after), {**run_headers(run.record), **_UNBUFFERED, **location})
+
+    def tail(self, run: Run) -> Reply:
+        """Return where the stream ends and whether it is closed, without events."""
+        record = run.record
+        at_end = _position_headers(record.streamed_through, is_closed=record.terminal is not None)
+        return Reply(200, "", "application/json", {**run_headers(record), **_READ_HEADERS, **at_end})
+
+    async def read(self, run: Run, client: EntityClient, query: StreamQuery, known_tags: str) -> Reply | Streamed:
+        """Return the events that a query wants, at once, or once there are some, or as they come.
+
+        304 where `known_tags` (If-None-Match) say that the reader has them; 204 for a wait that brought none. Raises
+        `ThreadDeletedError` and `LogUnavailableError`.
+        """
+        record = run.record
+        after = record.streamed_through if query.after is None else query.after
+        interval = int(self._clock() - _CURSOR_EPOCH) // _CURSOR_SECONDS
+        cursor = str(max(interval, query.cursor + 1))
+        headers = {**run_headers(record), **_READ_HEADERS}
+        if query.live == "sse":
+            live = {"cache-control": "no-cache, no-store", **_UNBUFFERED}
+            return Streamed(self._protocol_events(run, client, after, cursor), {**headers, **live})
+        tag = _tag(record, after, record.streamed_through)
+        if query.live is None and query.after is not None and tag in known_tags:
+            return Reply(304, "", None, {**headers, "etag": tag})
+        batch = await self._next_batch(run, client, after, waits=query.live is not None)
+        headers |= _position_headers(batch.position, is_closed=batch.is_last)
+        if query.live is not None and not batch.is_last:
+            headers["stream-cursor"] = cursor
+        if query.live is not None and not batch.frames:
+            return Reply(204, "", None, headers)
+        if query.after is not None:
+            headers["etag"] = _tag(record, after, batch.position)
+        return Reply(200, batch.messages, "application/json", headers)
+
+    async def _batches(
+        self, run: Run, client: EntityClient, after: int, *, logged_only: bool
+    ) -> AsyncGenerator[Batch, None]:
+        """Yield the run's frames behind position `after`; see `Following.follow`. The first batch comes at once.
+
+        What is before is folded and not sent. The follower is let go when the generator is closed.
+        """
+        frames = Frames(after, self._clock)
+        async with aclosing(self._following.follow(run, client, logged_only=logged_only)) as news_lists:
+            async for news in news_lists:
+                new = tuple(frame for one in news for frame in frames.next(one))
+                yield Batch(new, max(after, frames.position), not news, frames.has_ended)
+
+    async def _frames(self, run: Run, client: EntityClient, after: int) -> AsyncGenerator[bytes, None]:
+        try:
+            async with aclosing(self._batches(run, client, after, logged_only=False)) as batches:
+                async for batch in batches:
+                    if batch.frames or batch.is_silence:
+                        yield b"".join(frame.encode() for frame in batch.frames) or PING
+        except HostingError as error:
+            yield broken(error, run.record, self._clock()).encode()
+        except Exception:
+            logger.exception("The stream of run %s failed.", run.run_id)
+            defect = InternalError("The stream broke off; the cause is in the app's log. Resume it.")
+            yield broken(defect, run.record, self._clock()).encode()
+
+    async def _next_batch(self, run: Run, client: EntityClient, after: int, *, waits: bool) -> Batch:
+        """Return what is there; when that is nothing and the reader `waits`, what comes before the first silence."""
+        async with aclosing(self._batches(run, client, after, logged_only=True)) as batches:
+            async for batch in batches:
+                if batch.frames or batch.is_last or batch.is_silence or not waits:
+                    return batch
+        raise AssertionError("A run's batches end with its last one.")
+
+    async def _protocol_events(
+        self, run: Run, client: EntityClient, after: int, cursor: str
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield messages and, behind each batch of them, the reader's new offset; the first offset comes at once.
+
+        A stream that breaks off just ends: the reader comes back with its offset, and that read says why.
+        """
+        is_first = True
+        try:
+            async with aclosing(self._batches(run, client, after, logged_only=True)) as batches:
+                async for batch in batches:
+                    if batch.frames or is_first or batch.is_last:
+                        control: dict[str, Any] = {"streamNextOffset": offset_of(batch.position), "upToDate": True}
+                        control |= {"streamClosed": True} if batch.is_last else {"streamCursor": cursor}
+                        # One piece, and no blanks behind `data:`, as the protocol's own suite reads it.
+                        messages = f"event: data\ndata:{batch.messages}\n\n" if batch.frames else ""
+                        yield f"{messages}event: control\ndata:{json.dumps(control)}\n\n".encode()
+                    elif batch.is_silence:
+                        yield PING
+                    is_first = False
+        except HostingError as error:
+            logger.warning("A stream of run %s breaks off: %s", run.run_id, error.detail)
+        except Exception:
+            logger.exception("A stream of run %s failed.", run.run_id)
+
+
+def _position_headers(position: int, *, is_closed: bool) -> dict[str, str]:
+    """Return the headers that say where the reader stands: there is never more behind an answer than it has."""
+    closed = {"stream-closed": "true"} if is_closed else {}
+    return {"stream-next-offset": offset_of(position), "stream-up-to-date": "true", **closed}
+
+
+def _tag(record: RunRecord, after: int, position: int) -> str:
+    """Return the tag of the events from `after` to `position`; the event that closes a stream changes it, too."""
+    return f'"{record.run_id}:{after}:{max(after, position)}"'

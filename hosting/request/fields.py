@@ -1,0 +1,163 @@
+"""The fields of a request and of an answer to an approval, over HTTP and as an orchestration carries them.
+
+`REQUEST_FIELDS` and `DECISION_FIELDS` say once how each is read and what the OpenAPI document says of it (http-api.md
+sections 2 and 3). A field that is null counts as absent. What is refused raises a `HostingError` that names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hosting.errors import InvalidFieldError, MissingMessageError
+from hosting.request.contents import NOT_BLANK, Limits, contents_schema, read_contents
+from hosting.request.response_format import FORMAT_SCHEMA, read_response_format
+from hosting.request.run_request import Decision, RunRequest, UserMessage, read_retry
+from hosting.request.strict_json import has_lone_surrogate, json_type, refuse_lone_surrogates
+
+LONGEST_REASON = 2000
+MOST_EARLIER = 100
+"""Messages before the one that is to be answered; longer conversations are what threads are for."""
+
+DECISION_FIELDS: Mapping[str, Mapping[str, Any]] = {
+    "approved": {"type": "boolean", "description": "Whether the tool call is made."},
+    "reason": {
+        "anyOf": [{"type": "string", "maxLength": LONGEST_REASON}, {"type": "null"}],
+        "description": "Why, for the record; the model is told why a call was refused.",
+    },
+}
+
+
+def read_text(name: str, value: object) -> str:
+    """Return a field's text; raises `InvalidFieldError`."""
+    if not isinstance(value, str):
+        raise InvalidFieldError(f"The field {name!r} is a JSON {json_type(value)}. Send a string.")
+    return value
+
+
+def read_flag(name: str, value: object) -> bool:
+    """Return a field's true or false; raises `InvalidFieldError`."""
+    if not isinstance(value, bool):
+        raise InvalidFieldError(f"The field {name!r} is a JSON {json_type(value)}. Send true or false.")
+    return value
+
+
+def read_decisions(value: object) -> tuple[Decision, ...]:
+    """Return the decisions that an orchestration carries; raises `InvalidFieldError`."""
+    if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
+        raise InvalidFieldError('The field \'decisions\' must be a list of {"id": "...", "approved": true}.')
+    return tuple(read_decision(item) for item in value)
+
+
+def read_decision(fields: Mapping[str, Any]) -> Decision:
+    """Return one decision of its checked fields; raises `InvalidFieldError`, `InvalidEncodingError`."""
+    approval_id, reason = fields.get("id"), fields.get("reason")
+    if not isinstance(approval_id, str):
+        raise InvalidFieldError(
+            f"The id of an approval is a JSON {json_type(approval_id)}. Send the string that was told."
+        )
+    approved = read_flag("approved", fields.get("approved"))
+    if reason is not None:
+        reason = read_text("reason", reason)
+        if len(reason) > LONGEST_REASON:
+            raise InvalidFieldError(f"The field 'reason' has {len(reason)} characters; send at most {LONGEST_REASON}.")
+        refuse_lone_surrogates(reason, "reason")
+        reason = reason.strip() or None
+    return Decision(id=approval_id, approved=approved, reason=reason)
+
+
+def check_message(value: object) -> str:
+    """Return the message when it is a text with something in it, and one that can be stored."""
+    text = read_text("message", value)
+    if not text.strip():
+        raise MissingMessageError('The message is blank. Send {"message": "..."}, or the message itself as text/plain.')
+    refuse_lone_surrogates(text, "message")
+    return text
+
+
+def _read_role(value: object, limits: Limits) -> str:
+    if not isinstance(value, str) or value not in limits.roles:
+        allowed = " or ".join(repr(role) for role in limits.roles)
+        raise InvalidFieldError(f"The role {str(value)[:80]!r} is not allowed here. Send {allowed}, or leave it out.")
+    return value
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a request: the member that it fills, how it is read, and the JSON Schema of what it takes."""
+
+    member: str
+    read: Callable[[object, Limits], Any]
+    schema: Callable[[Limits], Mapping[str, Any]]
+    says: str
+
+
+_FORMAT = Field(
+    "response_format",
+    lambda value, _: read_response_format(value),
+    lambda _: FORMAT_SCHEMA,
+    "What the answer must be.",
+)
+REQUEST_FIELDS: Mapping[str, Field] = {
+    "message": Field("message", lambda value, _: check_message(value), lambda _: NOT_BLANK, "What the agent is asked."),
+    "contents": Field("contents", read_contents, contents_schema, "Texts, pictures and files behind the message."),
+    "role": Field("role", _read_role, lambda limits: {"enum": list(limits.roles)}, "Who speaks."),
+    "enable_tool_calls": Field(
+        "enable_tool_calls",
+        lambda value, _: read_flag("enable_tool_calls", value),
+        lambda _: {"type": "boolean"},
+        "false: no tool is run.",
+    ),
+    "response_format": _FORMAT,
+    "responseFormat": _FORMAT,
+}
+
+
+def read_members(fields: Mapping[str, Any], limits: Limits, *, needs_message: bool = True) -> dict[str, Any]:
+    """Return the members of a `RunRequest` that the fields fill; raises `HostingError`s of the request."""
+    members: dict[str, Any] = {}
+    for name, field in REQUEST_FIELDS.items():
+        if fields.get(name) is None:
+            continue
+        value = field.read(fields[name], limits)
+        if members.setdefault(field.member, value) != value:
+            raise InvalidFieldError(f"The field {field.member!r} is given twice, as {name!r} too. Send one.")
+    if needs_message and not members.get("message") and not members.get("contents"):
+        raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
+    return members
+
+
+def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
+    """Return the request that an orchestration, or another package, carries in its call of the entity.
+
+    How and when that caller wants the answer shown is its own matter (`request_response_format`, `wait_for_response`).
+    """
+    if order.get("options"):
+        raise InvalidFieldError("The field 'options' is not served. Send response_format and enable_tool_calls.")
+    wanted = order.get("response_format")
+    if isinstance(wanted, dict) and "__response_schema_type__" in wanted:
+        raise InvalidFieldError(
+            "The field 'response_format' names a Python class, and none is imported because a message names it. "
+            "Send its JSON Schema (model_json_schema())."
+        )
+    decides = order.get("decisions") is not None
+    members = read_members(order, limits, needs_message=not decides)
+    if decides:
+        if members.get("message") or members.get("contents") or order.get("earlier"):
+            raise InvalidFieldError("Answers to approvals and a message are two runs. Send the answers first.")
+        members["decisions"] = read_decisions(order["decisions"])
+    members["earlier"] = _earlier_messages(order.get("earlier") or (), limits)
+    orchestration_id = order.get("orchestrationId")
+    if orchestration_id is not None and (not isinstance(orchestration_id, str) or has_lone_surrogate(orchestration_id)):
+        raise InvalidFieldError("The field 'orchestrationId' is not a text that can be stored. Send the instance's id.")
+    return RunRequest(**members, orchestration_id=orchestration_id, retry=read_retry(order.get("retry")))
+
+
+def _earlier_messages(items: object, limits: Limits) -> tuple[UserMessage, ...]:
+    if not isinstance(items, list | tuple) or not all(isinstance(item, dict) for item in items):
+        raise InvalidFieldError("The field 'earlier' is not an array of objects. Send one for each earlier message.")
+    if len(items) > MOST_EARLIER:
+        raise InvalidFieldError(f"The field 'earlier' has {len(items)} messages; the limit is {MOST_EARLIER}.")
+    messages = [{name: item.get(name) for name in ("message", "contents", "role")} for item in items]
+    return tuple(UserMessage(**read_members(message, limits)) for message in messages)

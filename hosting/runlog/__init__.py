@@ -1,1 +1,0 @@
-"""Backends of the run log: the append-only record of what happened in one run."""

@@ -1,0 +1,219 @@
+"""The loop on which agents run: a thread of its own, so that a tool that blocks stops no HTTP and no other trigger.
+
+Synchronous tools run in this loop's thread pool (agent-framework sends them there). No thread can be stopped: when a
+run is stopped while a tool works for it, the thread goes on to its end and nobody takes its result. So the pool knows
+for which run each thread works, and the log can say so. What still blocks the loop itself is an agent's own code, and a
+watchdog names it in the log with the time it took.
+
+An agent that is an asynchronous context manager (agent-framework's are: theirs opens the client and the MCP tools) is
+entered once, before its first run, and left when the process ends. A task of its own enters and leaves each one,
+because much of what is behind it wants to be left by the task that entered. If opening fails, so does
+the run that needed it, and the next run tries again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hosting.invocation import carried, invocation_at_work, make_task, thread_marked
+
+logger = logging.getLogger(__name__)
+
+CLOSE_SECONDS = 5.0
+_LOOKUPS = (socket.getaddrinfo, socket.getnameinfo)
+_LOOKUP_THREADS = 4
+_PING_SECONDS = 0.5
+_BLOCKED_SECONDS = 0.5
+
+T = TypeVar("T")
+RUN: ContextVar[str] = ContextVar("agent_run")
+"""The run that the code around works for: set by the runner, inherited by whatever the agent starts."""
+
+
+class Lifespans:
+    """The agents that are open, on the agent loop."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, tuple[asyncio.Task[None], asyncio.Future[None]]] = {}
+        self._closing = asyncio.Event()
+
+    async def open(self, agent: object) -> None:
+        """Return once the agent is open, opening it at the first call; raises what opening it raised."""
+        if not isinstance(agent, AbstractAsyncContextManager):
+            return
+        if id(agent) not in self._held:
+            loop = asyncio.get_running_loop()
+            opened: asyncio.Future[None] = loop.create_future()
+            # In no run's context: what is opened outlives the first run, and its trace.
+            task = contextvars.Context().run(loop.create_task, self._hold(agent, opened))
+            task.set_name(f"agent {getattr(agent, 'name', type(agent).__name__)}")
+            task.add_done_callback(lambda _: self._held.pop(id(agent), None))
+            self._held[id(agent)] = task, opened
+        await asyncio.shield(self._held[id(agent)][1])
+
+    async def _hold(self, agent: AbstractAsyncContextManager[object], opened: asyncio.Future[None]) -> None:
+        closing, task = self._closing, asyncio.current_task()
+        try:
+            async with agent:
+                opened.set_result(None)
+                await closing.wait()
+        except Exception as error:
+            if opened.done():
+                logger.exception("%s could not be closed.", task and task.get_name())
+            else:
+                opened.set_exception(error)
+
+    async def close(self) -> None:
+        """Leave every agent; what takes longer than 5 s is left as it is, because the process is about to end."""
+        tasks = [task for task, _ in self._held.values()]
+        self._closing.set()
+        self._closing = asyncio.Event()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+            for task in late:
+                logger.warning("%s was not closed within %g s.", task.get_name(), CLOSE_SECONDS)
+
+
+class ToolThreads(ThreadPoolExecutor):
+    """A thread pool that knows how many of its threads work for a run.
+
+    Look-ups of names, which an event loop sends to its threads too, have some of their own: otherwise no model
+    could be reached while every thread has a tool.
+    """
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads, thread_name_prefix="agent-tool")
+        self._lookups = ThreadPoolExecutor(_LOOKUP_THREADS, thread_name_prefix="agent-lookup")
+        self._runs: dict[Future[Any], str] = {}
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Start the call in a thread; it counts for the run of the calling context, and logs for its invocation."""
+        if fn in _LOOKUPS:
+            return self._lookups.submit(fn, *args, **kwargs)
+        future = super().submit(carried(fn), *args, **kwargs)
+        run_id = RUN.get(None)
+        if run_id is not None:
+            self._runs[future] = run_id
+            future.add_done_callback(lambda done: self._runs.pop(done, None))
+        return future
+
+    def working_for(self, run_id: str) -> int:
+        """Return how many threads work for the run; of a run that was stopped, those that could not be."""
+        return sum(1 for run in list(self._runs.values()) if run == run_id)
+
+
+class AgentLoop:
+    """An event loop in a daemon thread, started by the first run."""
+
+    def __init__(self, tool_threads: int, name: str = "agent-loop") -> None:
+        self._name = name
+        self._most_tools = tool_threads
+        self._tools: ToolThreads | None = None
+        self._starting = threading.Lock()
+        self.lifespans = Lifespans()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what `work` returns or raise what it raises, run on the agent loop; cancelling the wait cancels it."""
+        return await asyncio.wrap_future(self.submit(work))
+
+    def result_of(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what `work` returns or raise what it raises, run on the loop for a thread that waits for it."""
+        return self.submit(work).result()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin `work` on the agent loop and return its future; from any thread."""
+        with self._starting:
+            if self._loop is None:
+                self._loop = loop = asyncio.new_event_loop()
+                loop.set_task_factory(make_task)
+                self._tools = ToolThreads(self._most_tools)
+                loop.set_default_executor(self._tools)
+                thread = threading.Thread(target=self._serve, args=(loop,), name=self._name, daemon=True)
+                thread.start()
+                threading.Thread(target=self._watch, args=(loop, thread), daemon=True).start()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def tools_at_work(self, run_id: str) -> int:
+        """Return how many synchronous tools of the run work at this moment."""
+        return self._tools.working_for(run_id) if self._tools is not None else 0
+
+    def close(self) -> None:
+        """Close what agents hold open, then stop the loop; what still runs on it is left to redelivery.
+
+        Called from another thread than the loop's, which waits for 6 s at most; a second call waits for the first.
+        """
+        with self._starting:
+            loop, self._loop = self._loop, None
+            if loop is None:
+                return
+            closing = asyncio.run_coroutine_threadsafe(self.lifespans.close(), loop)
+            try:
+                closing.result(CLOSE_SECONDS + 1)
+            except Exception:
+                logger.warning("What the agents hold open could not be closed.", exc_info=True)
+            loop.call_soon_threadsafe(loop.stop)
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run the loop until it is closed. A tool's `sys.exit()` comes out of it and must not end it for others."""
+        while loop is self._loop:
+            try:
+                loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):  # noqa: PERF203  # one try for each stop
+                logger.exception("An agent's code tried to end the process; only its run ends.")
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+        """Log what blocks the loop, with the line at which it does, until the loop is closed."""
+        while loop is self._loop:
+            answered = threading.Event()
+            began = time.monotonic()
+            loop.call_soon_threadsafe(answered.set)
+            if not answered.wait(_BLOCKED_SECONDS):
+                frame, where = sys._current_frames().get(thread.ident or 0), "code that has ended"
+                if frame is not None:
+                    last = traceback.extract_stack(frame)[-1]
+                    where = f"{last.filename}:{last.lineno} in {last.name}"
+                invocation = invocation_at_work(loop)
+                answered.wait()
+                with thread_marked(invocation):
+                    logger.warning(
+                        "The %s was blocked for %.1f s by %s. Make it async, or move it to a synchronous function.",
+                        self._name.replace("-", " "),
+                        time.monotonic() - began,
+                        where,
+                    )
+            time.sleep(_PING_SECONDS)
+
+
+@dataclass(eq=False)
+class Stop:
+    """The wish that a run ends, from any thread: cancels the task that is bound now, or the next one."""
+
+    is_requested: bool = False
+    _task: asyncio.Task[Any] | None = None
+
+    def request(self) -> None:
+        """Have the run end; from any thread, and again changes nothing."""
+        self.is_requested = True
+        task = self._task
+        if task is not None:
+            task.get_loop().call_soon_threadsafe(task.cancel)
+
+    def bind(self, task: asyncio.Task[Any]) -> None:
+        """Name the task that is cancelled then; called on the task's own loop."""
+        self._task = task
+        if self.is_requested:
+            self.request()

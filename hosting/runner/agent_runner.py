@@ -1,0 +1,347 @@
+"""One attempt of one run: the agent, once, with its thread's messages, within its time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from agent_framework import (
+    Agent,
+    AgentResponse,
+    AgentResponseUpdate,
+    ChatContext,
+    ChatMiddleware,
+    ChatMiddlewareLayer,
+    Content,
+    FunctionInvocationContext,
+    FunctionMiddleware,
+    Message,
+    ResponseStream,
+    SupportsAgentRun,
+)
+
+from hosting.errors import (
+    HostingError,
+    InvalidOutputError,
+    LogUnavailableError,
+    NewerVersionError,
+    RunCancelledError,
+    RunFailedError,
+    RunTimedOutError,
+    UnstorableAnswerError,
+)
+from hosting.request.response_format import structured_value
+from hosting.request.run_request import RunRequest
+from hosting.runner.agent_loop import RUN, AgentLoop, Stop
+from hosting.runner.callbacks import Listener
+from hosting.runner.deltas import DeltaWriter
+from hosting.runner.history import (
+    SOURCE_ID,
+    AtModelCalls,
+    History,
+    LeavingOutOldest,
+    RunCompaction,
+    ThreadSession,
+    attach_history,
+    is_for_calls,
+    run_compaction,
+    uncompacted,
+)
+from hosting.runner.journal import StaleAttemptError
+from hosting.runner.steps import AgentSteps, keeps_journal
+from hosting.runner.steps import middleware as steps_middleware
+from hosting.thread.messages import approval_requests
+from hosting.tools import agents_within
+from state.extension import Summary
+from state.json_values import portable_value
+
+logger = logging.getLogger(__name__)
+
+STOPPING_SECONDS = 5.0
+"""For so long an agent that was cancelled may clean up."""
+
+CONTEXT_TOKENS = 100_000
+
+
+@dataclass(frozen=True)
+class AgentAnswer:
+    """The agent answered. `session` is what its context providers want to keep, as plain JSON values.
+
+    `summary` stands for the conversation's beginning from now on, if the run made one.
+    """
+
+    response: AgentResponse[Any]
+    session: dict[str, Any] | None
+    summary: Summary | None = None
+
+
+@dataclass(frozen=True)
+class AgentFailure:
+    """The attempt ended without an answer, for the reason of `error`, which callers may read."""
+
+    error: HostingError
+
+
+Outcome = AgentAnswer | AgentFailure
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one attempt needs: the request, its messages, and the thread before them.
+
+    `refusals` is what the model is told of tool calls that a person refused, by the framework's id of the call. Without
+    `steps` nothing is recorded. The agent runs as a stream where `deltas` or a `listener` takes its updates.
+    """
+
+    run_id: str
+    thread_id: str
+    request: RunRequest
+    messages: Sequence[Message]
+    history: History
+    session: dict[str, Any] | None
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    stop: Stop = field(default_factory=Stop)
+    steps: AgentSteps | None = None
+    deltas: DeltaWriter | None = None
+    listener: Listener | None = None
+
+
+class AgentRunner:
+    """Runs one agent on the agent loop. `journaled` is the agent where its steps can be recorded, else None."""
+
+    def __init__(
+        self, agent: SupportsAgentRun, name: str, loop: AgentLoop, context_tokens: int = CONTEXT_TOKENS
+    ) -> None:
+        """`context_tokens` is how much is sent to the model of an agent that has no compaction of its own."""
+        self._context_tokens = context_tokens
+        self._agent = agent
+        self._opened = agents_within(agent)
+        self._name = name
+        self._loop = loop
+        self._takes_history = attach_history(agent, name)
+        self.journaled: Agent[Any] | None = agent if keeps_journal(agent) else None
+        # A client that would keep the conversation itself does not, unless the agent's author chose.
+        stores = getattr(getattr(agent, "client", None), "STORES_BY_DEFAULT", False)
+        chosen = getattr(agent, "default_options", {})
+        self._options: dict[str, Any] = {"store": False} if stores and "store" not in chosen else {}
+
+    async def run(self, attempt: Attempt, seconds: float) -> Outcome:
+        """Return what the agent made of the request.
+
+        Raises when the wait itself is cancelled (the host stops), and what ends an attempt without ending its run:
+        `StaleAttemptError`, and `LogUnavailableError` or `NewerVersionError` when a step could not be recorded.
+        """
+        return await self._loop.run(self._within(attempt, seconds))
+
+    async def _within(self, attempt: Attempt, seconds: float) -> Outcome:
+        RUN.set(attempt.run_id)
+        task = asyncio.ensure_future(self._answer(attempt))
+        attempt.stop.bind(task)
+        try:
+            await asyncio.wait((task,), timeout=seconds)
+            if task.cancelled() and attempt.stop.is_requested:
+                return self._stopped(attempt, RunCancelledError("The run was cancelled."))
+            if task.done():
+                try:
+                    return task.result()
+                except asyncio.CancelledError as error:  # nobody cancelled the attempt: the agent's own code did
+                    raise RuntimeError("The agent's code cancelled its own run.") from error
+            task.cancel()
+            await asyncio.wait((task,), timeout=STOPPING_SECONDS)
+            late = RunTimedOutError(f"Agent {self._name!r} ran longer than its {seconds:g} s and was stopped.")
+            return self._stopped(attempt, late)
+        except (StaleAttemptError, LogUnavailableError, NewerVersionError):
+            raise
+        except HostingError as error:
+            logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)
+            return AgentFailure(error)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            if unreached := _unreached(error):
+                logger.error("Run %s of agent %s failed: %s", attempt.run_id, self._name, unreached)
+            else:
+                logger.exception("Run %s of agent %s failed.", attempt.run_id, self._name)
+            return AgentFailure(
+                RunFailedError(f"Agent {self._name!r} failed; its log has the cause at run {attempt.run_id}.")
+            )
+        finally:
+            task.cancel()
+
+    def _stopped(self, attempt: Attempt, error: HostingError) -> AgentFailure:
+        at_work = self._loop.tools_at_work(attempt.run_id)
+        if at_work:
+            logger.warning(
+                "Run %s of agent %s was stopped and %d of its synchronous tools still work: no thread can be stopped, "
+                "so they end by themselves and their results are dropped.",
+                attempt.run_id,
+                self._name,
+                at_work,
+            )
+        return AgentFailure(error)
+
+    async def _answer(self, attempt: Attempt) -> Outcome:
+        for agent in self._opened:
+            await self._loop.lifespans.open(agent)
+        session = cast(
+            ThreadSession, ThreadSession.from_dict({**(attempt.session or {}), "session_id": attempt.thread_id})
+        )
+        messages, history, at_calls = list(attempt.messages), attempt.history, None
+        compaction = run_compaction(self._agent, history, self._context_tokens)
+        if not self._takes_history:
+            messages = [*history.own(), *messages]
+        elif is_for_calls(self._agent, session, history, messages, compaction):
+            at_calls = history
+        else:
+            session.history = history.own()
+        options = self._run_options(attempt, compaction, at_calls)
+        try:
+            if attempt.deltas is None and attempt.listener is None:
+                response: AgentResponse[Any] = await self._agent.run(messages, session=session, **options)
+            else:
+                updates = self._agent.run(messages, stream=True, session=session, **options)
+                response = await _streamed(updates, attempt)
+        finally:  # what took the attempt out of the agent is raised, whatever the agent's code made of that
+            if attempt.steps is not None and attempt.steps.recorder.cause is not None:
+                raise attempt.steps.recorder.cause
+        response, wanted = uncompacted(response), attempt.request.response_format
+        if wanted is not None and not approval_requests(response):
+            texts = (message.text for message in reversed(response.messages) if message.role == "assistant")
+            text = next((text for text in texts if text.strip()), "")
+            try:
+                response = with_value(response, await asyncio.to_thread(structured_value, wanted, text))
+            except InvalidOutputError as error:
+                logger.warning("Run %s of agent %s: %s", attempt.run_id, self._name, error.detail)
+                return AgentFailure(error)
+        return AgentAnswer(response, _session_values(session), compaction.summary if compaction else None)
+
+    def _run_options(
+        self, attempt: Attempt, compaction: RunCompaction | LeavingOutOldest | None, at_calls: History | None
+    ) -> dict[str, Any]:
+        """Return what `Agent.run` takes besides: options, middleware around model and tool calls, compaction.
+
+        Only the framework's `Agent` takes middleware.
+        """
+        request, options = attempt.request, dict(self._options)
+        if request.response_format is not None:
+            options["response_format"] = request.response_format.envelope()
+        if not request.enable_tool_calls:
+            options["tool_choice"] = "none"
+        middleware: list[Any] = []
+        if isinstance(self._agent, Agent):
+            has_layer = isinstance(self._agent.client, ChatMiddlewareLayer)
+            if attempt.refusals and has_layer:
+                middleware.append(RefusedCalls(attempt.refusals))
+            if not request.enable_tool_calls:
+                middleware.append(ToolsOff())
+            elif attempt.steps is not None:
+                middleware += steps_middleware(self._agent, attempt.steps)
+            if at_calls is not None or (isinstance(compaction, LeavingOutOldest) and has_layer):
+                middleware.append(AtModelCalls(at_calls))
+        chosen = {"options": options, "middleware": middleware, "compaction_strategy": compaction}
+        return {name: value for name, value in chosen.items() if value}
+
+
+async def _streamed(updates: AsyncIterable[AgentResponseUpdate], attempt: Attempt) -> AgentResponse[Any]:
+    """Return the answer, whose updates were passed on as they came; those of a recorded answer are known already."""
+    known = []
+    async for update in updates:
+        is_known = attempt.steps is not None and attempt.steps.is_replaying
+        if attempt.deltas is not None:
+            attempt.deltas.write(update, is_known=is_known)
+        if attempt.listener is not None and not is_known:
+            attempt.listener.add(update)
+        known.append(update)
+    if isinstance(updates, ResponseStream):
+        response: AgentResponse[Any] = await updates.get_final_response()
+        return response
+    return AgentResponse.from_updates(known)
+
+
+class RefusedCalls(ChatMiddleware):
+    """Tells the model why a person refused a tool call: agent-framework says only that it was refused.
+
+    `reasons` are by the framework's id of the call. A result is changed in its place, so that the conversation keeps
+    what the model was told.
+    """
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        self._reasons = reasons
+
+    async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        """Put the reasons into the results with which the framework closed the calls, then call the model."""
+        for message in context.messages:
+            for content in message.contents:
+                reason = self._reasons.get(content.id or "") if content.type == "function_result" else None
+                if reason is not None:
+                    refused = Content.from_function_result(str(content.call_id), result=reason)
+                    content.result, content.items = refused.result, refused.items
+        await call_next()
+
+
+class ToolsOff(FunctionMiddleware):
+    """Answers each tool call with a refusal that the model reads; the tool is not run.
+
+    The option `tool_choice: none` only asks the model not to call tools.
+    """
+
+    async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        """Make the refusal the tool's result."""
+        context.result = "Tools are switched off for this request. Answer without them."
+
+
+def with_value(
+    response: AgentResponse[Any], value: Any, more_properties: Mapping[str, Any] | None = None
+) -> AgentResponse[Any]:
+    """Return the response with this value, and more additional properties; the framework lets none be set later."""
+    return AgentResponse(
+        value=value,
+        messages=response.messages,
+        usage_details=response.usage_details,
+        additional_properties={**response.additional_properties, **(more_properties or {})},
+        response_id=response.response_id,
+        agent_id=response.agent_id,
+        created_at=response.created_at,
+        finish_reason=response.finish_reason,
+        continuation_token=response.continuation_token,
+    )
+
+
+def _unreached(error: BaseException) -> str:
+    """Return which address could not be reached and why, when that is the error; else nothing.
+
+    Clients for HTTP name the request on what they raise, and its last cause is the system's. The frames between are
+    theirs, a hundred lines that say no more than this.
+    """
+    causes = [error]
+    while (inner := causes[-1].__cause__ or causes[-1].__context__) is not None:
+        causes.append(inner)
+    named = (str(getattr(getattr(one, "request", None), "url", "")) for one in causes)
+    address, cause = urlsplit(next(filter(None, named), "")), causes[-1]
+    if not address.hostname or not isinstance(cause, OSError):
+        return ""
+    shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+    return f"{shown} cannot be reached: {cause}. Is its address right, and does a server run there?"
+
+
+def _session_values(session: ThreadSession) -> dict[str, Any] | None:
+    """Return the session as plain JSON values, or None when no provider keeps anything."""
+    kept = {source: value for source, value in session.state.items() if value and source != SOURCE_ID}
+    if not kept and session.service_session_id is None:
+        return None
+    session.state = kept
+    try:
+        values = json.loads(json.dumps(session.to_dict(), allow_nan=False, default=_refuse_type))
+    except (TypeError, ValueError) as error:
+        raise UnstorableAnswerError("The agent's session holds a value that is not JSON. Keep plain values.") from error
+    return cast(dict[str, Any], portable_value(values))
+
+
+def _refuse_type(value: object) -> Any:
+    raise UnstorableAnswerError(
+        f"The agent's session holds a {type(value).__name__}, which is not JSON. Register that type with "
+        "agent-framework (register_state_type), or keep plain values."
+    )

@@ -1,0 +1,162 @@
+"""The text that an agent streams while it runs: passed on at once in this process, and logged in batches.
+
+Theory. A delta goes out when it comes; the log gets it together with others. So the batch is what a crash may make the
+model say again, and not what a person waits for. Each delta says its offset in the answer, so that it stands right
+whatever was logged twice or said anew. Deltas never come behind the step that they precede: a step's append takes the
+waiting ones along. A later attempt that replays a recorded model answer logs its text no second time.
+
+`write` is called on the agents' loop, everything else on the log's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent_framework import AgentResponseUpdate
+
+from hosting.errors import LogUnavailableError
+from hosting.runner.journal import Journal, StaleAttemptError
+from hosting.thread.events import Delta
+
+logger = logging.getLogger(__name__)
+
+OnDelta = Callable[[int, str], None]
+"""Is called with the offset and the text of a delta."""
+
+
+@dataclass(frozen=True)
+class BatchPace:
+    """How long a delta waits to be logged with more of them, in seconds, and how many characters do not wait."""
+
+    seconds: float
+    characters: int
+
+
+class AnswerText:
+    """The text of a streamed answer as `state.conversation.response_text` joins it: a blank line between messages."""
+
+    def __init__(self) -> None:
+        self._message: tuple[str | None, ...] = (None, None, None)
+        self._has_text = False
+        self._is_new = True
+
+    def next(self, update: AgentResponseUpdate) -> str:
+        """Return what the update adds; "" for one without text.
+
+        Another id, author or role begins a message, as it does where the framework joins updates.
+        """
+        named = (update.message_id, update.author_name, str(update.role) if update.role else None)
+        if any(new and old and new != old for new, old in zip(named, self._message, strict=True)):
+            self._is_new, self._message = True, named
+        else:
+            self._message = tuple(new or old for new, old in zip(named, self._message, strict=True))
+        text = "".join(content.text or "" for content in update.contents if content.type == "text")
+        if not text:
+            return ""
+        begins_paragraph = self._is_new and self._has_text
+        self._is_new, self._has_text = False, True
+        return "\n\n" + text if begins_paragraph else text
+
+
+class DeltaWriter:
+    """The deltas of one attempt. `on_delta` is called with each of them, `on_stale` once another holds the run."""
+
+    def __init__(self, journal: Journal, pace: BatchPace, on_delta: OnDelta, on_stale: Callable[[], None]) -> None:
+        self._journal = journal
+        self._pace = pace
+        self._on_delta = on_delta
+        self._on_stale = on_stale
+        self._answer = AnswerText()
+        self._loop = asyncio.get_running_loop()
+        self._text = ""
+        self._logged = 0
+        self._half = ""
+        self._is_closed = False
+        self._hurry = asyncio.Event()
+        self._logging: asyncio.Task[None] | None = None
+        journal.take_deltas = self._take
+
+    def write(self, update: AgentResponseUpdate, *, is_known: bool) -> None:
+        """Take the agent's next update; `is_known` when an earlier attempt streamed it and the log has it."""
+        text = self._answer.next(update)
+        if text:
+            self._loop.call_soon_threadsafe(self._write, text, is_known)
+
+    async def close(self, answer: str | None) -> tuple[Delta, ...]:
+        """Return what is to be appended with the run's end: what the log lacks of the answer, from its offset on.
+
+        The answer differs from what was streamed where an agent's own middleware changed it; None for no answer.
+        """
+        self._is_closed = True
+        self._hurry.set()
+        if self._logging is not None:
+            await self._logging
+        if answer is None:
+            return self._take()
+        whole, logged = _characters(answer), self._text[: self._logged]
+        if whole != self._text:
+            same = _same(whole, self._text)
+            self._on_delta(same, whole[same:])
+        same = _same(whole, logged)
+        self._text, self._logged = whole, len(whole)
+        return () if whole == logged else (self._delta(same, whole[same:]),)
+
+    def _write(self, text: str, is_known: bool) -> None:
+        text = self._half + text
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""  # waits for its other half
+        text = _characters(text[: len(text) - len(self._half)])
+        if not text:
+            return
+        offset = len(self._text)
+        self._text += text
+        if is_known:
+            self._logged = len(self._text)
+            return
+        self._on_delta(offset, text)
+        if len(self._text) - self._logged >= self._pace.characters:
+            self._hurry.set()
+        if self._logging is None and not self._is_closed:
+            self._logging = asyncio.ensure_future(self._log_batches())
+
+    async def _log_batches(self) -> None:
+        """Log the first delta at once, and those that come meanwhile together, for as long as there are some."""
+        while self._logged < len(self._text) and not self._is_closed:
+            self._hurry.clear()
+            try:
+                await self._journal.append_here()
+            except LogUnavailableError:
+                logger.warning("Run %s: its words wait for the log.", self._journal.run.run_id)
+            except StaleAttemptError:
+                self._is_closed = True
+                self._on_stale()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), self._pace.seconds)
+        self._logging = None
+
+    def _take(self) -> tuple[Delta, ...]:
+        """Return the delta that the log does not have; whoever takes it appends it."""
+        offset, self._logged = self._logged, len(self._text)
+        return (self._delta(offset, self._text[offset:]),) if offset < self._logged else ()
+
+    def _delta(self, offset: int, text: str) -> Delta:
+        return Delta(at=time.time(), run_id=self._journal.run.run_id, offset=offset, text=text)
+
+
+def _same(one: str, other: str) -> int:
+    """Return how many characters the two begin with alike."""
+    shorter, longer = sorted((one, other), key=len)
+    if longer.startswith(shorter):
+        return len(shorter)
+    return next(at for at in range(len(shorter)) if one[at] != other[at])
+
+
+def _characters(text: str) -> str:
+    """Return the text with halves of characters joined, and a replacement character for one that stays alone."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

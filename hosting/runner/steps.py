@@ -1,0 +1,361 @@
+"""The journal of a run, as agent-framework's own middleware: a recorded step is replayed, any other is done once.
+
+Theory. A later attempt runs the same code from the start. Its n-th model call gets the n-th recorded answer, if the
+messages that this run has added since are the same as then. Its tool calls get their recorded results; a tool call is
+known by the model call that asked for it and by its call id. A tool call that began and has no result is not made again
+unless its tool is idempotent. A model's answer is appended together with the start of the tool calls that it asks for.
+An answer without tool calls is not recorded here: the event that follows it holds it, the run's end or a tool's result.
+
+Of a client without chat middleware only the tool calls are recorded. A later attempt calls its model again, and the run
+goes on as long as the model asks for the same calls in the same order. Otherwise the run ends, and nothing is done
+twice.
+
+A later attempt must find the same digests, so they cover only what the model is shown: not the ids that the framework
+makes anew for each attempt, and not what it keeps beside a content for the host.
+
+An agent that is the tool of another has steps of its own, known by the key of the call that runs it. A crash that cuts
+that call short lets it be made again, because its own steps are replayed too. The framework hands no middleware on to
+such an agent. So it gets its middleware once, for good, which finds its steps by the call around it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard, cast
+
+from agent_framework import (
+    Agent,
+    ChatContext,
+    ChatMiddleware,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationContext,
+    FunctionInvocationLayer,
+    FunctionMiddleware,
+    Message,
+    MiddlewareFailure,
+    MiddlewareTermination,
+    ResponseStream,
+    SupportsAgentRun,
+    UserInputRequiredException,
+)
+
+from hosting.errors import RunDivergedError, RunInterruptedError
+from hosting.runner.history import SOURCE_ID
+from hosting.runner.journal import Journal
+from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
+from hosting.tools import MCP_CALL_KEY, ToolCall, agent_behind, enter, is_idempotent, server_behind
+from state.json_values import portable_value
+from state.portable import whole_characters
+
+logger = logging.getLogger(__name__)
+
+Next = Callable[[], Awaitable[None]]
+
+_OUTCOME_UNKNOWN = (
+    "The process ended while this tool ran. Whether it did its work is unknown, and it is not called again."
+)
+# They end the framework's loop, or hand on a question to a person; a tool that raised one cannot be replayed.
+_NO_RESULT = (MiddlewareFailure, MiddlewareTermination, UserInputRequiredException)
+
+
+class AttemptEndedError(MiddlewareFailure):
+    """Takes an attempt out of the framework's loop; `StepRecorder.cause` has the reason."""
+
+
+@dataclass(eq=False)
+class StepRecorder:
+    """Appends the steps of one attempt, of whichever agent. `cause` is why the attempt was ended, once it was.
+
+    `tells_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it.
+    `pending` are steps that are appended with the next one, because nothing happens in between.
+    """
+
+    journal: Journal
+    tells_unknown_outcomes: bool
+    cause: Exception | None = None
+    pending: list[Step] = field(default_factory=list)
+    _starting: asyncio.Future[None] | None = None
+
+    async def start(self, call: ToolStarted) -> None:
+        """Append that the call starts, in one append with all calls that start at the same moment."""
+        self.pending.append(call)
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
+            return
+        appended = self._starting = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.sleep(0)  # lets the others come
+            self._starting = None
+            await self.append()
+        except BaseException as error:
+            self._starting = None
+            appended.set_exception(error)
+            appended.exception()  # perhaps nobody else waits for it
+            raise
+        appended.set_result(None)
+
+    async def append(self, *steps: Step) -> None:
+        """Append the steps, behind the pending ones; without any, only make sure that the lease is still held."""
+        pending, self.pending = self.pending, []
+        if not pending and not steps and self.journal.lease.is_held:
+            return
+        try:
+            await self.journal.append(*pending, *steps)
+        except Exception as error:
+            raise self.ended(error) from error
+
+    def ended(self, cause: Exception) -> AttemptEndedError:
+        """Return what takes the attempt out of the framework's loop: for this cause, or for the one before it."""
+        self.cause = self.cause or cause
+        return AttemptEndedError("The attempt is over.")
+
+
+@dataclass(eq=False)
+class AgentSteps:
+    """The model and tool calls of one agent in one attempt.
+
+    `within` is the key of the call that runs the agent as a tool, empty for the agent that runs. `is_replaying`: the
+    newest answer of the model is a recorded one.
+    """
+
+    agent: Agent[Any]
+    recorder: StepRecorder
+    within: str = ""
+    is_replaying: bool = False
+    model_calls: int = 0
+    _tool_calls: Counter[str] = field(default_factory=Counter)
+    _digests: dict[int, tuple[Message, str]] = field(default_factory=dict)
+
+    def digest(self, messages: Sequence[Message]) -> str:
+        """Return the digest of the messages that this run added; each is digested once, when it is first there.
+
+        The thread's history is left out: it is the same for every attempt.
+        """
+        digests = []
+        for message in messages:
+            attribution = message.additional_properties.get("_attribution")
+            if not isinstance(attribution, dict) or attribution.get("source_id") != SOURCE_ID:
+                if id(message) not in self._digests:  # the message is kept too, so that its id stays its own
+                    self._digests[id(message)] = (message, digest_of_message(message))
+                digests.append(self._digests[id(message)][1])
+        return digest(digests)
+
+    def key_of(self, context: FunctionInvocationContext) -> str:
+        """Return `<model call>.<call id>`, and a number behind it where a model gave one id to several calls.
+
+        A model that is called again makes new ids: its tool calls are known by their order in the run.
+        """
+        if not isinstance(self.agent.client, ChatMiddlewareLayer):
+            self._tool_calls[""] += 1
+            return f"{model_call_key(self.within, 0)}.{self._tool_calls['']}"
+        key = f"{model_call_key(self.within, self.model_calls)}.{context.metadata.get('call_id')}"
+        self._tool_calls[key] += 1
+        return key if self._tool_calls[key] == 1 else f"{key}.{self._tool_calls[key]}"
+
+
+WITHIN: ContextVar[AgentSteps | None] = ContextVar("agent_steps", default=None)
+"""The steps of the agent that is the tool of the call around this code; None in the call of any other tool."""
+
+
+def middleware(agent: Agent[Any], steps: AgentSteps | None = None) -> list[ChatMiddleware | FunctionMiddleware]:
+    """Return the agent's middleware for one attempt, or, without its steps, for whenever it is the tool of another."""
+    is_recorded = isinstance(agent.client, ChatMiddlewareLayer)
+    return [*([_ModelCalls(agent, steps)] if is_recorded else []), _ToolCalls(agent, steps)]
+
+
+@dataclass(eq=False)
+class _Calls:
+    """Middleware of an agent, around the calls of these steps; without them, of the steps that it is a tool within."""
+
+    agent: Agent[Any]
+    steps: AgentSteps | None
+
+    def steps_within(self) -> AgentSteps | None:
+        steps = WITHIN.get()
+        return steps if steps is not None and steps.agent is self.agent else None
+
+
+class _ModelCalls(_Calls, ChatMiddleware):
+    async def process(self, context: ChatContext, call_next: Next) -> None:
+        """Replay the recorded answer, or call the model and record its answer if it asks for tool calls."""
+        steps = self.steps or self.steps_within()
+        if steps is None:
+            await call_next()
+            return
+        recorder, messages = steps.recorder, list(context.messages)
+        await recorder.append()
+        steps.model_calls += 1
+        number = steps.model_calls
+        recorded = recorder.journal.models.get((steps.within, number))
+        steps.is_replaying = recorded is not None
+        if recorded is not None:
+            if recorded.digest != steps.digest(messages):
+                raise recorder.ended(_diverged(f"model call {model_call_key(steps.within, number)}"))
+            response = ChatResponse.from_dict(recorded.response)
+            context.result = replayed_stream(response) if context.stream else response
+            return
+
+        def record(answer: ChatResponse[Any]) -> None:
+            if any(content.type == "function_call" for message in answer.messages for content in message.contents):
+                result = ModelResult(
+                    at=time.time(),
+                    run_id=recorder.journal.run.run_id,
+                    number=number,
+                    within=steps.within,
+                    digest=steps.digest(messages),
+                    response=plain(answer),
+                )
+                recorder.pending.append(result)
+
+        if context.stream:
+            context.stream_result_transforms.append(record)
+        await call_next()
+        if isinstance(context.result, ChatResponse):
+            record(context.result)
+
+
+class _ToolCalls(_Calls, FunctionMiddleware):
+    async def process(self, context: FunctionInvocationContext, call_next: Next) -> None:
+        """Replay the recorded result, or call the tool and record how that ended."""
+        steps = self.steps or self.steps_within()
+        if steps is None:
+            await call_next()
+            return
+        recorder, journal, name = steps.recorder, steps.recorder.journal, context.function.name
+        key, arguments = steps.key_of(context), digest_of_arguments(context.arguments)
+        started, result = journal.started.get(key), journal.results.get(key)
+        if started is not None and (started.name, started.digest) != (name, arguments):
+            raise recorder.ended(_diverged(f"call {key} of tool {name!r}"))
+        if result is not None:
+            if result.called:
+                context.result = replayed_result(result)
+            else:
+                await call_next()  # the framework refuses those arguments again
+            return
+        agent = agent_behind(context.function)
+        inner = AgentSteps(agent, recorder, within=key) if agent is not None and keeps_journal(agent) else None
+        if started is not None and inner is None and not is_idempotent(context.function):
+            if not recorder.tells_unknown_outcomes:
+                raise recorder.ended(
+                    RunInterruptedError(
+                        f"The process ended while tool {name!r} ran, and a tool is called at most once. "
+                        "Whether it did its work is unknown."
+                    )
+                )
+            context.result = _OUTCOME_UNKNOWN
+            return
+        if started is None:
+            run_id = journal.run.run_id
+            await recorder.start(ToolStarted(at=time.time(), run_id=run_id, key=key, name=name, digest=arguments))
+        else:  # it began in an earlier attempt: it is called again only while the lease is held
+            await recorder.append()
+        await _call(context, call_next, key, recorder, inner)
+
+
+async def _call(
+    context: FunctionInvocationContext, call_next: Next, key: str, recorder: StepRecorder, inner: AgentSteps | None
+) -> None:
+    """Call the tool and append its result or its error. The tool's code, or its MCP server, can read the call's key."""
+    journal = recorder.journal
+    accepted = journal.run.accepted
+    call_key = f"{accepted.run_id}-{key}"
+    enter(ToolCall(accepted.agent, journal.address.thread_id, accepted.run_id, call_key, accepted.principal))
+    if server_behind(context.function) is not None:
+        context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
+    if inner is not None and not any(isinstance(one, _ToolCalls) for one in inner.agent.middleware or ()):
+        inner.agent.middleware = [*(inner.agent.middleware or ()), *middleware(inner.agent)]
+    token = WITHIN.set(inner)
+    try:
+        await call_next()
+    except _NO_RESULT:
+        raise
+    except Exception as error:
+        # The framework refuses arguments by a TypeError of its own, before the tool's code begins.
+        called = not (isinstance(error, TypeError) and type(error).__module__.startswith("agent_framework."))
+        if called:  # the framework tells the model, and the log no more than the error's class
+            logger.warning("Tool %s of run %s raised.", context.function.name, accepted.run_id, exc_info=error)
+        await recorder.append(
+            ToolResult(
+                at=time.time(), run_id=accepted.run_id, key=key, error=whole_characters(str(error)), called=called
+            )
+        )
+        raise
+    finally:
+        WITHIN.reset(token)
+    await recorder.append(tool_result(accepted.run_id, time.time(), key, context.result))
+
+
+def keeps_journal(agent: SupportsAgentRun) -> TypeGuard[Agent[Any]]:
+    """Tell whether the tool calls of the agent can be recorded: the framework makes them, by its client's layers."""
+    return isinstance(agent, Agent) and isinstance(agent.client, FunctionInvocationLayer | ChatMiddlewareLayer)
+
+
+def _diverged(step: str) -> RunDivergedError:
+    return RunDivergedError(
+        f"The attempt before this one recorded something else at {step}: the agent's code changed, or it does not do "
+        "the same twice. Nothing was done again; send the message once more."
+    )
+
+
+class ReplayedToolError(Exception):
+    """The error that the tool raised in an earlier attempt, in its own words."""
+
+
+def plain(recorded: ChatResponse[Any] | Content) -> dict[str, Any]:
+    """Return the framework's own form as JSON values, so that what is recorded is what is read again."""
+    values = json.loads(json.dumps(recorded.to_dict(exclude_none=True), default=str))
+    return cast(dict[str, Any], portable_value(values))
+
+
+def replayed_stream(response: ChatResponse[Any]) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+    """Return the answer as a stream that ends as itself."""
+
+    async def updates() -> AsyncIterator[ChatResponseUpdate]:
+        for update in response.to_updates():
+            yield update
+
+    return ResponseStream(updates(), finalizer=lambda _: response)
+
+
+def tool_result(run_id: str, at: float, key: str, result: Any) -> ToolResult:
+    """Return the record of a tool's result: its contents, or its text as the framework would write it."""
+    if isinstance(result, list) and all(isinstance(item, Content) for item in result):
+        return ToolResult(at=at, run_id=run_id, key=key, contents=[plain(item) for item in result])
+    return ToolResult(at=at, run_id=run_id, key=key, text=whole_characters(str(result)))
+
+
+def replayed_result(result: ToolResult) -> Any:
+    """Return the result that a tool had in an earlier attempt; raises `ReplayedToolError` for an error of the tool."""
+    if result.error is not None:
+        raise ReplayedToolError(result.error)
+    if result.contents is not None:
+        return [Content.from_dict(item) for item in result.contents]
+    return result.text
+
+
+def digest_of_message(message: Message) -> str:
+    """Return the digest of a message's role and contents, without the ids and the whole answers of MCP servers."""
+    unshown = {"id", "additional_properties"}
+    return digest([message.role, [item.to_dict(exclude=unshown, exclude_none=True) for item in message.contents]])
+
+
+def digest_of_arguments(arguments: Any) -> str:
+    """Return the digest of what a tool is called with."""
+    return digest(dict(arguments) if isinstance(arguments, Mapping) else arguments)
+
+
+def digest(value: Any) -> str:
+    """Return the digest of a value as JSON; half of a character counts as what is recorded in its place."""
+    text = json.dumps(portable_value(value), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

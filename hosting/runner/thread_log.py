@@ -1,0 +1,367 @@
+"""The log of every thread of one app: changed by commands, kept by a store.
+
+Theory. There is one way to change a thread: take its head, decide, append to that very head; where another append came
+first, take the head that it left and decide again (`ThreadLog.execute`). A head that this process remembers saves the
+read, and is never believed by itself: an append proves it, and whatever is not an append is decided on a head that was
+read. An append with an unknown outcome is repeated as it was, until the store says what came of it.
+
+What is too large for the log lies in the store of attachments, under the thread's epoch, and stands in the log by
+reference. It is put before the append: a reference leads somewhere from the moment it can be read. What a conflict or a
+crash leaves behind belongs to nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import math
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+from weakref import WeakValueDictionary
+
+from pydantic import BaseModel, ValidationError
+
+from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
+from hosting.names import Address, StoreKey, new_id
+from hosting.ports import AttachmentStore
+from hosting.stores.connection import Readiness
+from hosting.stores.contract import MOST_APPEND_BYTES, Append, Appended, Conflict, Row, StoredHead, ThreadStore, Unknown
+from hosting.thread import events, head, rows
+from hosting.thread.commands import Change, Command, Outcome
+from hosting.thread.decide import decide
+from hosting.thread.events import Event
+from hosting.thread.head import NEW, Head
+from state.attached import Attachment
+
+logger = logging.getLogger(__name__)
+
+MOST_INLINE_BYTES = 64 * 1024
+"""An event above this stands in the log by reference."""
+
+PATIENCE_SECONDS = 10.0
+FIRST_PAUSE_SECONDS = 0.05
+MOST_READS = 3
+"""So often a read is tried: one failure is no outage, and nobody lets a run go for it."""
+CACHED_BYTES = 16 * 1024 * 1024
+_PARSED_BYTES = 7
+"""What a remembered head takes in memory for each byte of its text, beside the text itself."""
+_TAIL_BYTES = 16 * 1024
+"""Of the events that are remembered of one thread: those of a turn whose texts are not large."""
+_EMPTY_BYTES = 400
+"""The text of a head without runs, which stands for a thread that has none."""
+
+T = TypeVar("T")
+RowT = TypeVar("RowT", rows.KeyRow, rows.RunRow, rows.ApprovalRow)
+Reread = Callable[[Head], Awaitable[Command]]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What came of a command, and the head behind it, which the store had at that moment."""
+
+    outcome: Outcome
+    head: Head
+
+
+class _Reference(BaseModel):
+    """What stands in the log for an event that lies in the store of attachments."""
+
+    elsewhere: str
+    epoch: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A head as the store has it, and as it reads; without `stored` the thread has none.
+
+    `tail` are the newest events before it with their positions and sizes, as far as this process appended them one
+    behind the other.
+    """
+
+    stored: StoredHead | None
+    head: Head
+    tail: tuple[tuple[int, Event, int], ...] = ()
+    tail_bytes: int = 0
+
+
+class ThreadLog:
+    """The threads' log of the app whose task hub is `hub`, for one event loop.
+
+    Commands on one thread wait for each other here: those of this process then never conflict. A store that is away is
+    waited for `patience_seconds` by an append, and by a read for some tries within them; its outage is logged by
+    the store itself. `readiness` notes every outcome.
+    """
+
+    def __init__(
+        self,
+        store: ThreadStore,
+        attachments: AttachmentStore,
+        hub: str,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+        cached_bytes: int = CACHED_BYTES,
+    ) -> None:
+        self._store = store
+        self._attachments = attachments
+        self._hub = hub
+        self._patience_seconds = patience_seconds
+        self.readiness = Readiness(lambda: self.head(Address.of("ready", new_id())))
+        self._heads = _Heads(cached_bytes)
+        self._asking: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
+
+    async def execute(
+        self, address: Address, command: Command, reread: Reread | None = None, *, is_new: bool = False
+    ) -> Decided:
+        """Decide a command and append the events that it comes to; return both once they stand.
+
+        `reread` returns the command with its rows read anew, for each head behind the first. With it nothing but an
+        append is believed before the rows were read between two reads of the same head. A thread that `is_new` had its
+        id made for this command, so there is nothing to read of it. Raises `LogUnavailableError` when the store, or
+        that of large events, stays away: whether the command was carried out is then unknown. Raises
+        `NewerVersionError` for a thread that a newer version works on, and `ValueError` for a command that writes what
+        could not be read again, or a row as new without having read that it is there; both leave the thread as it is.
+        """
+        lock = self._asking.setdefault(address, asyncio.Lock())
+        async with lock:
+            known = _Known(None, NEW) if is_new else self._heads.get(address)
+            is_read, has_all_rows = known is None, reread is None
+            if known is None:
+                known = await self._read(address)
+            while True:
+                outcome = decide(known.head, command)
+                if isinstance(outcome, Change):
+                    appended, newest = await self._append(address, known, outcome)
+                    if appended:
+                        return Decided(outcome, newest.head)
+                    if has_all_rows and newest.stored == known.stored:
+                        raise ValueError(f"A {type(command).__name__} was decided without a row that is there.")
+                else:
+                    is_newest = is_read and (reread is None or not has_all_rows)
+                    newest = known if is_newest else await self._read(address)
+                    if has_all_rows and newest.stored == known.stored:
+                        return Decided(outcome, newest.head)
+                if reread is not None:
+                    command, has_all_rows = await reread(newest.head), True
+                known, is_read = newest, True
+
+    async def head(self, address: Address) -> Head:
+        """Return the head as the store has it now. Raises as `ask` does."""
+        return (await self._read(address)).head
+
+    async def threads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[Address, Head]]:
+        """Return an owner's threads behind that id, in the order of their ids; see `ThreadStore.heads`."""
+        found = await self._retried("read", lambda: self._store.heads(agent.lower(), owner, after, limit))
+        return [(Address.of(agent, thread_id, owner), head.decode(one.payload)) for thread_id, one in found]
+
+    async def events(self, address: Address, after: int, head: Head | None = None) -> list[tuple[int, Event]]:
+        """Return the events behind position `after` with theirs, oldest first. Raises as `ask` does.
+
+        With a `head`, which the caller has just read, they are those up to it, and what this process appended itself is
+        not read again.
+        """
+        known = None if head is None else self._heads.get(address)
+        if known is not None and known.head == head and known.tail and known.tail[0][0] <= after + 1:
+            return [(position, event) for position, event, _ in known.tail if position > after]
+        stored = await self._retried("read", lambda: self._store.events(address, after))
+        references = {event.position: reference for event in stored if (reference := _reference(event.payload))}
+        bodies: dict[str, bytes] = {}
+        for epoch, names in _names_by_epoch(references.values()).items():
+            with _as_log():
+                found = await self._attachments.read(epoch_store_key(self._hub, address, epoch), names)
+            if missing := names - found.keys():
+                logger.error("%d events of thread %s refer to what is not there.", len(missing), address.key)
+                raise LogUnavailableError("A part of the thread's log cannot be read. Try again.")
+            bodies |= found
+        last = math.inf if head is None else head.position
+        return [
+            (at, events.decode(bodies[references[at].elsewhere] if at in references else event.payload))
+            for at, event in ((event.position, event) for event in stored)
+            if at <= last
+        ]
+
+    async def row(self, address: Address, kind: type[RowT], name: str, head: Head) -> RowT | rows.GoneRow | None:
+        """Return the row of that name, as it stands under this head; None when there is none. Raises as `ask` does."""
+        found = await self._retried("read", lambda: self._store.row(address, name))
+        return None if found is None else rows.decode(kind, found.payload, head)
+
+    async def erase(self, address: Address, through: int) -> None:
+        """Remove the thread's events through that position, and what its rows of them say; see `ThreadStore.erase`.
+
+        What stands elsewhere is erased with the thread's attachments (`epoch_store_key`). Raises `LogUnavailableError`.
+        """
+        await self._store.erase(address, through)
+
+    async def trim(self, address: Address, head: Head) -> None:
+        """Remove the events that the head says are trimmed, what of them stands elsewhere, and their rows.
+
+        Raises `LogUnavailableError`; called again it finishes what was broken off.
+        """
+        gone = [one.payload for one in await self._store.events(address, 0) if one.position <= head.trimmed]
+        references = [reference for payload in gone if (reference := _reference(payload)) is not None]
+        for epoch, names in _names_by_epoch(references).items():
+            with _as_log():
+                await self._attachments.erase(epoch_store_key(self._hub, address, epoch), names)
+        await self._store.trim(address, head.trimmed, head.trimmed)
+
+    async def attachment_hashes(self, address: Address, epoch: int) -> set[str]:
+        """Return which of the attachments of that epoch the thread's events stand in. Raises `LogUnavailableError`."""
+        stored = await self._retried("read", lambda: self._store.events(address, 0))
+        references = [reference for one in stored if (reference := _reference(one.payload)) is not None]
+        return _names_by_epoch(references).get(epoch, set())
+
+    async def close(self) -> None:
+        """Let go of the store."""
+        await self._store.close()
+
+    async def _read(self, address: Address) -> _Known:
+        known = self._heads.get(address)
+        self._heads.keep(address, None)
+        stored = await self._retried("read", lambda: self._store.head(address))
+        if known is None or stored is None or stored != known.stored:
+            known = _Known(stored, NEW if stored is None else head.decode(stored.payload))
+        if self._heads.get(address) is None:  # an append that came meanwhile left a newer one
+            self._heads.keep(address, known)
+        return known
+
+    async def _append(self, address: Address, known: _Known, change: Change) -> tuple[bool, _Known]:
+        """Tell whether the change was appended, and return the head as it stands then.
+
+        Events that are too large are put elsewhere first.
+        """
+        changed = change.head.model_copy(update={"append_id": new_id()})
+        payloads = [events.encode(event) for event in change.events]
+        sizes = [len(payload) for payload in payloads]
+        most = MOST_INLINE_BYTES if sum(sizes) <= MOST_APPEND_BYTES // 2 else MOST_INLINE_BYTES // 64
+        large = {
+            at: Attachment(hashlib.sha256(text).hexdigest(), text)
+            for at, text in enumerate(payloads)
+            if len(text) > most
+        }
+        if large:
+            with _as_log():
+                key = epoch_store_key(self._hub, address, changed.epoch)
+                await self._attachments.put(key, list(large.values()))
+        for at, attachment in large.items():
+            reference = _Reference(elsewhere=attachment.sha256, epoch=changed.epoch, bytes=sizes[at])
+            payloads[at] = reference.model_dump_json().encode()
+        append = Append(
+            StoredHead(changed.position, changed.append_id, head.encode(changed)),
+            tuple(payloads),
+            tuple(Row(row.name, row.position, rows.encode(row.row), row.is_new) for row in change.rows),
+        )
+        self._heads.keep(address, None)  # whatever ends this call early leaves nothing that may be wrong
+        answer: Appended | Conflict = await self._retried(
+            "append", lambda: self._store.append(address, known.stored, append)
+        )
+        if isinstance(answer, Appended):
+            newest = _Known(answer.head, changed)
+            if changed.state == "open":
+                positions = range(changed.position - len(payloads) + 1, changed.position + 1)
+                tail = (*known.tail, *zip(positions, change.events, sizes, strict=True))
+                dropped, tail_bytes = 0, known.tail_bytes + sum(sizes)
+                while tail_bytes > _TAIL_BYTES:
+                    tail_bytes -= tail[dropped][2]
+                    dropped += 1
+                newest = _Known(answer.head, changed, tail[dropped:], tail_bytes)
+        else:
+            newest = _Known(answer.head, NEW if answer.head is None else head.decode(answer.head.payload))
+        self._heads.keep(address, newest)
+        return isinstance(answer, Appended), newest
+
+    async def _retried(self, verb: Literal["read", "append"], call: Callable[[], Awaitable[T | Unknown]]) -> T:
+        """Return what the store says, and call it again where it fails, within the patience of this log.
+
+        A read fails for good with its last try. An append has as many tries as there is time for.
+        """
+        clock = asyncio.get_running_loop().time
+        end, pause = clock() + self._patience_seconds, FIRST_PAUSE_SECONDS
+        left = MOST_READS if verb == "read" else math.inf
+        while True:
+            try:
+                answer = await call()
+                if not isinstance(answer, Unknown):
+                    self.readiness.worked(verb)
+                    return answer
+                raise LogUnavailableError.unreached(answer.retry_after_seconds)
+            except LogUnavailableError as error:
+                self.readiness.failed(verb)
+                left -= 1
+                seconds = max(pause, error.retry_after_seconds)
+                if not left or clock() + seconds > end:
+                    raise
+            await asyncio.sleep(seconds)
+            pause *= 2
+
+
+def store_key(hub: str, address: Address) -> StoreKey:
+    """Return the key under which those of all epochs of a thread lie.
+
+    No agent is called so: names of agents have no dot.
+    """
+    return StoreKey(f"{hub}.log", address.key)
+
+
+def epoch_store_key(hub: str, address: Address, epoch: int) -> StoreKey:
+    """Return where the archive and the attachments of one epoch of a thread lie: under the hub's name and the epoch."""
+    return StoreKey(f"{hub}.log", f"{address.key}/{epoch}")
+
+
+class _Heads:
+    """Heads that this process remembers, the newest ones, within so many bytes."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._held_bytes = 0
+        self._held: OrderedDict[Address, tuple[_Known, int]] = OrderedDict()
+
+    def get(self, address: Address) -> _Known | None:
+        held = self._held.get(address)
+        if held is None:
+            return None
+        self._held.move_to_end(address)
+        return held[0]
+
+    def keep(self, address: Address, known: _Known | None) -> None:
+        """Remember this head of the thread instead of the one before; None forgets it."""
+        _, gone_bytes = self._held.pop(address, (None, 0))
+        self._held_bytes -= gone_bytes
+        if known is None:
+            return
+        text_bytes = len(known.stored.payload) if known.stored else _EMPTY_BYTES
+        size = (1 + _PARSED_BYTES) * (text_bytes + known.tail_bytes)
+        self._held[address] = (known, size)
+        self._held_bytes += size
+        while self._held_bytes > self._most_bytes:
+            _, (_, oldest_bytes) = self._held.popitem(last=False)
+            self._held_bytes -= oldest_bytes
+
+
+@contextlib.contextmanager
+def _as_log() -> Iterator[None]:
+    """Treat the store of attachments as a part of the log, which cannot be read without it."""
+    try:
+        yield
+    except AttachmentsUnavailableError as error:
+        raise LogUnavailableError.unreached() from error
+
+
+def _reference(payload: bytes) -> _Reference | None:
+    """Return the reference that stands there in place of an event, or None."""
+    if not payload.startswith(b'{"elsewhere":'):
+        return None
+    try:
+        return _Reference.model_validate_json(payload)
+    except ValidationError:
+        return None
+
+
+def _names_by_epoch(references: Iterable[_Reference]) -> dict[int, set[str]]:
+    names: dict[int, set[str]] = {}
+    for reference in references:
+        names.setdefault(reference.epoch, set()).add(reference.elsewhere)
+    return names

@@ -1,0 +1,213 @@
+"""How large a stored conversation may become: what moves to the archive, what is refused, and how the whole is read.
+
+Theory. The document holds the recent conversation. Once its entries pass their budget, the oldest turns move until a
+quarter of the budget is free again, so that most turns move nothing and a move is one call to the store. Entries are
+put before the document that no longer has them is committed: a crash in between leaves them in both places, the
+document rules, and the next delivery puts the same entries under the same positions. What moved is never changed again.
+Positions count every entry from 1, those of unknown kind too, so an entry keeps its position when it moves.
+
+So a document comes near its limit only where one turn is very large, or the archive is away. A request that is larger
+than the whole limit is refused before its agent runs, and an answer that is stays in its run's log (`runner.attempt`):
+a document never passes twice the limit, with the default of 512 KiB the 1 MiB that the smallest of the engines takes.
+While the archive is away and a document is over its limit, the entity stores nothing: the log has what happened, and
+the operation is delivered again.
+Source: state.md rule 8.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from hosting.errors import ArchiveIncompleteError, ThreadFullError
+from hosting.names import Address, StoreKey
+from hosting.ports import ArchiveStore, Volume
+from hosting.request.pages import Window
+from hosting.thread.conversation import request_of
+from hosting.thread.events import Accepted
+from state.attached import detachable_bytes
+from state.codec import held_entry, write
+from state.conversation import cuts, generation, pause_of
+from state.extension import archived, without_oldest
+from state.models import Conversation, Entry, History, PlainEntry, RequestEntry, ResponseEntry, entry_text
+
+logger = logging.getLogger(__name__)
+
+WARNED_SHARE = 0.5
+_LONGEST_ESCAPE = 6
+
+
+class Capacity:
+    """What a limit in bytes means for conversations; contents of more than `attachment_bytes` lie beside them."""
+
+    def __init__(self, limit_bytes: int, attachment_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._attachment_bytes = attachment_bytes
+
+    def refusal(self, conversation: Conversation, accepted: Accepted) -> ThreadFullError | None:
+        """Return why the run's request has no room in any document, or None when it has."""
+        messages = (*accepted.request.earlier, accepted.request)
+        characters = sum(len(one.message) + sum(len(str(content)) for content in one.contents) for one in messages)
+        if _LONGEST_ESCAPE * characters <= self.limit_bytes:
+            return None
+        entry = request_of(accepted, conversation)
+        size = size_bytes(entry.once(entry_text)) - detachable_bytes(entry, self._attachment_bytes)
+        if size <= self.limit_bytes:
+            return None
+        return ThreadFullError(f"This message is stored in {size:,} bytes and a conversation has {self.limit_bytes:,}.")
+
+    def warn(self, address: Address, stored: str) -> None:
+        """Write into the log how full a conversation is, from half of the limit on: ids and bytes, no text."""
+        held = size_bytes(stored)
+        if held >= WARNED_SHARE * self.limit_bytes:
+            logger.warning(
+                "Thread %s of agent %s holds %d of its %d bytes: its turns are large, or the archive takes none.",
+                address.thread_id,
+                address.agent,
+                held,
+                self.limit_bytes,
+            )
+
+
+def size_bytes(text: str) -> int:
+    """Return the length of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+Exchange = RequestEntry | ResponseEntry
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class WholeConversation:
+    """The archived and the recent entries of one conversation.
+
+    What reads the archive raises `ArchiveUnavailableError`, and `ArchiveIncompleteError` where the conversation was
+    reset or deleted since its document was read.
+    """
+
+    place: StoreKey
+    conversation: Conversation
+    archive: ArchiveStore
+
+    async def page(self, window: Window) -> tuple[list[tuple[int, Exchange]], bool]:
+        """Return the window's entries with their positions, and whether there are more in its direction."""
+        recent = self.conversation.data.conversation_history
+        low, high = window.span(archived(self.conversation).entries + len(recent))
+        found: list[tuple[int, Exchange]] = []
+        while low <= high and len(found) < window.limit:
+            first, last = window.first_of(low, high, window.limit - len(found))
+            numbered = list(enumerate(await self._entries(first, last), start=first))
+            found += [
+                (position, entry)
+                for position, entry in window.ordered(numbered)
+                if isinstance(entry, RequestEntry | ResponseEntry)
+            ]
+            low, high = (low, first - 1) if window.is_newest_first else (last + 1, high)
+        return found, low <= high
+
+    async def archived_texts(self) -> list[str]:
+        """Return every archived entry as JSON text, the oldest first."""
+        return [text async for texts in self.archived_blocks() for text in texts]
+
+    async def archived_blocks(self) -> AsyncIterator[list[str]]:
+        """Iterate over the same, so many at once that memory does not grow with the conversation."""
+        count = archived(self.conversation).entries
+        for first in range(1, count + 1, _AT_ONCE):
+            yield await self.archive.read(self._volume, first, min(count, first + _AT_ONCE - 1))
+
+    @property
+    def _volume(self) -> Volume:
+        return Volume(self.place, generation(self.conversation))
+
+    async def _entries(self, first: int, last: int) -> list[Entry]:
+        count = archived(self.conversation).entries
+        older = [] if first > count else await self.archive.read(self._volume, first, min(last, count))
+        recent = self.conversation.data.conversation_history[max(0, first - 1 - count) : max(0, last - count)]
+        return [*History(map(held_entry, older)), *recent]
+
+
+KEPT_SHARE = 0.75
+
+
+@dataclass(frozen=True)
+class Document:
+    """A conversation and the text that is stored of it."""
+
+    text: str
+    conversation: Conversation
+
+
+def document_of(conversation: Conversation) -> Document:
+    """Return the conversation with the text that is to be stored of it."""
+    return Document(write(conversation), conversation)
+
+
+class Archiver:
+    """Keeps the documents of one app within a budget of bytes."""
+
+    def __init__(self, archive: ArchiveStore, budget_bytes: int) -> None:
+        self._archive = archive
+        self._budget = budget_bytes
+
+    async def shorten(self, place: StoreKey, document: Document) -> Document:
+        """Return the document with its entries within the budget, at least its last turn kept; the rest is archived.
+
+        Raises `ArchiveUnavailableError`; the document given is then as good as before.
+        """
+        count = self._surplus(document.conversation)
+        if not count:
+            return document
+        conversation = document.conversation
+        volume = Volume(place, generation(conversation))
+        texts = conversation.data.conversation_history.each(entry_text)
+        await self._archive.put(volume, archived(conversation).entries + 1, texts[:count])
+        return document_of(without_oldest(conversation, count))
+
+    def cut(self, conversation: Conversation) -> Conversation:
+        """Return the conversation as `shorten` would leave it, with nothing put into the archive: for this process."""
+        count = self._surplus(conversation)
+        return without_oldest(conversation, count) if count else conversation
+
+    async def archived_texts(self, place: StoreKey, conversation: Conversation) -> list[str]:
+        """Return the archived entries of a conversation, those of one with a gap not at all; raises as `shorten`."""
+        try:
+            return await WholeConversation(place, conversation, self._archive).archived_texts()
+        except ArchiveIncompleteError:
+            return []
+
+    async def forget(self, place: StoreKey, generation: int) -> None:
+        """Remove what was archived of the conversations before that generation; raises as `shorten`."""
+        await self._archive.erase(place, before=generation)
+
+    def _surplus(self, conversation: Conversation) -> int:
+        """Return how many of the oldest entries are to move: none within the budget, else whole turns to free a share.
+
+        Where no number of turns frees that much, all that may move.
+        """
+        sizes = conversation.data.conversation_history.each(entry_bytes)
+        held_bytes = sum(sizes)
+        if held_bytes <= self._budget:
+            return 0
+        freed_at, ends = list(accumulate(sizes, initial=0)), _ends(conversation)
+        bytes_over = held_bytes - int(self._budget * KEPT_SHARE)
+        return next((end for end in ends if freed_at[end] >= bytes_over), ends[-1] if ends else 0)
+
+
+def entry_bytes(entry: Entry | PlainEntry) -> int:
+    """Return how many bytes of a document the entry takes."""
+    return size_bytes(entry.once(entry_text))
+
+
+def _ends(conversation: Conversation) -> list[int]:
+    """Return how many entries may move: whole turns, and none from the turn on that waits for approvals."""
+    held = conversation.data.conversation_history.held
+    ends = cuts(held)
+    pause = pause_of(conversation)
+    if pause is None:
+        return ends
+    waiting = (index for index, entry in enumerate(held) if getattr(entry, "correlation_id", None) == pause.run_id)
+    most = next(waiting, len(held))
+    return [end for end in ends if end <= most]

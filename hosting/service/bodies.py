@@ -1,0 +1,332 @@
+"""The JSON bodies of answers, as types: the replies are built of them, and the OpenAPI document is made from them.
+
+A member that may be missing is `NotRequired`; one that is always there and may be null says so. Clients must take
+members that they do not know. Source: http-api.md sections 2 to 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from typing_extensions import NotRequired, TypedDict
+
+OpenStatus = Literal["accepted", "running", "cancelling"]
+RunStatus = Literal["accepted", "running", "cancelling", "success", "failed", "timed_out", "cancelled"]
+
+
+class ThreadIds(TypedDict):
+    """The thread under both of its names."""
+
+    thread_id: str
+    session_id: str
+
+
+class RunIds(ThreadIds):
+    """The run and its thread, each under both of its names."""
+
+    run_id: str
+    correlation_id: str
+
+
+class Usage(TypedDict, total=False):
+    """Tokens, as the model counts them."""
+
+    input_token_count: int
+    output_token_count: int
+    total_token_count: int
+
+
+class Problem(TypedDict):
+    """A refusal or a run's bad end (RFC 9457). `code` is stable, `error` repeats `detail`; ids when they are known."""
+
+    type: Literal["about:blank"]
+    title: str
+    status: int
+    detail: str
+    code: str
+    error: str
+    thread_id: NotRequired[str]
+    session_id: NotRequired[str]
+    run_id: NotRequired[str]
+    correlation_id: NotRequired[str]
+
+
+class Approval(TypedDict):
+    """A tool call that is made only if somebody approves it; times are RFC 3339, `expires_at` is null for never."""
+
+    id: str
+    run_id: str
+    tool: str
+    arguments: Any
+    requested_at: str
+    expires_at: str | None
+
+
+class ApprovalList(ThreadIds):
+    """What a thread waits for now."""
+
+    approvals: list[Approval]
+
+
+class AnsweredApproval(ThreadIds):
+    """An answer was recorded; the thread goes on when those that are left are answered too."""
+
+    status: Literal["answered"]
+    id: str
+    approved: bool
+    pending_approvals: list[Approval]
+
+
+class CompletedRun(RunIds):
+    """The agent's answer. `value` when a format was asked for; `kept` is false when the conversation lacks it.
+
+    `pending_approvals` are the tool calls that waited for an approval when the run ended.
+    """
+
+    status: Literal["success"]
+    response: str
+    message: str
+    message_count: int
+    usage: Usage
+    value: NotRequired[Any]
+    pending_approvals: NotRequired[list[Approval]]
+    kept: NotRequired[Literal[False]]
+
+
+class PendingRun(RunIds):
+    """A run that has not ended; `Location` tells where its end will be."""
+
+    status: OpenStatus
+    response: str
+    message: str
+
+
+class EndedRun(RunIds):
+    """A run that ended without an answer."""
+
+    status: Literal["failed", "timed_out", "cancelled"]
+    error: Problem
+
+
+class RunState(RunIds):
+    """How a run stands after somebody asked to cancel it."""
+
+    status: RunStatus
+
+
+class ListedRun(TypedDict):
+    """One run of a thread; times are RFC 3339."""
+
+    run_id: str
+    correlation_id: str
+    status: RunStatus
+    created_at: str
+    ended_at: str | None
+
+
+class RunList(TypedDict):
+    """A thread's newest runs, the newest first."""
+
+    runs: list[ListedRun]
+
+
+class ListedAgent(TypedDict):
+    """One agent and its doors; null where it has none."""
+
+    name: str
+    description: str
+    run_url: str | None
+    threads_url: str | None
+    mcp_tool: str | None
+
+
+class AgentList(TypedDict):
+    """The app's agents."""
+
+    agents: list[ListedAgent]
+
+
+class ListedThread(ThreadIds):
+    """One thread and the time of its last change (RFC 3339)."""
+
+    updated_at: str
+
+
+class ThreadPage(TypedDict):
+    """A page of threads in the store's order; `next_cursor` asks for the next one."""
+
+    threads: list[ListedThread]
+    next_cursor: str | None
+
+
+class Thread(ThreadIds):
+    """What one thread is; times are RFC 3339, `usage` is the sum of its turns."""
+
+    agent: str
+    created_at: str | None
+    updated_at: str | None
+    message_count: int
+    usage: Usage
+    size_bytes: int
+    limit_bytes: int
+    expires_at: str | None
+
+
+class ShownEntry(TypedDict):
+    """One entry of a conversation; its messages in the form in which they are stored."""
+
+    position: int
+    type: str
+    run_id: str | None
+    created_at: str | None
+    messages: NotRequired[list[dict[str, Any]]]
+    status: NotRequired[str]
+    response_type: NotRequired[str]
+    response_schema: NotRequired[dict[str, Any]]
+    usage: NotRequired[dict[str, Any]]
+
+
+class Messages(ThreadIds):
+    """A part of a conversation, and whether there is more of it in the direction that was asked for."""
+
+    entries: list[ShownEntry]
+    has_more: bool
+
+
+class ExportedRun(TypedDict):
+    """All that the thread's log holds of one run."""
+
+    accepted: dict[str, Any]
+    attempts: int
+    steps: list[dict[str, Any]]
+    outcome: dict[str, Any] | None
+    answers: list[dict[str, Any]]
+
+
+class KeptAttachment(TypedDict):
+    """A large content of a thread, to which the stored document refers by its hash."""
+
+    sha256: str
+    size_bytes: int
+    base64: str
+
+
+class Kept(TypedDict):
+    """What is kept about a thread: the stored document as it is, what it refers to, and its runs' records."""
+
+    conversation: Any
+    attachments: list[KeptAttachment]
+    runs: list[ExportedRun]
+
+
+class Export(ThreadIds, Kept):
+    """Everything that is kept about a thread, and when it was read."""
+
+    agent: str
+    exported_at: str
+
+
+class ErasedInstance(TypedDict):
+    """A durable instance that carried messages of a deleted thread, and what became of it."""
+
+    id: str
+    outcome: Literal["pending", "deleted", "running", "missing"]
+
+
+class ErasedDocument(TypedDict):
+    """The stored conversation as it was: its size and the SHA-256 of its UTF-8, in hexadecimal."""
+
+    size_bytes: int
+    sha256: str
+
+
+class Erasure(ThreadIds):
+    """The receipt of a thread's last deletion: counts and hashes, no content."""
+
+    agent: str
+    deleted_at: str
+    reason: Literal["asked", "expired", "assigned"]
+    document: ErasedDocument
+    runs: int
+    archived_entries: int
+    attachments: list[str]
+    instances: list[ErasedInstance]
+
+
+class DeletionUnderWay(ThreadIds):
+    """A deletion that is not done yet."""
+
+    status: Literal["accepted"]
+    operation: Literal["delete"]
+
+
+class ShownGrant(TypedDict):
+    """With whom a thread is shared, and for what; `url` is where they find it, `granted_at` RFC 3339."""
+
+    grant: str
+    issuer: str
+    id: str
+    access: Literal["read", "run"]
+    granted_at: str
+    url: str
+
+
+class GrantList(ThreadIds):
+    """With whom a thread is shared, the first grant first."""
+
+    grants: list[ShownGrant]
+
+
+class Me(TypedDict):
+    """Who asks, and the name that their threads lie under."""
+
+    owner: str
+    issuer: str
+    id: str
+    name: str | None
+    roles: list[str]
+
+
+class OwnerExport(TypedDict):
+    """A part of everything that is kept about an owner; `next_cursor` asks for the next one."""
+
+    owner: str
+    threads: list[Export]
+    next_cursor: str | None
+
+
+class OwnerErasure(TypedDict):
+    """The receipts of an owner's threads that are gone; while the status is "accepted", some are not yet."""
+
+    owner: str
+    status: Literal["deleted", "accepted"]
+    threads: list[Erasure]
+
+
+class OrchestrationState(TypedDict):
+    """How an orchestration stands. `status` is the engine's word; `output` is there once it has completed."""
+
+    id: str
+    status: str
+    custom_status: Any
+    output: NotRequired[Any]
+
+
+class StreamMessage(TypedDict):
+    """One event of a run, as its stream has it. `id` is null for what is in no log by itself."""
+
+    id: str | None
+    event: str
+    data: dict[str, Any]
+
+
+class Health(TypedDict):
+    """The app runs."""
+
+    status: Literal["healthy"]
+
+
+class Readiness(TypedDict):
+    """The app takes runs and can use its log."""
+
+    status: Literal["ready"]

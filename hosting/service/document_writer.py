@@ -1,0 +1,213 @@
+"""Makes the document that an operation stores: large contents and older entries moved out, its time to live begun anew.
+
+Theory. What is stored is made of the conversation alone, so an operation that is delivered again makes the same. Large
+contents and older entries are put into their stores before the document that refers to them is committed. A crash in
+between leaves them there: contents are kept by their hash and entries by their position, so the next delivery puts the
+same again, and what nobody refers to goes with the thread. The log holds contents whole; only the document refers. An
+archive that cannot be reached costs no answer: the document is stored as it is, a warning is logged, and the next
+operation tries again. Conversations written lately stay parsed for the next turn of their thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Collection
+from operator import is_
+from typing import cast
+
+from hosting.errors import ArchiveUnavailableError
+from hosting.names import Address, StoreKey
+from hosting.ports import AttachmentStore
+from hosting.runner.thread_log import epoch_store_key
+from hosting.service.archiving import Archiver, Capacity, document_of, size_bytes
+from hosting.service.retention import after_turn
+from hosting.service.watchman import Watched
+from state.attached import Attachment, Exchange, attached, detached, references
+from state.codec import held_entry, read
+from state.conversation import exchanges, generation, log_mark
+from state.models import Conversation, Entry, History, PlainEntry, RequestEntry, ResponseEntry
+
+logger = logging.getLogger(__name__)
+
+_EXCHANGES = frozenset((RequestEntry, ResponseEntry))
+
+
+class Attachments:
+    """Takes contents of more than `most_bytes` bytes out of the conversations of one app, and puts them back."""
+
+    def __init__(self, store: AttachmentStore, most_bytes: int) -> None:
+        self._store = store
+        self._most_bytes = most_bytes
+
+    async def externalized(
+        self, place: StoreKey, conversation: Conversation, known: Conversation | None
+    ) -> Conversation:
+        """Return the conversation without large contents, which are kept; the entries of `known` are so already.
+
+        Raises `AttachmentsUnavailableError`.
+        """
+        held = list(conversation.data.conversation_history.held)
+        taken: dict[str, Attachment] = {}
+        for index, entry in enumerate(held[(seen := _in_common(conversation, known)) :], start=seen):
+            if type(entry) in _EXCHANGES:
+                found = detached(cast(Exchange, entry), self._most_bytes)
+                held[index] = found.entry
+                taken |= {attachment.sha256: attachment for attachment in found.attachments}
+        if not taken:
+            return conversation
+        await self._store.put(place, list(taken.values()))
+        return _with(conversation, held)
+
+    async def inlined(self, place: StoreKey, conversation: Conversation) -> Conversation:
+        """Return the conversation with all that it refers to, for the model; what is not there is a text that says so.
+
+        Raises `AttachmentsUnavailableError`.
+        """
+        named = {
+            index: found
+            for index, found in enumerate(conversation.data.conversation_history.each(_references))
+            if found
+        }
+        if not named:
+            return conversation
+        held = list(conversation.data.conversation_history.held)
+        wanted = frozenset().union(*named.values())
+        bodies = await self._store.read(place, wanted)
+        if len(bodies) < len(wanted):
+            missing = len(wanted) - len(bodies)
+            logger.warning("%d attachments of thread %s of agent %s are gone.", missing, place.thread_id, place.agent)
+        for index in named:
+            held[index] = attached(cast(Exchange, held[index]), bodies)
+        return _with(conversation, held)
+
+    async def remove(self, place: StoreKey, hashes: Collection[str]) -> None:
+        """Remove these of the thread. Raises `AttachmentsUnavailableError`."""
+        if hashes:
+            await self._store.erase(place, hashes)
+
+
+def _in_common(conversation: Conversation, known: Conversation | None) -> int:
+    """Return with how many entries the conversation goes on from the known one; 0 where it does not begin with it."""
+    before = () if known is None else known.data.conversation_history.held
+    held = conversation.data.conversation_history.held
+    return len(before) if len(before) <= len(held) and all(map(is_, before, held)) else 0
+
+
+def _references(entry: Entry | PlainEntry) -> frozenset[str]:
+    return cast(Exchange, entry).once(references) if type(entry) in _EXCHANGES else frozenset()
+
+
+def _with(conversation: Conversation, held: list[Entry | PlainEntry]) -> Conversation:
+    if all(one is other for one, other in zip(held, conversation.data.conversation_history.held, strict=True)):
+        return conversation
+    data = conversation.data.model_copy(update={"conversation_history": History(held)})
+    return conversation.model_copy(update={"data": data})
+
+
+_MOST_CHARACTERS = 8 * 1024 * 1024
+_MOST_THREADS = 1000
+"""A parsed thread weighs some 13 kB however short its text is; both bounds together keep the cache below 100 MB."""
+
+
+class ThreadCache:
+    """Parsed conversations by entity key, valid only for the very text they were parsed from.
+
+    The text is compared on every read: another process, or a restored backup, is noticed and parsed afresh.
+    """
+
+    def __init__(self, most_characters: int = _MOST_CHARACTERS, most_threads: int = _MOST_THREADS) -> None:
+        self._most_characters = most_characters
+        self._most_threads = most_threads
+        self._held = 0
+        self._threads: OrderedDict[str, tuple[str, Conversation]] = OrderedDict()
+
+    def read(self, key: str, text: str | None) -> Conversation:
+        """Return the conversation of a stored text; raises what `state.codec.read` raises."""
+        cached = self._threads.get(key)
+        if cached is not None and cached[0] == text:
+            return cached[1]
+        conversation = read(text)
+        if text is not None:
+            self.keep(key, text, conversation)
+        return conversation
+
+    def keep(self, key: str, text: str, conversation: Conversation) -> None:
+        """Remember what was just written; the longest unused threads make room."""
+        self.forget(key)
+        self._threads[key] = (text, conversation)
+        self._held += len(text)
+        while self._held > self._most_characters or len(self._threads) > self._most_threads:
+            self.forget(next(iter(self._threads)))
+
+    def forget(self, key: str) -> None:
+        """Make as if the conversation had not been kept."""
+        text, _ = self._threads.pop(key, ("", None))
+        self._held -= len(text)
+
+
+class DocumentWriter:
+    """Makes and reads the documents of one app's threads."""
+
+    def __init__(self, hub: str, capacity: Capacity, archiving: Archiver, attaching: Attachments) -> None:
+        self._hub = hub
+        self._capacity = capacity
+        self._archiving = archiving
+        self._attaching = attaching
+        self._cache = ThreadCache()
+
+    def read(self, address: Address, text: str | None) -> Conversation:
+        """Return the conversation of a stored text; raises what `state.codec.read` raises."""
+        return self._cache.read(address.key, text)
+
+    def written(self, address: Address, conversation: Conversation) -> str:
+        """Return the text that is to be stored of a conversation that refers to nothing new."""
+        document = document_of(conversation)
+        self._cache.keep(address.key, document.text, document.conversation)
+        return document.text
+
+    async def store(
+        self, address: Address, given: str | None, watched: Watched, ttl_seconds: float | None
+    ) -> str | None:
+        """Return the text that is to be stored behind an operation: the one given where nothing has happened since.
+
+        Raises `AttachmentsUnavailableError`, and `ArchiveUnavailableError` for a document over its limit: the
+        operation is to be delivered again.
+        """
+        if watched.snapshot is None:
+            return given
+        before = None if given is None else self.read(address, given)
+        conversation = watched.snapshot.document(watched.epoch)
+        if before is None and not watched.ended and not len(conversation.data.conversation_history):
+            return None  # nothing ever came of it, or it was deleted
+        if before is not None and log_mark(before) == log_mark(conversation):
+            return given
+        for terminal in watched.ended:
+            conversation = after_turn(conversation, terminal, ttl_seconds)
+        place = epoch_store_key(self._hub, address, watched.epoch)
+        if before is not None and generation(conversation) > generation(before):
+            await self._forget(place, before, conversation)
+        document = document_of(await self._attaching.externalized(place, conversation, before))
+        try:
+            document = await self._archiving.shorten(place, document)
+        except ArchiveUnavailableError:
+            if size_bytes(document.text) > self._capacity.limit_bytes:
+                raise
+            logger.warning(
+                "The older part of thread %s of agent %s cannot be moved: the archive cannot be reached. Its next "
+                "operation tries again.",
+                address.thread_id,
+                address.agent,
+            )
+        self._capacity.warn(address, document.text)
+        self._cache.keep(address.key, document.text, document.conversation)
+        return document.text
+
+    async def _forget(self, place: StoreKey, before: Conversation, now: Conversation) -> None:
+        """Remove what a reset leaves that nobody refers to any more, archived entries and large contents."""
+        texts = await self._archiving.archived_texts(place, before)
+        older = (entry for entry in map(held_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
+        gone = frozenset().union(*(references(entry) for entry in (*older, *exchanges(before))))
+        gone -= frozenset().union(*(references(entry) for entry in exchanges(now)))
+        await self._attaching.remove(place, gone)
+        await self._archiving.forget(place, generation(now))

@@ -1,0 +1,395 @@
+"""The runs that this process holds: begun behind their claim, kept alive, ended, handed on.
+
+Theory. A request that waits is claimed with its acceptance, and the run becomes a task of its own here, which the
+request only watches: a caller that leaves ends nothing. Before the agent starts, the signal for the run must have been
+taken by the engine, so that the entity watches over it; where that fails the claim is taken back. One task renews the
+leases of all runs and reads their cancellations, once a second and only where nothing was appended meanwhile. What a
+process that dies leaves behind is found by the entity. A claim that may have been appended is never left alone: what
+leads to one goes on to its end whatever becomes of the request (`finish`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from hosting.errors import (
+    AttachmentsUnavailableError,
+    EngineUnavailableError,
+    HostingError,
+    LogUnavailableError,
+    NewerVersionError,
+    UnreadableStateError,
+)
+from hosting.invocation import current_invocation, mark_task
+from hosting.names import Address, new_id
+from hosting.ports import EntityClient
+from hosting.runner.attempt import ClaimedRun, RunEnd
+from hosting.runner.journal import (
+    LEASE_SECONDS,
+    Journal,
+    Lease,
+    LeavingError,
+    StaleAttemptError,
+    appended,
+    awake_seconds,
+)
+from hosting.runner.telemetry import log_end
+from hosting.runner.thread_log import Decided, ThreadLog
+from hosting.service.broadcast import Appended, Broadcast, DeltaText
+from hosting.service.documents import Documents
+from hosting.service.held_run import HeldRun, HostedAgent, Watcher
+from hosting.service.patience import claimed_run
+from hosting.thread.commands import Change, Claim, End, Refused, Release, SignalFailed, Terms
+from hosting.thread.conversation import Snapshot
+from hosting.thread.events import TERMINALS, Accepted, Claimed, Holder
+from hosting.thread.head import Head
+from hosting.thread.run import unanswered
+from state.models import Conversation
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.9
+MOST_HELD = 500
+
+ResultT = TypeVar("ResultT")
+Inline = Callable[[Address, int, Conversation], Awaitable[Conversation]]
+"""Takes the thread and its epoch with the conversation; raises `AttachmentsUnavailableError`."""
+Admits = Callable[[Conversation, Accepted], HostingError | None]
+
+
+class HeldRuns:
+    """Holds runs for one app in this process, at most so many at a time; for one event loop."""
+
+    def __init__(
+        self,
+        log: ThreadLog,
+        documents: Documents,
+        changes: Broadcast,
+        agents: Mapping[str, HostedAgent],
+        *,
+        most: int = MOST_HELD,
+        look_seconds: float = LOOK_SECONDS,
+        lease_seconds: float = LEASE_SECONDS,
+        hands_on_unwatched: bool = True,
+        inline: Inline | None = None,
+        admits: Admits = lambda conversation, accepted: None,
+    ) -> None:
+        """`agents` are by name in lower case. `hands_on_unwatched`: see `watched`.
+
+        `inline` gives the conversation with all that its entries only refer to, for the agent; without it they refer to
+        nothing. `admits` says why a request has no room in a conversation, for which its agent is not run.
+        """
+        self._log = log
+        self._documents = documents
+        self._changes = changes
+        self._agents = agents
+        self._most = most
+        self._look_seconds = look_seconds
+        self._lease_seconds = lease_seconds
+        self._hands_on_unwatched = hands_on_unwatched
+        self._inline = inline
+        self._admits = admits
+        self._held: dict[str, HeldRun] = {}
+        self._watchers: dict[Address, list[Watcher]] = {}
+        self._claiming = 0
+        self._leaving = asyncio.Event()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tending: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def room(self, agent: str, *, wanted: bool = True) -> Iterator[Terms | None]:
+        """Give the terms for one more run, whose place is kept until the block ends; None where there is no room."""
+        is_full = len(self._held) + self._claiming >= self._most
+        if not wanted or is_full or self.is_leaving or agent not in self._agents:
+            yield None
+            return
+        self._claiming += 1
+        try:
+            yield self.terms(agent)
+        finally:
+            self._claiming -= 1
+
+    async def finish(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+        """Return what comes of the work; it goes on to its end when whoever waits for it here is cancelled."""
+        return await asyncio.shield(self._spawn(work))
+
+    def _spawn(self, work: Coroutine[Any, Any, ResultT]) -> asyncio.Task[ResultT]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._discard)
+        return task
+
+    def _discard(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever is still there has it
+
+    def longest_seconds(self, agent: str) -> float:
+        """Return how long a run of the agent that is begun now may take at most."""
+        return self._agents[agent].run_timeout_seconds
+
+    def terms(self, agent: str, holder: Holder = "caller") -> Terms:
+        """Return terms on which a run of the agent would be held here, under a token of their own."""
+        deadline = time.time() + self._agents[agent].run_timeout_seconds
+        return Terms(new_id(), holder, self._lease_seconds, deadline)
+
+    def held(self, run_id: str) -> HeldRun | None:
+        """Return the run if this process holds it."""
+        return self._held.get(run_id)
+
+    @contextmanager
+    def watched(self, address: Address, run_id: str, client: EntityClient) -> Iterator[None]:
+        """Watch a run until the block ends: it is claimed here if its turn comes with an end that this process appends.
+
+        On Azure only an open invocation keeps an instance alive. So a run that is held here for its callers is handed
+        on behind its next step when the last of them leaves, unless one comes back before that.
+        """
+        watcher = Watcher(run_id, client)
+        self._watchers.setdefault(address, []).append(watcher)
+        try:
+            self._note_watchers(address, run_id)
+            yield
+        finally:
+            self._watchers[address].remove(watcher)
+            if not self._watchers[address]:
+                del self._watchers[address]
+            self._note_watchers(address, run_id)
+
+    def _note_watchers(self, address: Address, run_id: str) -> None:
+        held = self._held.get(run_id)
+        if held is not None and self._hands_on_unwatched:
+            held.watch(is_watched=any(one.run_id == run_id for one in self._watchers.get(address, ())))
+
+    async def claim_turn(self, address: Address, run_id: str, client: EntityClient) -> HeldRun | None:
+        """Claim the run if its turn has come and nobody holds it; return it if it is held here now."""
+        with self.room(address.agent) as terms:
+            if terms is None:
+                return None
+            return await self.finish(self._claim(address, Claim(time.time(), terms, run_id=run_id), client))
+
+    async def claim_as_entity(
+        self, address: Address, began: int, silent: str | None, before: Snapshot
+    ) -> HeldRun | None:
+        """Claim the run whose turn it is if nobody holds it, or its holder is gone; return it if it is held here now.
+
+        `began` and `silent` as in `Claim`; `before` is the conversation as the entity has it.
+        """
+        with self.room(address.agent) as terms:
+            if terms is None:
+                return None
+            command = Claim(time.time(), replace(terms, holder="entity"), silent=silent, began=began)
+            return await self.finish(self._claim(address, command, None, before))
+
+    async def _claim(
+        self, address: Address, command: Claim, client: EntityClient | None, before: Snapshot | None = None
+    ) -> HeldRun | None:
+        until = awake_seconds() + self.longest_seconds(address.agent)
+        decided = await self._log.execute(address, command)
+        self.publish(address, decided)
+        events = appended(decided) if isinstance(decided.outcome, Change) else []
+        is_next = before is not None and bool(events) and events[0][0] == before.position + 1
+        before = before.follow(events) if before and is_next else None
+        return self.begin(address, decided, client, before=before, until=until)
+
+    def begin(
+        self,
+        address: Address,
+        decided: Decided,
+        client: EntityClient | None,
+        signal: Awaitable[None] | None = None,
+        *,
+        before: Snapshot | None = None,
+        is_new: bool = False,
+        key: str | None = None,
+        fingerprint: str = "",
+        until: float | None = None,
+    ) -> HeldRun | None:
+        """Begin the run that an append of this process claimed, if it claimed one; return it. The append was told here.
+
+        `signal` is awaited before the agent starts. `before` is the conversation behind that append, if the caller has
+        it. `key` and `fingerprint` are what a failed signal frees. `until` is when its time is up, if that counts from
+        before the append.
+        """
+        claim = decided.head.claim
+        events = decided.outcome.events if isinstance(decided.outcome, Change) else ()
+        if claim is None or not any(isinstance(event, Claimed) and event.token == claim.token for event in events):
+            return None
+        before = before or self._documents.remembered(address, decided.head)
+        held = HeldRun(address, claim.token, decided.head, appended(decided), client, before, is_new, key, fingerprint)
+        held.lease = Lease(self._lease_seconds)
+        held.until = awake_seconds() + self.longest_seconds(address.agent) if until is None else until
+        held.checked_at = asyncio.get_running_loop().time()
+        self._held[held.run_id] = held
+        self._spawn(self._hold(held, signal))
+        if self._tending is None or self._tending.done():
+            self._tending = asyncio.ensure_future(self._tend())
+        return held
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether this process claims no run any more, because it is to end."""
+        return self._leaving.is_set()
+
+    async def rest(self, seconds: float) -> None:
+        """Return after so many seconds, or as soon as this process is to end."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._leaving.wait(), seconds)
+
+    async def leave(self, seconds: float) -> None:
+        """Return once nothing is held: runs that end within so many seconds end, the others are handed on.
+
+        From now on this process claims no run.
+        """
+        self._leaving.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        while self._tasks:  # a request on its way can still begin the run that it claimed
+            for held in self._held.values():
+                held.hand_on()
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _hold(self, held: HeldRun, signal: Awaitable[None] | None) -> None:
+        mark_task(current_invocation())
+        try:
+            if signal is not None:
+                try:
+                    await signal
+                except EngineUnavailableError:
+                    logger.warning("Run %s is taken back: its signal was not taken.", held.run_id)
+                    failed = SignalFailed(time.time(), held.run_id, held.token, held.key, held.fingerprint)
+                    await self._let_go(held, failed)
+                    return
+            await self._end(held, await self._run(held))
+        except (EngineUnavailableError, AttachmentsUnavailableError, LeavingError) as error:
+            logger.info("Run %s is released, and its entity goes on: %s", held.run_id, error)
+            held.lacks_store = not isinstance(error, LeavingError)
+            await self._release(held)
+        except StaleAttemptError as error:
+            logger.info("%s", error)
+        except (LogUnavailableError, NewerVersionError) as error:
+            logger.warning("Run %s is let go of, and its entity goes on: %s", held.run_id, error)
+        except Exception:
+            logger.exception("Run %s is let go of. Its entity goes on.", held.run_id)
+        finally:
+            if self._held.get(held.run_id) is held:  # and not who took it over in this process
+                del self._held[held.run_id]
+            held.is_over.set()
+
+    async def _run(self, held: HeldRun) -> RunEnd:
+        """Run the agent, with what stood before the claim and what earlier attempts recorded."""
+        address, head = held.address, held.began_at
+        record = await claimed_run(self._log, address, head, held.events)
+        journal = Journal(self._log, address, record, held.token, held.lease, on_append=partial(self.publish, address))
+        held.record_in(journal)
+        try:
+            before = held.before or await self._documents.at(
+                address, head, held.client, held.events, is_new=held.is_new
+            )
+        except UnreadableStateError as error:
+            return RunEnd(unanswered(held.run_id, time.time(), error))
+        conversation = before.conversation
+        if (refusal := self._admits(conversation, record.accepted)) is not None:
+            return RunEnd(unanswered(held.run_id, time.time(), refusal))
+        if self._inline is not None:
+            conversation = await self._inline(address, head.epoch, conversation)
+
+        def send_delta(offset: int, text: str) -> None:
+            self._changes.publish(address, DeltaText(held.run_id, offset, text))
+
+        attempts = self._agents[address.agent].attempts
+        return await attempts.run(ClaimedRun(journal, conversation, held.until, send_delta, held.stop))
+
+    async def _end(self, held: HeldRun, ended: RunEnd) -> None:
+        """Append the end, and begin the next run if its caller waits here; hand the run on where it is to be left."""
+        journal = held.journal
+        assert journal is not None
+        if held.is_leaving and ended.terminal.kind == "cancelled":
+            await self._release(held)
+            return
+        takes_more = not self.is_leaving and len(self._held) <= self._most
+        callers = {one.run_id: one for one in self._watchers.get(held.address, ())} if takes_more else {}
+        terms = {run_id: self.terms(held.address.agent) for run_id in callers}
+        end = End(journal.token, ended.terminal, journal.unlogged(ended.words), terms)
+        decided = await self._log.execute(held.address, end)
+        if isinstance(decided.outcome, Refused):
+            refused = unanswered(held.run_id, ended.terminal.at, decided.outcome.error)
+            decided = await self._log.execute(held.address, replace(end, terminal=refused, words=()))
+        self.publish(held.address, decided)
+        following = decided.head.turn
+        if following is not None and following.id in callers:  # also for a caller that has left meanwhile
+            caller = callers[following.id]
+            caller.context.run(self.begin, held.address, decided, caller.client)
+            self._note_watchers(held.address, following.id)
+
+    async def _release(self, held: HeldRun) -> None:
+        """Let go of the run, whose signal was taken, for its entity to go on at once."""
+        token = held.token if held.journal is None else held.journal.token
+        await self._let_go(held, Release(time.time(), token, signalled=True))
+
+    async def _let_go(self, held: HeldRun, command: Release | SignalFailed) -> None:
+        try:
+            self.publish(held.address, await self._log.execute(held.address, command))
+        except LogUnavailableError:
+            logger.warning("Run %s stays claimed until its lease is out.", held.run_id)
+
+    async def _tend(self) -> None:
+        """Renew leases and read cancellations, for as long as runs are held.
+
+        Each run has at most one check under way, and a slow one delays no other run's.
+        """
+        clock = asyncio.get_running_loop().time
+        while self._held:
+            first = min(held.checked_at for held in self._held.values())
+            await asyncio.sleep(max(0.0, first + self._look_seconds - clock()))
+            now = clock()
+            for held in [held for held in self._held.values() if now - held.checked_at >= self._look_seconds]:
+                held.checked_at = now
+                if held.checking is None or held.checking.done():
+                    held.checking = self._spawn(self._check(held))
+
+    async def _check(self, held: HeldRun) -> None:
+        """Renew the run's lease if that is due, which shows the head too; else read the head."""
+        held.checked_at = asyncio.get_running_loop().time()
+        try:
+            if held.lease.is_due and held.journal is not None:
+                await held.journal.renew()
+            else:
+                self._stop_unless_held(held, await self._log.head(held.address))
+        except (StaleAttemptError, NewerVersionError):
+            held.stop.request()  # nothing that it does now can be recorded
+        except LogUnavailableError:
+            logger.warning("The log cannot be reached to look after run %s.", held.run_id)
+        except Exception:
+            logger.exception("The log of run %s cannot be read.", held.run_id)
+
+    def _stop_unless_held(self, held: HeldRun, head: Head) -> None:
+        """Stop the agent where the run was cancelled, or this process holds it no more."""
+        run = head.run(held.run_id)
+        if run is None or run.cancelled is not None or not held.is_in(head):
+            held.stop.request()
+
+    def publish(self, address: Address, decided: Decided) -> None:
+        """Tell this process what it appended: followers, the conversation remembered, the run that is held."""
+        if isinstance(decided.outcome, Change):
+            events = appended(decided)
+            self._documents.appended(address, decided.head, events)
+            for position, event in events:
+                self._changes.publish(address, Appended(position, event))
+                if isinstance(event, TERMINALS):
+                    ended = self._held.get(event.run_id)
+                    log_end(address, event, None if ended is None else ended.record)
+        if decided.head.state == "deleting":  # it has no open runs any more, and ends whichever was held here
+            for gone in [held for held in self._held.values() if held.address == address]:
+                self._stop_unless_held(gone, decided.head)
+        turn = decided.head.turn
+        held = self._held.get(turn.id) if turn is not None else None
+        if held is not None and held.address == address:
+            held.checked_at = asyncio.get_running_loop().time()
+            self._stop_unless_held(held, decided.head)

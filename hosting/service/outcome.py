@@ -1,0 +1,144 @@
+"""Answers to callers: projections of a run's record (http-api.md sections 2 to 4), free of any web framework."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, Literal
+
+from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
+from hosting.ports import iso
+from hosting.request.run_request import PendingApproval
+from hosting.service.bodies import (
+    Approval,
+    CompletedRun,
+    EndedRun,
+    OpenStatus,
+    Problem,
+    RunIds,
+    RunStatus,
+    ThreadIds,
+    Usage,
+)
+from hosting.thread.events import Completed, NoAnswer, Terminal
+from hosting.thread.run import RunRecord
+from state.conversation import response_text, response_value
+from state.models import ResponseEntry
+
+UsageName = Literal["input_token_count", "output_token_count", "total_token_count"]
+USAGE_NAMES: dict[str, UsageName] = {
+    "inputTokenCount": "input_token_count",
+    "outputTokenCount": "output_token_count",
+    "totalTokenCount": "total_token_count",
+}
+
+
+def problem(error: HostingError, known: ThreadIds | None) -> Problem:
+    """Return the problem object; `error` repeats `detail` for clients of the older shape."""
+    body: Problem = {
+        "type": "about:blank",
+        "title": HTTPStatus(error.status).phrase,
+        "status": error.status,
+        "detail": error.detail,
+        "code": error.code,
+        "error": error.detail,
+    }
+    return {**body, **known} if known else body
+
+
+def run_error(terminal: NoAnswer) -> HostingError:
+    """Return the error with which a run ended."""
+    return RUN_ERROR_BY_CODE.get(terminal.code, RunFailedError)(terminal.detail)
+
+
+def outcome_fields(record: RunRecord, terminal: Terminal) -> CompletedRun | EndedRun:
+    """Return what a run ended in, whatever that was: its answer, or its status with the problem."""
+    if isinstance(terminal, Completed):
+        return completed_fields(record, terminal)
+    return {"status": terminal.kind, "error": problem(run_error(terminal), ids(record)), **ids(record)}
+
+
+def completed_fields(record: RunRecord, terminal: Completed) -> CompletedRun:
+    """Return the 200 body."""
+    stored = terminal.entry.get("usage") or {}
+    usage: Usage = {}
+    for name, shown in USAGE_NAMES.items():
+        if name in stored:
+            usage[shown] = stored[name]
+    body: CompletedRun = {
+        "status": "success",
+        "response": completed_text(terminal),
+        "message": record.accepted.request.message,
+        "thread_id": record.accepted.thread_id,
+        "session_id": record.accepted.thread_id,
+        "run_id": record.run_id,
+        "correlation_id": record.run_id,
+        "message_count": terminal.message_count,
+        "usage": usage,
+    }
+    if terminal.approvals:
+        body["pending_approvals"] = approval_fields(record, terminal.approvals)
+    elif record.accepted.request.response_format is not None:
+        body["value"] = completed_value(terminal)
+    if not terminal.kept:
+        body["kept"] = False
+    return body
+
+
+def approval_fields(record: RunRecord, approvals: Sequence[PendingApproval]) -> list[Approval]:
+    """Return some of the approvals that a completed run asked for."""
+    terminal = record.terminal
+    if not isinstance(terminal, Completed):
+        return []
+    expires_at = None if terminal.expires_at is None else iso(terminal.expires_at)
+    return [
+        {
+            "id": approval.id,
+            "run_id": record.run_id,
+            "tool": approval.tool,
+            "arguments": approval.arguments,
+            "requested_at": iso(terminal.at),
+            "expires_at": expires_at,
+        }
+        for approval in approvals
+    ]
+
+
+def answer_with_calls(record: RunRecord, terminal: Completed) -> str:
+    """Return the answer for those who read text only: what the agent said, and a line for each call that waits."""
+    waits = [
+        f"Waits for approval {approval.id}: {approval.tool}({json.dumps(approval.arguments, ensure_ascii=False)})"
+        for approval in record.asked_approvals
+    ]
+    return "\n\n".join(part for part in (completed_text(terminal), "\n".join(waits)) if part)
+
+
+def completed_text(terminal: Completed) -> str:
+    """Return the answer's text, messages joined by a blank line."""
+    return response_text(terminal.response) if isinstance(terminal.response, ResponseEntry) else ""
+
+
+def completed_value(terminal: Completed) -> Any:
+    """Return the answer's JSON value, for a run that was asked for one."""
+    return response_value(terminal.response) if isinstance(terminal.response, ResponseEntry) else None
+
+
+def status_of(record: RunRecord) -> RunStatus:
+    """Return the run's status in one word."""
+    if record.terminal is not None:
+        return "success" if isinstance(record.terminal, Completed) else record.terminal.kind
+    return open_status(record)
+
+
+def open_status(record: RunRecord) -> OpenStatus:
+    """Return the status of a run that has not ended."""
+    if record.cancelled:
+        return "cancelling"
+    return "running" if record.claim else "accepted"
+
+
+def ids(record: RunRecord) -> RunIds:
+    """Return the ids of a run under all their names."""
+    thread_id, run_id = record.accepted.thread_id, record.run_id
+    return {"thread_id": thread_id, "session_id": thread_id, "run_id": run_id, "correlation_id": run_id}

@@ -1,0 +1,126 @@
+"""How long a run may wait, and its holder be silent, before somebody else ends it; and a run read from its log.
+
+Theory. A head has its times from the clocks of other machines, which may be an hour off. So every limit is the
+difference of two times of one's own clock: since when this process has seen the run unclaimed, and since when it has
+seen no append by the run's holder. So nobody waits for ever, whatever died.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from hosting.names import Address
+from hosting.runner.journal import LEASE_SECONDS, SILENCE_MARGIN_SECONDS, awake_seconds
+from hosting.runner.thread_log import Decided, ThreadLog
+from hosting.thread.commands import Cancel, GiveUp
+from hosting.thread.events import Event
+from hosting.thread.head import Head
+from hosting.thread.rows import GoneRow, RunRow, run_name
+from hosting.thread.run import RunRecord, run_record
+
+
+class Silence:
+    """Since when the holder of a thread's claim has appended nothing."""
+
+    def __init__(self, clock: Callable[[], float] = awake_seconds) -> None:
+        self._clock = clock
+        self._seen: tuple[str, int] | None = None
+        self._since = 0.0
+
+    def of(self, head: Head, least_seconds: float) -> str | None:
+        """Return the head's append where the holder was silent for at least so long; None where it was not."""
+        seen = None if head.claim is None else (head.claim.token, head.claim.renewals)
+        if seen is None or seen != self._seen:
+            self._seen, self._since = seen, self._clock()
+        return head.append_id if seen is not None and self._clock() - self._since >= least_seconds else None
+
+
+class QueueTime:
+    """For how long a run was seen to wait for its first claim, before this and now."""
+
+    def __init__(self, clock: Callable[[], float] = awake_seconds, *, before_seconds: float = 0.0) -> None:
+        self._clock = clock
+        self._began_at = clock() - before_seconds
+        self.seconds = before_seconds
+
+    def of(self, head: Head, run_id: str) -> float:
+        """Return how long that is; nothing for a run that was ever claimed."""
+        run = head.run(run_id)
+        is_waiting = run is not None and run.attempts == 0 and run.cancelled is None
+        self.seconds = self._clock() - self._began_at if is_waiting else 0.0
+        return self.seconds
+
+
+class Patience:
+    """One caller's patience with a run: it looks at the head now and then, and ends what nobody else would."""
+
+    def __init__(
+        self,
+        log: ThreadLog,
+        address: Address,
+        run_id: str,
+        queue_seconds: float,
+        *,
+        clock: Callable[[], float] = awake_seconds,
+        look_seconds: float = LEASE_SECONDS,
+    ) -> None:
+        self._log = log
+        self._address = address
+        self._run_id = run_id
+        self._queue_seconds = queue_seconds
+        self._clock = clock
+        self._look_seconds = look_seconds
+        self._next_at = clock() + look_seconds
+        self._silence = Silence(clock)
+        self._queue_time = QueueTime(clock)
+
+    async def check(self, record: RunRecord) -> Decided | None:
+        """End the run where it waited, or its holder was silent, for longer than it may; return what came of that.
+
+        Raises as `ThreadLog.execute` does.
+        """
+        if self._clock() < self._next_at:
+            return None
+        self._next_at = self._clock() + self._look_seconds
+        head = await self._log.head(self._address)
+        if self._queue_time.of(head, self._run_id) >= self._queue_seconds:
+            return await self._log.execute(self._address, Cancel(time.time(), self._run_id, "queue_time"))
+        claimed = record.claim
+        if claimed is None or head.claim is None or head.claim.token != claimed.token:
+            return None
+        longest = max(claimed.deadline - claimed.at, claimed.lease_seconds + SILENCE_MARGIN_SECONDS)
+        silent = self._silence.of(head, longest)
+        if silent is None:
+            return None
+        return await self._log.execute(self._address, GiveUp(time.time(), self._run_id, silent))
+
+
+async def read_run(
+    log: ThreadLog, address: Address, run_id: str, head: Head | None = None
+) -> RunRecord | GoneRow | None:
+    """Return the run as the log has it; None for one that the thread never had, or whose events were removed by age.
+
+    `head` is the thread's, where the caller has just read it. Raises `LogUnavailableError` and `NewerVersionError`.
+    """
+    head = head or await log.head(address)
+    row = await log.row(address, RunRow, run_name(run_id), head)
+    if not isinstance(row, RunRow):
+        return row
+    if row.first <= head.trimmed:
+        return None  # whoever trimmed it may have died before all of it was removed
+    return run_record(run_id, await log.events(address, row.first - 1))
+
+
+async def claimed_run(log: ThreadLog, address: Address, head: Head, events: list[tuple[int, Event]]) -> RunRecord:
+    """Return the run whose turn it is at that head, the newest `events` of which the caller has.
+
+    Raises `LogUnavailableError`.
+    """
+    run = head.runs[0]
+    record = run_record(run.id, events)
+    if record is None:  # it was accepted by an earlier append
+        earlier = await log.events(address, run.first - 1)
+        record = run_record(run.id, [(at, event) for at, event in earlier if at <= head.position])
+    assert record is not None
+    return record

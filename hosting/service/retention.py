@@ -1,0 +1,242 @@
+"""Events of living threads go by their age, once a committed document holds what they say.
+
+Theory. The entity trims, and only what the document says that it was given: that one is committed, what it is about to
+store may never be. `Trim` is an event first, so that whoever reads knows what may be gone; then the store removes it. A
+process that dies between the two leaves events that nobody asks for: the next look finds the `Trimmed` event, and
+removes them. Whole runs go, with their rows, so a run is answered for so long after its end, and its key as long.
+Looking costs a read of the events, so a thread that is in use is looked at once in many events, and one that is not
+when the sweep asks. Source: thread-log.md rule 6.
+
+When a conversation's time is up: so long after its last successful turn, where its agent has a time to live.
+
+Written by the turn itself, from the time in its record, so that a turn applied twice gives one document. Other packages
+write and read the same property. A time that cannot be read is never up.
+
+Threads that nobody has touched for long are asked to look: a page at a time, a few at once, and not for ever.
+
+Theory. The sweep decides nothing. It lists the threads that nobody has touched for so long and sends each an operation;
+the entity looks at its own document, clock and runs. So a message that came at the last second wins, a sweep may be
+broken off or run twice, and its next one goes on where this one ended: whoever has looked is either gone from the list,
+or at its new end. A sweep waits a moment for the receipts of those that it asked whether their time is up, because the
+instances that they name are for a durable client to purge; what it does not live to see stays pending in the receipt
+until somebody deletes the thread again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Literal
+
+from hosting.errors import ConfigurationError
+from hosting.names import Address, entity_name
+from hosting.ports import Clock, EntityClient, read_utc, utc
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.threads import Threads
+from hosting.thread.commands import Trim
+from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Event, Terminal, Trimmed
+from state.conversation import LogMark, with_expiration
+from state.models import Conversation
+
+EVENTS_BETWEEN_LOOKS = 256
+DAY_SECONDS = 86_400.0
+
+
+class Retention:
+    """Keeps the events of an app's living threads for so many days."""
+
+    def __init__(self, log: ThreadLog, days: float, clock: Callable[[], float] = time.time) -> None:
+        self._log = log
+        self._kept_seconds = days * DAY_SECONDS
+        self._clock = clock
+
+    def is_due(self, given: LogMark, position: int) -> bool:
+        """Tell whether an operation that moves a document to that position is one that should look."""
+        return given.position // EVENTS_BETWEEN_LOOKS < position // EVENTS_BETWEEN_LOOKS
+
+    async def trim(self, address: Address, given: LogMark) -> None:
+        """Remove what is too old and stands in the document that was given with this mark.
+
+        Raises `LogUnavailableError`; what was removed stays removed.
+        """
+        head = await self._log.head(address)
+        if head.epoch != given.epoch or head.state != "open":
+            return
+        events = await self._log.events(address, head.trimmed)
+        is_due = any(isinstance(event, Trimmed) and event.through == head.trimmed for _, event in events)
+        oldest_kept = self._clock() - self._kept_seconds
+        through = _last_of_whole_runs(takewhile(lambda one: one[0] <= given.since and one[1].at < oldest_kept, events))
+        if through > head.trimmed:
+            trimmed = (await self._log.execute(address, Trim(self._clock(), through))).head
+            is_due = is_due or trimmed.trimmed > head.trimmed
+            head = trimmed
+        if is_due and head.state == "open":  # a tombstone's rows are not for their age to remove
+            await self._log.trim(address, head)
+
+
+def _last_of_whole_runs(events: Iterable[tuple[int, Event]]) -> int:
+    """Return the position up to which these first events of a thread have no run without its end; 0 without one."""
+    open_runs: dict[str, int] = {}
+    last = 0
+    for position, event in events:
+        last = position
+        if isinstance(event, Accepted):
+            open_runs[event.run_id] = position
+        elif isinstance(event, TERMINALS):
+            open_runs.pop(event.run_id, None)
+        elif isinstance(event, Deleting):
+            open_runs.clear()
+    return min((first - 1 for first in open_runs.values()), default=last)
+
+
+LONGEST_TTL_SECONDS = 315_360_000
+"""Ten years."""
+
+
+def checked_ttl(agent: str, own_seconds: float | None, default_seconds: float) -> float | None:
+    """Return an agent's time to live, None for no end; raises `ConfigurationError` for one that is none."""
+    seconds = default_seconds if own_seconds is None else own_seconds
+    if not 0 <= seconds <= LONGEST_TTL_SECONDS:
+        raise ConfigurationError(
+            f"ttl_seconds of agent {agent!r} is {seconds:g}: it must be 0, for no end, to {LONGEST_TTL_SECONDS}."
+        )
+    return float(seconds) or None
+
+
+def after_turn(conversation: Conversation, terminal: Terminal | None, ttl_seconds: float | None) -> Conversation:
+    """Return the conversation with the expiration that a turn gives it.
+
+    An answer begins its time anew, or ends it where the agent has none any more. A run without an answer changes
+    nothing, but for a conversation that has no expiration yet: without an answer it would stay for ever.
+    """
+    if terminal is None or (ttl_seconds is None and not isinstance(terminal, Completed)):
+        return conversation
+    if ttl_seconds is None:
+        return with_expiration(conversation, None)
+    if isinstance(terminal, Completed) or conversation.data.expiration_time_utc is None:
+        return begun(conversation, terminal.at, ttl_seconds)
+    return conversation
+
+
+def begun(conversation: Conversation, at: float, ttl_seconds: float) -> Conversation:
+    """Return the conversation with its time beginning at `at`."""
+    return with_expiration(conversation, utc(at + ttl_seconds))
+
+
+def is_expired(conversation: Conversation, now: float) -> bool:
+    """Tell whether the conversation's time is up."""
+    at = read_utc(conversation.data.expiration_time_utc or "")
+    return at is not None and at <= now
+
+
+logger = logging.getLogger(__name__)
+
+PAGE_SIZE = 100
+MOST_AT_ONCE = 8
+"""Signals under way at one time: each is a call to the engine, which has other work."""
+
+MOST_SECONDS = 120.0
+"""After which a sweep begins no further page; the next one goes on."""
+
+SETTLE_SECONDS = (0.0, 0.5, 2.0)
+"""How long a sweep waits each time before it looks for the receipts of those that it asked."""
+
+Asked = Literal["expire", "trim"]
+"""What threads are asked: to delete themselves if their time is up, or to remove events that are too old."""
+
+
+@dataclass(frozen=True)
+class _Page:
+    """Threads that nobody has touched for long, and whether there are more."""
+
+    threads: list[Address]
+    is_last: bool
+
+
+@dataclass(frozen=True)
+class Swept:
+    """How many threads a sweep asked, and whether it came to the end of its lists."""
+
+    signalled: int
+    is_whole: bool
+
+
+class Sweep:
+    """Asks threads of agents that were not touched for so many seconds; `ages` gives those by the agents' names."""
+
+    def __init__(
+        self,
+        operation: Asked,
+        ages: Callable[[], Mapping[str, float]],
+        threads: Threads,
+        clock: Clock = time.time,
+        *,
+        passed_seconds: Callable[[], float] = time.monotonic,
+        settle_seconds: Sequence[float] = SETTLE_SECONDS,
+    ) -> None:
+        self._operation = operation
+        self._ages = ages
+        self._threads = threads
+        self._clock = clock
+        self._passed_seconds = passed_seconds
+        self._settle_seconds = settle_seconds
+
+    async def run(self, client: EntityClient) -> Swept:
+        """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; what was asked stays asked."""
+        end = self._passed_seconds() + MOST_SECONDS
+        signalled: list[Address] = []
+        is_whole = True
+        async for page in self._pages(client):
+            is_whole = page.is_last
+            await _gently(self._ask, page.threads, client)
+            signalled += page.threads
+            if self._passed_seconds() >= end:
+                break
+        if self._operation == "expire":
+            await self._settle(signalled, client)
+        if signalled:
+            ending = "all of them" if is_whole else "the next sweep goes on"
+            logger.info("%d threads were asked to %s; %s.", len(signalled), self._operation, ending)
+        return Swept(len(signalled), is_whole)
+
+    async def _pages(self, client: EntityClient) -> AsyncIterator[_Page]:
+        ages = list(self._ages().items())
+        for agent, age_seconds in ages:
+            cursor: str | None = None
+            is_begun = False
+            while not is_begun or cursor is not None:
+                is_begun = True
+                page = await client.list(entity_name(agent), PAGE_SIZE, cursor, self._clock() - age_seconds)
+                cursor = page.cursor
+                threads = [Address.of_entity(agent, key) for key, _ in page.keys]
+                yield _Page(threads, is_last=cursor is None and agent == ages[-1][0])
+
+    async def _ask(self, address: Address, client: EntityClient) -> bool:
+        await client.signal(*address.entity, self._operation, {"logged": True})
+        return True
+
+    async def _settle(self, threads: list[Address], client: EntityClient) -> None:
+        """Purge what the receipts of these threads name; those that were not deleted have none."""
+        for seconds in self._settle_seconds:
+            if not threads:
+                return
+            await asyncio.sleep(seconds)
+            settled = await _gently(self._threads.settle, threads, client)
+            threads = [one for one, is_settled in zip(threads, settled, strict=True) if not is_settled]
+
+
+async def _gently(
+    work: Callable[[Address, EntityClient], Awaitable[bool]], threads: list[Address], client: EntityClient
+) -> list[bool]:
+    """Do the work for each thread, a few at once."""
+    gate = asyncio.Semaphore(MOST_AT_ONCE)
+
+    async def one(address: Address) -> bool:
+        async with gate:
+            return await work(address, client)
+
+    return await asyncio.gather(*map(one, threads))

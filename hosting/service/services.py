@@ -1,0 +1,135 @@
+"""What an app's surfaces serve: runs, threads and approvals over its stores, made once, whoever calls them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from hosting.names import Address
+from hosting.plan import AgentPlan
+from hosting.request.run_request import Retry
+from hosting.runner.agent_loop import AgentLoop
+from hosting.runner.agent_runner import AgentRunner
+from hosting.runner.attempt import Attempts
+from hosting.runner.callbacks import Listeners
+from hosting.runner.journal import LEASE_SECONDS, SILENCE_MARGIN_SECONDS
+from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
+from hosting.service.approvals import Approvals
+from hosting.service.archiving import Archiver, Capacity
+from hosting.service.assigning import Assigning
+from hosting.service.broadcast import Broadcast
+from hosting.service.document_writer import Attachments, DocumentWriter
+from hosting.service.documents import Documents
+from hosting.service.erasing import Eraser
+from hosting.service.following import Following
+from hosting.service.held_run import HostedAgent
+from hosting.service.held_runs import HeldRuns
+from hosting.service.owners import Owners
+from hosting.service.retention import Retention
+from hosting.service.runs import Runs
+from hosting.service.sharing import Sharing
+from hosting.service.threads import Threads
+from hosting.service.watchman import Watchman
+from hosting.settings import Settings
+from hosting.stores.choice import Stores
+from hosting.thread.decide import MOST_OPEN_RUNS
+from state.models import Conversation
+
+
+class Services:
+    """The behaviour behind the routes, tools and entities of one app, for one event loop."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        settings: Settings,
+        loop: AgentLoop,
+        listeners: Listeners,
+        *,
+        admit: Callable[[], None] = lambda: None,
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+        patience_seconds: float = PATIENCE_SECONDS,
+        lease_seconds: float = LEASE_SECONDS,
+        margin_seconds: float = SILENCE_MARGIN_SECONDS,
+        working_seconds: float = math.inf,
+    ) -> None:
+        """`admit` raises while the app takes no runs; `turn` is entered for each batch of an entity, and may raise.
+
+        A log that is away is waited for `patience_seconds`. A holder that appended nothing for its lease and a margin
+        is gone. What the platform gives a batch of an entity is `working_seconds`.
+        """
+        self._stores = stores
+        self.settings = settings
+        self._loop = loop
+        self.listeners = listeners
+        self.turn = turn
+        self.working_seconds = working_seconds
+        self._agents: dict[str, HostedAgent] = {}
+        self._attaching = Attachments(stores.attachments, settings.attachment_bytes)
+        archiving = Archiver(stores.archive, settings.document_bytes)
+        capacity = Capacity(settings.state_limit_bytes, settings.attachment_bytes)
+        self.keeping = DocumentWriter(stores.hub, capacity, archiving, self._attaching)
+        self.log = ThreadLog(stores.threads, stores.attachments, stores.hub, patience_seconds=patience_seconds)
+        changes = Broadcast()
+        documents = Documents(self.log, shorten=archiving.cut, document_bytes=settings.document_bytes)
+        self.holders = HeldRuns(
+            self.log,
+            documents,
+            changes,
+            self._agents,
+            inline=self._inlined,
+            admits=capacity.refusal,
+            lease_seconds=lease_seconds,
+        )
+        self.watchman = Watchman(
+            self.log,
+            documents,
+            self.holders,
+            queue_limit=MOST_OPEN_RUNS,
+            queue_seconds=settings.queue_timeout_seconds,
+            read=self.keeping.read,
+            margin_seconds=margin_seconds,
+        )
+        self.erasing = Eraser(self.log, stores.archive, stores.attachments, stores.hub)
+        self.retention = Retention(self.log, settings.log_days)
+        self.runs = Runs(self.log, self.holders, changes, settings, admit=admit)
+        self.following = Following(
+            self.log, stores.threads, changes, self.holders, queue_seconds=settings.queue_timeout_seconds
+        )
+        self.threads = Threads(
+            self.log, documents, stores.archive, stores.attachments, stores.hub, publish=self.holders.publish
+        )
+        self.approvals = Approvals(self.log, self.runs, self.holders)
+        self.sharing = Sharing(self.log)
+        self.assigning = Assigning(self.log, self.threads, stores.attachments, stores.hub)
+        self.owners = Owners(self.log, self.threads, lambda: self._agents)
+
+    def hold(self, planned: AgentPlan, run_timeout_seconds: float, retry: Retry | None = None) -> None:
+        """Have runs of the agent held by this process; `retry` is for requests that bring none.
+
+        Raises `ConfigurationError` for an agent that cannot be run as one.
+        """
+        runner = AgentRunner(planned.agent, planned.name, self._loop, self.settings.context_tokens)
+        attempts = Attempts(
+            runner,
+            self.settings,
+            batch_seconds=self._stores.threads.batch_seconds,
+            retry=retry,
+            listener=self.listeners.begin,
+        )
+        self._agents[planned.name.lower()] = HostedAgent(attempts, run_timeout_seconds)
+
+    async def leave(self, seconds: float) -> None:
+        """End or hand on what this process holds, as `Holders.leave` does, and have callbacks told of it."""
+        await self.holders.leave(seconds)
+        await self.listeners.close()
+
+    async def close(self) -> None:
+        """Let go of the stores."""
+        await self.log.close()
+        await self._stores.archive.close()
+        await self._stores.attachments.close()
+
+    async def _inlined(self, address: Address, epoch: int, conversation: Conversation) -> Conversation:
+        return await self._attaching.inlined(epoch_store_key(self._stores.hub, address, epoch), conversation)

@@ -1,1 +1,0 @@
-"""The steps of a run: recorded as they end, given again to a later attempt, streamed as they come."""

@@ -1,0 +1,158 @@
+"""How a process reaches a store: one client, a limit for each call, and what is known of a store that fails.
+
+Theory of `Readiness`. Whoever reads or appends notes how it went, so that asking costs next to nothing. After a success
+the log is ready; a process that has not used it yet reads once. After a failure it is not ready, and nothing is tried
+for a while, however often somebody asks: then one read decides. A full disk, and an account that may only be read,
+still answer reads. So no read takes back that an append failed, until it is time to let somebody try another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Generic, Literal, TypeVar
+
+from hosting.errors import HostingError, LogUnavailableError
+from hosting.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+ClientT = TypeVar("ClientT")
+T = TypeVar("T")
+
+
+class Outage:
+    """Logs that one store cannot be used, and that it can be used again.
+
+    Every call to such a store would log the same, several times a second where runs are followed, so only news is
+    logged. `store` names it with its path or address, and holds no key.
+    """
+
+    def __init__(self, store: str) -> None:
+        self._store = store
+        self._cause = ""
+        self.is_on = False
+
+    def began(self, error: BaseException) -> None:
+        """Log the cause, unless it is what was logged last."""
+        cause = cause_of(error)
+        if cause != self._cause:
+            logger.error("%s cannot be used: %s", self._store, cause)
+        self._cause, self.is_on = cause, True
+
+    def ended(self) -> None:
+        """Log that the store can be used again, if it could not."""
+        if self.is_on:
+            logger.warning("%s can be used again.", self._store)
+        self._cause, self.is_on = "", False
+
+
+def cause_of(error: BaseException) -> str:
+    """Return the first line of the error, as a sentence.
+
+    Clients for services put what was sent, and what came back, into the lines below.
+    """
+    if isinstance(error, asyncio.TimeoutError):
+        return "it did not answer in time."
+    text = next(iter(str(error).splitlines()), "").strip().rstrip(".")
+    return f"{text or type(error).__name__}."
+
+
+class Connection(Generic[ClientT]):
+    """One client of a service, which `connect` opens at the first use, and again after a close."""
+
+    def __init__(self, connect: Callable[[], AbstractAsyncContextManager[ClientT]]) -> None:
+        self._connect = connect
+        self._connecting = asyncio.Lock()
+        self._client: ClientT | None = None
+        self._open = AsyncExitStack()
+
+    async def client(self) -> ClientT:
+        """Return the client, which stays the same until `close`."""
+        if self._client is None:
+            async with self._connecting:
+                if self._client is None:
+                    self._client = await self._open.enter_async_context(self._connect())
+        return self._client
+
+    async def close(self) -> None:
+        """Let go of the client and of what it holds."""
+        opened, self._open, self._client = self._open, AsyncExitStack(), None
+        await opened.aclose()
+
+
+class BoundedConnection(Connection[ClientT]):
+    """A connection whose calls fail after `patience_seconds`, in one way, and with one line in the log.
+
+    `name` is how the log names the service. A call that takes too long, or raises `OSError` or one of `failures`,
+    raises the error that `unavailable` makes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], AbstractAsyncContextManager[ClientT]],
+        unavailable: Callable[[], HostingError],
+        patience_seconds: float,
+        failures: tuple[type[Exception], ...],
+    ) -> None:
+        super().__init__(connect)
+        self._outage = Outage(name)
+        self._unavailable = unavailable
+        self._patience_seconds = patience_seconds
+        self._failures: tuple[type[Exception], ...] = (*failures, OSError, asyncio.TimeoutError)
+
+    async def call(self, ask: Callable[[ClientT], Awaitable[T]]) -> T:
+        """Return what `ask` returns for the client; to connect counts as part of the call."""
+
+        async def connected() -> T:
+            return await ask(await self.client())
+
+        try:
+            answer = await asyncio.wait_for(connected(), self._patience_seconds)
+        except self._failures as error:
+            self._outage.began(error)
+            raise self._unavailable() from error
+        self._outage.ended()
+        return answer
+
+
+Verb = Literal["read", "append"]
+
+QUIET_SECONDS: Mapping[Verb, float] = {"read": 5.0, "append": 30.0}
+"""For how long a failure is the answer, unless the same verb works before."""
+
+
+class Readiness:
+    """How the newest reads and appends of one process went; `probe` is a cheap read, which says so as all do."""
+
+    def __init__(self, probe: Callable[[], Awaitable[object]], clock: Clock = time.monotonic) -> None:
+        self._probe = probe
+        self._clock = clock
+        self._asking = asyncio.Lock()
+        self._is_used = False
+        self._failed_at: dict[Verb, float] = {}
+
+    def worked(self, verb: Verb) -> None:
+        """Note a success: an append proves that reads work, too."""
+        self._is_used = True
+        self._failed_at.pop(verb, None)
+        if verb == "append":
+            self._failed_at.clear()
+
+    def failed(self, verb: Verb) -> None:
+        """Note a failure."""
+        self._failed_at[verb] = self._clock()
+
+    async def check(self) -> None:
+        """Raise `LogUnavailableError` unless the log can be used, as far as that is known."""
+        async with self._asking:
+            now = self._clock()
+            if any(now - at < QUIET_SECONDS[verb] for verb, at in self._failed_at.items()):
+                raise LogUnavailableError.unreached()
+            if self._failed_at or not self._is_used:
+                await self._probe()
+                self._failed_at.clear()

@@ -1,0 +1,287 @@
+"""A store's SQLite file as one process uses it: steps, committed together where they were given together.
+
+Theory. A commit of some pages takes less time than waking a thread and being woken by it. So small steps are committed
+on the event loop itself, over a connection that never waits. Whatever is in its way, another process or a long step of
+this one, is left to a thread, which waits on a connection of its own. SQLite is the lock between the two. The thread
+also moves the write-ahead log into the file, since that waits for the disk; so where every commit waits for the disk
+(`synchronous` above NORMAL) the thread takes all steps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hosting.errors import ConfigurationError, HostingError
+from hosting.stores.connection import Outage
+from hosting.stores.sqlite_file import BUSY_SECONDS, IS_RECLAIM_DUE, LEAST_RECLAIMED_BYTES, FileKind, reclaim
+
+T = TypeVar("T")
+_Job = tuple[Callable[[sqlite3.Connection], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
+_Jobs = queue.SimpleQueue["_Job | None"]
+_BATCH = 256
+_COMMITS_HERE = 100
+"""After so many commits of the loop one is the thread's, which finds the write-ahead log long enough to move it."""
+
+_FAILURES = (sqlite3.Error, OSError, ConfigurationError)
+
+
+class StoreFile:
+    """The file at `path`, made with its folder at the first step; any number of processes may use it at once.
+
+    Steps that are given at once are one transaction. A step's result is returned after its commit. When the database
+    raises, the transaction is rolled back and every step of it fails, so no caller is told of a write that is not
+    there. A step that raises by itself fails alone: the others are taken again, each in a transaction of its own.
+
+    Every verb raises the error that `unavailable` makes when the file cannot be opened, read or written, when somebody
+    else holds it for longer than `busy_seconds`, and when it was removed or replaced since it was opened: what is
+    written into a file without a name is lost, and a new one in its place would hide that.
+    """
+
+    def __init__(
+        self,
+        kind: FileKind,
+        path: Path,
+        unavailable: Callable[[], HostingError],
+        synchronous: str = "NORMAL",
+        busy_seconds: float = BUSY_SECONDS,
+        *,
+        reclaimed_bytes: int = LEAST_RECLAIMED_BYTES,
+    ) -> None:
+        self._kind = kind
+        self._path = path
+        self._unavailable = unavailable
+        self._synchronous = synchronous
+        self._busy_seconds = busy_seconds
+        self._reclaimed_bytes = reclaimed_bytes
+        self._outage = Outage(f"The {kind.name} {path}")
+        self._opened: tuple[int, int] | None = None
+        self._on_loop = synchronous == "NORMAL"
+        self._changing = threading.Lock()
+        self._jobs: _Jobs | None = None
+        self._thread: threading.Thread | None = None
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._here: sqlite3.Connection | None = None
+        self._waiting: list[_Job] = []
+        self._commits_here = 0
+
+    async def do(self, step: Callable[[sqlite3.Connection], T], *, is_small: bool = False) -> T:
+        """Return what the step returned, once it is committed; a small one touches some pages."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        job = (step, future, loop)
+        if is_small and self._is_home(loop):
+            if not self._waiting:
+                loop.call_soon(self._commit_here)
+            self._waiting.append(job)
+        else:
+            self._hand_over([job])
+        try:
+            result: T = await future
+        except _FAILURES as error:
+            raise self._failed(error) from error
+        if self._outage.is_on:
+            self._outage.ended()
+        return result
+
+    async def read(self, step: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what a step of one SELECT finds, where the loop can look without waiting for those who write."""
+        if self._is_home(asyncio.get_running_loop()):
+            await asyncio.sleep(0)  # whoever looks again and again lets others come in between
+            if (here := self._here) is not None:
+                try:
+                    found = step(here)
+                    self._refuse_removed()
+                except sqlite3.OperationalError:
+                    return await self.do(step)
+                except _FAILURES as error:
+                    raise self._failed(error) from error
+                if self._outage.is_on:
+                    self._outage.ended()
+                return found
+        return await self.do(step)
+
+    async def make_room(self, step: Callable[[sqlite3.Connection], T]) -> T:
+        """Take a step that empties payloads, and now and then give back the space of all that such steps emptied."""
+
+        def emptied(connection: sqlite3.Connection) -> tuple[T, bool]:
+            return step(connection), connection.execute(IS_RECLAIM_DUE, (self._reclaimed_bytes,)).fetchone()[0]
+
+        done, is_due = await self.do(emptied)
+        if is_due:
+            await asyncio.to_thread(reclaim, self._path, self._busy_seconds)
+        return done
+
+    async def erase(self, step: Callable[[sqlite3.Connection], T]) -> T:
+        """Take a step that empties payloads, and leave nothing in any file of what they held.
+
+        Raises as the other verbs do also where a reader kept the write-ahead log from being emptied: the step is taken
+        by then, and the bytes go with the next call, which must be made though its step finds nothing.
+        """
+        done = await self.make_room(step)
+        try:
+            is_gone = await asyncio.to_thread(self._kind.forget_overwritten, self._path, self._busy_seconds)
+        except _FAILURES as error:
+            raise self._failed(error) from error
+        self._outage.ended()
+        if not is_gone:
+            raise self._unavailable()
+        return done
+
+    async def close(self) -> None:
+        """Finish what is queued, close the connections and end the thread; the next step opens them again."""
+        with self._changing:
+            jobs, thread = self._jobs, self._thread
+            self._jobs = self._thread = self._here = None
+        if jobs is not None and thread is not None:
+            jobs.put(None)
+            await asyncio.get_running_loop().run_in_executor(None, thread.join)
+
+    def _failed(self, error: BaseException) -> HostingError:
+        self._outage.began(error)
+        return self._unavailable()
+
+    def _is_home(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Tell whether this is the one loop that commits: the first, or the next once that is closed."""
+        if not self._on_loop:
+            return False
+        with self._changing:
+            if self._home is None or self._home.is_closed():
+                self._home, self._waiting = loop, []
+            return self._home is loop
+
+    def _commit_here(self) -> None:
+        batch, self._waiting = self._waiting, []
+        self._commits_here += 1
+        connection = self._here
+        if connection is None or self._commits_here % _COMMITS_HERE == 0:
+            self._hand_over(batch)
+            return
+        try:
+            try:
+                outcomes = _commit(connection, batch)
+            except Exception as error:
+                if isinstance(error, sqlite3.Error) and "locked" not in str(error):
+                    raise
+                self._hand_over(batch)  # nothing of it was kept
+                return
+            self._refuse_removed()
+        except Exception as error:
+            outcomes = [error] * len(batch)
+        _resolve([(future, outcome) for (_, future, _), outcome in zip(batch, outcomes, strict=True)])
+
+    def _hand_over(self, batch: list[_Job]) -> None:
+        """Give the steps to the thread; each thread has a queue of its own, so a closing one takes no late step."""
+        with self._changing:
+            if self._jobs is None:
+                self._jobs = queue.SimpleQueue()
+                self._thread = threading.Thread(
+                    target=self._serve, args=(self._jobs,), name=self._kind.name, daemon=True
+                )
+                self._thread.start()
+            for job in batch:
+                self._jobs.put(job)
+
+    def _serve(self, jobs: _Jobs) -> None:
+        connection: sqlite3.Connection | None = None
+        here: sqlite3.Connection | None = None
+        while (batch := _take(jobs)) is not None:
+            try:
+                connection = connection or self._connect()
+                outcomes = _commit_each(connection, batch)
+                self._refuse_removed()
+                here = here or self._connect_loop(jobs)
+            except Exception as error:
+                outcomes = [error] * len(batch)
+            by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+            for (_, future, loop), outcome in zip(batch, outcomes, strict=True):
+                by_loop.setdefault(loop, []).append((future, outcome))
+            for loop, resolved in by_loop.items():
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(_resolve, resolved)
+        for opened in (connection, here):
+            if opened is not None:
+                opened.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = self._kind.connect(self._path, self._synchronous, self._busy_seconds)
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            connection.close()
+            raise
+        self._opened = found.st_dev, found.st_ino
+        return connection
+
+    def _connect_loop(self, jobs: _Jobs) -> sqlite3.Connection | None:
+        """Return the loop's connection, which it has from now on: it waits for nobody and never moves the log."""
+        if not self._on_loop:
+            return None
+        connection = self._connect()
+        connection.execute("PRAGMA busy_timeout=0")
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        with self._changing:
+            if self._jobs is jobs:
+                self._here = connection
+        return connection
+
+    def _refuse_removed(self) -> None:
+        try:
+            found = os.stat(self._path)
+            is_there = (found.st_dev, found.st_ino) == self._opened
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            raise OSError("it was removed or replaced while it was in use. Put it back, or start the app again")
+
+
+def _take(jobs: _Jobs) -> list[_Job] | None:
+    """Return what is queued, at most a batch, once there is something; None at the end of the queue."""
+    job = jobs.get()
+    if job is None:
+        return None
+    batch = [job]
+    while len(batch) < _BATCH and not jobs.empty():
+        job = jobs.get()
+        if job is None:
+            jobs.put(None)
+            break
+        batch.append(job)
+    return batch
+
+
+def _commit_each(connection: sqlite3.Connection, batch: list[_Job]) -> list[Any]:
+    """Commit the steps together; where one raises by itself, each alone, with what it raised as its outcome."""
+    try:
+        return _commit(connection, batch)
+    except sqlite3.Error:
+        raise
+    except Exception as error:
+        return [error] if len(batch) == 1 else [_commit_each(connection, [job])[0] for job in batch]
+
+
+def _commit(connection: sqlite3.Connection, batch: list[_Job]) -> list[Any]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        results = [step(connection) for step, _, _ in batch]
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    return results
+
+
+def _resolve(resolved: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, outcome in resolved:
+        if future.done():
+            continue
+        if isinstance(outcome, BaseException):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)

@@ -1,0 +1,64 @@
+"""The house: which rooms `hosting/` has, on which floor each stands, and the arrows between them."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.architecture.imports import ROOT, names_of
+
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors", "names", "ports", "settings", "host_settings", "invocation", "tools", "plan", "principal", "bearer"),
+    ("request",),
+    ("thread", "stores"),
+    ("runner",),
+    ("service",),
+    ("entity", "http"),
+    ("functions", "console"),
+    ("app", "tail", "owners"),
+)
+"""From the ground up. A name is that of a room, or of a file beside the rooms; those files may know each other."""
+
+FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
+FILES = {name for name in FLOOR if (ROOT / "hosting" / f"{name}.py").exists()}
+ROOMS = set(FLOOR) - FILES
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """One import between rooms, or between a room and a file beside them."""
+
+    path: Path
+    line: int
+    text: str
+    start: str
+    end: str
+
+    @property
+    def is_down(self) -> bool:
+        """Whether it leads to a floor below; the files beside the rooms are one place to each other."""
+        return FLOOR[self.end] < FLOOR[self.start] or {self.start, self.end} <= FILES
+
+    def __str__(self) -> str:
+        """The line to mend, and why."""
+        where = f"{self.path.relative_to(ROOT)}:{self.line}"
+        return (
+            f"{where}: {self.text}  ({self.start}, floor {FLOOR[self.start]}, to {self.end}, floor {FLOOR[self.end]})"
+        )
+
+
+def room_of(module: str) -> str:
+    """Return the room of a module of `hosting`, or the name of the file."""
+    return module.split(".")[1]
+
+
+def arrows() -> Iterator[Arrow]:
+    """Iterate over the imports that leave a room, also those inside functions and for type checking only."""
+    for path in sorted((ROOT / "hosting").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        start = path.relative_to(ROOT / "hosting").parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                text = ast.get_source_segment(source, node) or ""
+                for end in {room_of(name) for name in names_of(node) if name.startswith("hosting.")} - {start}:
+                    yield Arrow(path, node.lineno, " ".join(text.split()), start, end)

@@ -1,0 +1,141 @@
+"""Who may import whom: the floors of hosting/, and the walls between the packages."""
+
+import sys
+from collections.abc import Iterable
+from graphlib import TopologicalSorter
+
+import pytest
+
+from tests.architecture.house import FILES, FLOORS, ROOMS, Arrow, arrows
+from tests.architecture.imports import ROOT, import_graph, imports_of, module_name, product_files
+
+FRAMEWORK_READERS = {
+    "hosting.runner.agent_runner",
+    "hosting.runner.deltas",
+    "hosting.runner.callbacks",
+    "hosting.runner.steps",
+    "hosting.tools",
+    "hosting.runner.history",
+    "hosting.plan",
+    "hosting.thread.conversation",
+    "hosting.thread.messages",
+    "hosting.entity.called_run",
+    "hosting.console.client",
+    "hosting.console.durable",
+    "hosting.console.worker",
+    "hosting.app",
+    "state.convert",
+}
+OWN = {"agents", "hosting", "state", "function_app"}
+REQUIRED = {
+    "agent_framework",
+    "aiohttp",
+    "azure",
+    "azurefunctions",
+    "jsonschema",
+    "msgspec",
+    "opentelemetry",
+    "pydantic",
+    "pydantic_core",
+    "re2",
+    "referencing",
+    "typing_extensions",
+}
+LOCAL = {"httptools", "uvicorn", "uvloop"}
+OPTIONAL = {"redis", "durabletask", "grpc", "jwt"}
+EXTENSION = {"fastapi", "starlette"}
+
+
+@pytest.mark.behaviour("hosting.import-levels")
+def test_the_house_has_at_most_nine_rooms_on_eight_floors_and_nothing_besides() -> None:
+    """A file that would make a tenth room is in the wrong one."""
+    hosting = ROOT / "hosting"
+    rooms = {path.parent.name for path in hosting.glob("*/__init__.py")}
+    files = {path.stem for path in hosting.glob("*.py")} - {"__init__"}
+
+    assert (rooms, files) == (ROOMS, FILES)
+    assert (len(ROOMS), len(FLOORS)) <= (9, 8)
+
+
+@pytest.mark.behaviour("hosting.import-levels")
+def test_every_arrow_of_the_house_leads_down() -> None:
+    """None up, and none to a room on the same floor. Each line that fails here is the import to mend."""
+    assert "\n".join(str(arrow) for arrow in arrows() if not arrow.is_down) == ""
+
+
+@pytest.mark.behaviour("hosting.import-levels")
+def test_an_arrow_up_or_sideways_is_seen() -> None:
+    """As its line says."""
+    up = Arrow(ROOT / "hosting" / "stores" / "redis.py", 7, "from hosting.http.routes import RUN", "stores", "http")
+    beside = Arrow(ROOT / "hosting" / "thread" / "head.py", 9, "import hosting.stores.redis", "thread", "stores")
+
+    assert not up.is_down
+    assert not beside.is_down
+    assert str(up).startswith("hosting/stores/redis.py:7: from hosting.http.routes import RUN")
+
+
+@pytest.mark.behaviour("hosting.import-levels")
+def test_the_durable_task_sdk_is_imported_by_the_console_alone() -> None:
+    """An app on Functions needs nothing of it."""
+    users = {name for name in importers({"durabletask", "grpc"}) if name.startswith(("hosting.", "state."))}
+
+    assert {name.rpartition(".")[0] for name in users} == {"hosting.console"}
+
+
+@pytest.mark.behaviour("hosting.azure-at-the-edge")
+def test_azure_is_imported_by_the_surface_and_the_app_alone() -> None:
+    """The behaviour runs without Functions, and another SDK is one more file in functions/. Logs reach storage."""
+    users = importers({"azure", "azurefunctions"})
+
+    stores = {f"hosting.stores.{name}" for name in ("storage_account", "blobs", "tables", "table_entities", "cosmos")}
+    inside = {name for name in users if name.startswith(("hosting.", "state."))} - stores - {"hosting.app"}
+    assert {name.rpartition(".")[0] for name in inside} == {"hosting.functions"}
+
+
+@pytest.mark.behaviour("hosting.azure-at-the-edge")
+def test_the_framework_is_imported_where_an_agent_or_its_messages_are_touched() -> None:
+    """Everything else speaks of runs, events and stored entries."""
+    users = {name for name in importers({"agent_framework"}) if name.startswith(("hosting.", "state."))}
+
+    assert users == FRAMEWORK_READERS
+
+
+@pytest.mark.behaviour("hosting.devhost-apart")
+def test_the_local_host_knows_nothing_of_ours() -> None:
+    """It sees what the real host sees, so the app can use no private door."""
+    assert {name for name in importers(OWN) if name.startswith("devhost")} == set()
+
+
+@pytest.mark.behaviour("hosting.devhost-apart")
+def test_nothing_of_ours_imports_the_local_host() -> None:
+    """It is never deployed."""
+    assert {name for name in importers({"devhost"}) if name.partition(".")[0] in OWN} == set()
+
+
+def test_the_stored_document_depends_on_no_host() -> None:
+    """state/ can be read and used without the rest of the product."""
+    users = importers({"hosting", "azure", "azurefunctions", "agents", "devhost"})
+
+    assert {name for name in users if name.startswith("state.")} == set()
+
+
+def test_no_product_modules_import_each_other_in_a_circle() -> None:
+    """`static_order` raises CycleError, which names the circle."""
+    assert list(TopologicalSorter(import_graph()).static_order())
+
+
+def test_the_product_imports_what_its_requirements_install() -> None:
+    """What comes along with a requirement may go; the streaming extension's own two are its public types."""
+    allowed = {*OWN, "devhost", *sys.stdlib_module_names, *REQUIRED, *OPTIONAL, *LOCAL, *EXTENSION}
+    files = [path for path in product_files() if not path.is_relative_to(ROOT / "benchmarks")]
+    imported = {name.partition(".")[0] for path in files for name in imports_of(path)}
+
+    assert imported - allowed == set()
+
+
+def importers(packages: Iterable[str]) -> set[str]:
+    """Return the product modules that import one of these top-level packages."""
+    wanted = set(packages)
+    return {
+        module_name(path) for path in product_files() if wanted & {name.partition(".")[0] for name in imports_of(path)}
+    }

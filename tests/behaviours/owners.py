@@ -1,0 +1,25 @@
+"""What an app that knows who asks promises each of its users."""
+
+BEHAVIOURS = {
+    "owners.who": "An app with principal= asks who sends each request before it reads anything of it, over HTTP and "
+    "MCP; nobody is 401, health and the description are for all (security.md).",
+    "owners.by-construction": "The owner stands in every name, of entity, log, archive, attachment and receipt; no two "
+    "pairs of owner and thread share one (thread-log.md, Head and events).",
+    "owners.one-404": "Another's thread is answered as one that never was, byte for byte, on every route, and with no "
+    "more calls of a store (security.md).",
+    "owners.told": "Who asked stands in the run's request, in the stored conversation, in a tool's call and in a "
+    "callback's context (security.md).",
+    "owners.lists": "An owner's threads are one range of the store, whatever others have (security.md).",
+    "owners.orchestrations": "An orchestration names the owner of the threads that it uses, or the app owns them "
+    "(security.md).",
+    "owners.grants": "An owner shares a thread with another principal, to read or to run; the grant is an event of the "
+    "thread's log, opens nothing for anybody else, and nothing once withdrawn (security.md).",
+    "owners.admin": "Who has the role that a setting names may read and delete every owner's threads; each use is a "
+    "line of the log with who, what and whose (security.md).",
+    "owners.person": "Everything of one person is exported page by page, and deleted with receipts, whatever dies "
+    "meanwhile (security.md).",
+    "owners.orchestration-state": "Who starts an orchestration over HTTP gets the place of a route of ours, which "
+    "nobody else reads; a route that answers with the engine's URLs is named at start-up (security.md).",
+    "owners.assigned": "A thread of the app is handed to an owner whole, with its archive and its attachments, once, "
+    "whatever dies meanwhile (security.md).",
+}

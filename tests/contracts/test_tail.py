@@ -1,0 +1,244 @@
+"""`python -m hosting.tail`: a run read from its log by a process that is no app, over every log that is shared."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from hosting.host_settings import task_hub
+from hosting.http.streams import Frames
+from hosting.names import Address
+from hosting.runner.thread_log import MOST_INLINE_BYTES, ThreadLog
+from hosting.service.broadcast import Appended
+from hosting.settings import read_settings
+from hosting.stores.choice import choose_attachments, choose_thread_store
+from hosting.thread.commands import Bury, Change, Delete, Record
+from hosting.thread.events import Delta
+from tests.support.threads import NOW, accept, end
+
+ROOT = Path(__file__).resolve().parents[2]
+GUARD_SECONDS = 30
+ADDRESS = Address.of("Helper", "t1")
+RUN = ("helper", "t1", "r1")
+SAID = Delta(at=NOW, run_id="r1", offset=0, text='a word\nand "ü" 😀')
+
+
+class Reader:
+    """The command in a process of its own, in `folder`."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, folder: Path, settings: Mapping[str, str], *arguments: str) -> Reader:
+        """Begin to read."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "hosting.tail", *arguments),
+            cwd=folder,
+            env={**os.environ, **settings, "PYTHONPATH": str(ROOT)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        return cls(process)
+
+    async def until(self, text: bytes) -> bytes:
+        """Return what was printed up to this text."""
+        assert self._process.stdout is not None
+        return await asyncio.wait_for(self._process.stdout.readuntil(text), GUARD_SECONDS)
+
+    async def end(self) -> tuple[int | None, bytes, str]:
+        """Return the exit code, the rest of what was printed, and what was complained of."""
+        printed, complained = await asyncio.wait_for(self._process.communicate(), GUARD_SECONDS)
+        return self._process.returncode, printed, complained.decode().strip()
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self._process.send_signal(signal.SIGINT)
+
+
+def _sqlite(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {"AGENT_LOG": f"sqlite:{request.getfixturevalue('tmp_path') / 'log.sqlite'}"}
+
+
+def _redis(request: pytest.FixtureRequest) -> dict[str, str]:
+    server = request.getfixturevalue("redis_server")
+    server.empty()
+    return {"AGENT_LOG": server.url}
+
+
+def _tables(request: pytest.FixtureRequest) -> dict[str, str]:
+    account = request.getfixturevalue("azurite").connection_string
+    return {"AGENT_LOG": "tables", "AGENT_ATTACHMENTS": "blob", "AzureWebJobsStorage": account}
+
+
+SHARED = [
+    pytest.param(_sqlite, id="sqlite"),
+    pytest.param(_redis, id="redis", marks=pytest.mark.slow),
+    pytest.param(_tables, id="tables", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(params=SHARED)
+def log_settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
+    """The settings of an app in `tmp_path`, whose host.json names a task hub of its own."""
+    hub = {"extensions": {"durableTask": {"hubName": f"H{uuid.uuid4().hex[:10]}"}}}
+    (tmp_path / "host.json").write_text(json.dumps(hub))
+    settings: dict[str, str] = request.param(request)
+    return settings
+
+
+@pytest.fixture
+async def log(log_settings: dict[str, str], tmp_path: Path) -> AsyncIterator[ThreadLog]:
+    """The log as the app opens it."""
+    async with opened(log_settings, tmp_path) as log:
+        yield log
+
+
+@contextlib.asynccontextmanager
+async def opened(environ: dict[str, str], folder: Path) -> AsyncIterator[ThreadLog]:
+    """Open the log of an app in that folder."""
+    settings, hub = read_settings(environ), task_hub(folder, environ)
+    attachments = choose_attachments(settings, folder, environ)
+    log = ThreadLog(choose_thread_store(settings, folder, environ, hub), attachments, hub)
+    yield log
+    await log.close()
+    await attachments.close()
+
+
+async def frames(log: ThreadLog) -> bytes:
+    """Return the event stream of all that the log says of the run."""
+    fold = Frames(0, lambda: NOW)
+    events = [received for received in await log.events(ADDRESS, 0) if getattr(received[1], "run_id", "") == "r1"]
+    return b"".join(frame.encode() for received in events for frame in fold.next(Appended(*received)))
+
+
+async def say(log: ThreadLog, *words: Delta) -> None:
+    """Have the run's holder log these words."""
+    assert isinstance((await log.execute(ADDRESS, Record("token-r1", words))).outcome, Change)
+
+
+@pytest.mark.behaviour("streams.reader")
+async def test_a_run_is_printed_as_it_goes_on_and_to_its_end(
+    log: ThreadLog, log_settings: dict[str, str], tmp_path: Path
+) -> None:
+    """The bytes are those of its event stream, large contents and all; another run of the thread leaves none."""
+    await log.execute(ADDRESS, accept(claimed=True))
+    reader = await Reader.start(tmp_path, log_settings, *RUN)
+    seen = await reader.until(b"event: started")
+
+    await log.execute(ADDRESS, accept("r2"))
+    await say(log, SAID, SAID.model_copy(update={"text": "x" * MOST_INLINE_BYTES}))
+    await log.execute(ADDRESS, end())
+    code, rest, complaint = await reader.end()
+
+    assert (code, complaint) == (0, "")
+    assert seen + rest == await frames(log)
+
+
+@pytest.mark.behaviour("streams.reader")
+async def test_a_run_is_printed_as_json_lines_behind_an_id(
+    log: ThreadLog, log_settings: dict[str, str], tmp_path: Path
+) -> None:
+    """For programs that read no event streams."""
+    await log.execute(ADDRESS, accept(claimed=True))
+    await say(log, SAID)
+    await log.execute(ADDRESS, end())
+
+    reader = await Reader.start(tmp_path, log_settings, *RUN, "--after", "2", "--json")
+    code, printed, _ = await reader.end()
+
+    output, ended = map(json.loads, printed.splitlines())
+    assert (code, output["id"], output["event"], output["data"]["text"]) == (0, "3", "delta", SAID.text)
+    assert (ended["id"], ended["event"]) == ("4", "completed")
+
+
+@pytest.mark.behaviour("streams.reader-refused")
+async def test_a_run_that_is_not_there_is_refused(log: ThreadLog, log_settings: dict[str, str], tmp_path: Path) -> None:
+    """By one sentence, where its thread has others."""
+    await log.execute(ADDRESS, accept("another"))
+
+    reader = await Reader.start(tmp_path, log_settings, *RUN)
+
+    assert await reader.end() == (1, b"", "There is no run 'r1' on this thread.")
+
+
+@pytest.mark.behaviour("streams.reader-refused")
+async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
+    log: ThreadLog, log_settings: dict[str, str], tmp_path: Path
+) -> None:
+    """With its thread, whether the reader saw that or finds nothing any more."""
+    await log.execute(ADDRESS, accept(claimed=True))
+    reader = await Reader.start(tmp_path, log_settings, *RUN)
+    await reader.until(b"event: started")
+
+    await log.execute(ADDRESS, Delete(NOW))
+    buried = await log.execute(ADDRESS, Bury(NOW, {}))
+    await log.erase(ADDRESS, buried.head.trimmed)
+    code, _, complaint = await reader.end()
+
+    assert (code, complaint) == (1, "Run 'r1' was deleted with its thread.")
+
+
+@pytest.mark.behaviour("streams.reader-refused")
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"AGENT_LOG": "memory"}, "which nobody but the app's own process can read"),
+        ({"AGENT_LOG": "sqlite:nowhere.sqlite"}, "There is no log at"),
+        ({"AGENT_LOG": "redis://127.0.0.1:1"}, "The log cannot be reached"),
+        ({"AGENT_LOG": "paper"}, "Setting AGENT_LOG is 'paper'"),
+    ],
+)
+async def test_a_log_that_cannot_be_read_is_refused(settings: dict[str, str], complaint: str, tmp_path: Path) -> None:
+    """And no file is made."""
+    reader = await Reader.start(tmp_path, settings, *RUN)
+
+    code, printed, output = await reader.end()
+
+    assert (code, printed) == (1, b"")
+    assert complaint in output.splitlines()[-1]
+    assert "Traceback" not in output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.behaviour("streams.reader")
+async def test_the_local_settings_of_the_folder_name_the_log(tmp_path: Path) -> None:
+    """As the local host reads them; the environment goes before."""
+    (tmp_path / "local.settings.json").write_text('{"Values": {"AGENT_LOG": "sqlite:mine.sqlite"}}')
+
+    reader = await Reader.start(tmp_path, {}, *RUN)
+
+    assert "mine.sqlite" in (await reader.end())[2]
+
+
+@pytest.fixture
+def _ctrl_c() -> Iterator[None]:
+    """Let a child process be ended by Ctrl-C: where a shell runs the tests in the background, children ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process")
+@pytest.mark.usefixtures("_ctrl_c")
+async def test_ctrl_c_ends_the_reading_quietly(tmp_path: Path) -> None:
+    """The run goes on."""
+    settings = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
+    async with opened(settings, tmp_path) as log:
+        await log.execute(ADDRESS, accept(claimed=True))
+    reader = await Reader.start(tmp_path, settings, *RUN)
+    await reader.until(b"event: started")
+
+    reader.interrupt()
+    code, _, complaint = await reader.end()
+
+    assert (code, complaint) == (130, "")

@@ -1,0 +1,208 @@
+"""An app of three processes in a storm: they are killed, they sleep past their leases, their clocks disagree, the one
+that works is away, the account fails. Nothing is lost, nothing doubled, and what was deleted stays so.
+
+STORM_TURNS says how many turns a storm has at least, 160 without it; `--seed` repeats one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import random
+import shutil
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from tests.faults.storm import (
+    Disturb,
+    Stormed,
+    disordered,
+    doubled,
+    kill_at_random,
+    lost,
+    returned,
+    storm,
+    unredeemed,
+)
+from tests.faults.storm_kept import left_over
+from tests.support.azurite import Azurite
+from tests.support.fault_proxy import FaultProxy
+from tests.support.grouped_app import GroupedApp, grouped_app
+from tests.support.redis_server import RedisServer
+from tests.support.running_host import ROOT
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there"),
+]
+
+STORES = ["sqlite", "tables", "redis"]
+TURNS = int(os.environ.get("STORM_TURNS", "160"))
+QUIET_TURNS = 80
+SHOWN = 5
+"""So many of the turns that took longest are printed."""
+WAITED_FOR = {"wait", "charge", "stream"}
+"""What clients do most, and wait for."""
+FROZEN_SECONDS = 30.0
+ABSENT_SECONDS = 60.0
+ACCOUNT_FAULTS: list[tuple[float, str, dict[str, float]]] = [
+    (0.02, "request lost", {}),
+    (0.02, "answer dropped", {}),
+    (0.02, "failed after the commit", {}),
+    (0.02, "busy", {"retry_after": 1}),
+    (0.02, "busy", {"status": 429}),
+    (0.02, "slow", {"seconds": 0.5}),
+    (0.005, "slow", {"seconds": 4.0}),
+    (0.005, "silent", {}),
+]
+"""How many of the account's requests fail, and how; the last two for longer than a call is waited for."""
+HUB = "AzureFunctionsJobHost__extensions__durableTask__hubName"
+HOUR = {"CLOCK_AHEAD": "3600"}
+LEASE = {"LEASE_SECONDS": "4"}
+"""Shorter than processes live here: whoever takes a run over has seen its holder silent for a lease and a half."""
+
+
+@dataclass(frozen=True)
+class StormApp:
+    """The app in a folder, the settings of all its processes, and the file that counts what its tools did."""
+
+    folder: Path
+    environ: Mapping[str, str]
+    charges: Path
+
+
+@pytest.fixture(params=STORES)
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> StormApp:
+    """The app over one kind of log."""
+    folder, charges = tmp_path / "app", tmp_path / "charges.txt"
+    folder.mkdir()
+    charges.touch()
+    shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
+    shutil.copy(ROOT / "host.json", folder)
+    environ = {**settings_of(request), "CHARGES": str(charges), HUB: f"storm{uuid.uuid4().hex[:16]}", **LEASE}
+    return StormApp(folder, environ, charges)
+
+
+def settings_of(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Return the settings that name a log, and whatever must be shared besides."""
+    if request.param == "sqlite":
+        return {"AGENT_LOG": "sqlite:.agents/log.sqlite"}
+    if request.param == "redis":
+        server: RedisServer = request.getfixturevalue("redis_server")
+        return {"AGENT_LOG": server.url}
+    emulator: Azurite = request.getfixturevalue("azurite")
+    beside = {"AGENT_ARCHIVE": "blob", "AGENT_ATTACHMENTS": "blob"}
+    return {"AGENT_LOG": "tables", "AzureWebJobsStorage": emulator.connection_string, **beside}
+
+
+async def weathered(
+    made: StormApp, app: GroupedApp, chance: random.Random, turns: int, disturb: Disturb
+) -> tuple[Stormed, list[str]]:
+    """Return what came of a storm, and what is wrong after it."""
+    began = time.monotonic()
+    stormed = await storm(app, made.charges, chance, turns, disturb, has_owners="OWNERS" in made.environ)
+    kinds = {turn.kind: turn.code or "success" for turn in stormed.turns}
+    print(f"{len(stormed.turns)} turns waited for, {len(stormed.left)} left, in {time.monotonic() - began:.0f} s")
+    print(f"the last of each kind: {kinds}")
+    slowest = sorted(((turn.ended_at - turn.began_at, str(turn)) for turn in stormed.turns), reverse=True)[:SHOWN]
+    print("\n".join(f"{seconds:.1f} s: {turn}" for seconds, turn in slowest))
+    over = time.monotonic()
+    redeemed = await unredeemed(stormed, made.folder, made.environ)
+    print(f"those that were left have ended {time.monotonic() - over:.0f} s later")
+    wrong = [*lost(stormed), *doubled(stormed), *disordered(stormed), *returned(stormed), *redeemed]
+    wrong += left_over(stormed, made.folder, made.environ, made.environ[HUB])
+    print("\n".join(wrong))
+    return stormed, wrong
+
+
+@pytest.fixture
+def chance(seed: int) -> random.Random:
+    """What is chosen at random in a storm."""
+    return random.Random(seed)
+
+
+@pytest.mark.behaviour("storm.killed")
+@pytest.mark.behaviour("owners.by-construction")
+async def test_nothing_is_lost_or_doubled_while_processes_are_killed(made: StormApp, chance: random.Random) -> None:
+    """Two HTTP processes and the durable one, one of them dead at any time; all users name the same threads."""
+    made = replace(made, environ={**made.environ, "OWNERS": "1"})
+    with grouped_app(made.folder, log=made.environ) as app:
+        _, wrong = await weathered(made, app, chance, TURNS, kill_at_random)
+
+    assert wrong == []
+
+
+@pytest.mark.behaviour("storm.frozen")
+async def test_a_process_that_slept_past_its_lease_changes_nothing(made: StormApp, chance: random.Random) -> None:
+    """One that holds callers, then the one that works: others end its runs, and it wakes behind that."""
+
+    async def freeze_each(app: GroupedApp, _: random.Random, __: asyncio.Event) -> None:
+        for host in (app.http[0], app.durable):
+            with host.frozen():
+                await asyncio.sleep(FROZEN_SECONDS)
+
+    with grouped_app(made.folder, log=made.environ) as app:
+        _, wrong = await weathered(made, app, chance, QUIET_TURNS, freeze_each)
+
+    assert wrong == []
+
+
+@pytest.mark.behaviour("storm.clocks")
+async def test_processes_whose_clocks_are_an_hour_apart_take_nothing_from_each_other(
+    made: StormApp, chance: random.Random
+) -> None:
+    """No deadline of one is read by the clock of another."""
+    with grouped_app(made.folder, log=made.environ, of_http=[HOUR]) as app:
+        _, wrong = await weathered(made, app, chance, QUIET_TURNS, kill_at_random)
+
+    assert wrong == []
+
+
+@pytest.mark.behaviour("storm.durable-absent")
+async def test_callers_get_their_answers_while_the_durable_process_is_absent(
+    made: StormApp, chance: random.Random
+) -> None:
+    """For a minute; what nobody waits for is done when it is back."""
+    away: list[float] = []
+
+    async def keep_away(app: GroupedApp, _: random.Random, __: asyncio.Event) -> None:
+        app.durable.kill()
+        away.append(time.monotonic())
+        await asyncio.sleep(ABSENT_SECONDS)
+        away.append(time.monotonic())
+        await asyncio.to_thread(app.durable.start)
+
+    with grouped_app(made.folder, log=made.environ) as app:
+        stormed, wrong = await weathered(made, app, chance, QUIET_TURNS, keep_away)
+
+    assert wrong == []
+    assert {turn.kind for turn in stormed.turns if away[0] < turn.ended_at < away[1]} >= WAITED_FOR
+
+
+@pytest.mark.behaviour("storm.account")
+@pytest.mark.parametrize("made", ["tables"], indirect=True)
+async def test_nothing_is_lost_or_doubled_while_the_account_fails_and_processes_are_killed(
+    made: StormApp, azurite: Azurite, chance: random.Random
+) -> None:
+    """Answers are dropped, late, or say 503, 429 and 500, whether the account did what was asked or not."""
+    with failing(azurite, chance) as log, grouped_app(made.folder, log={**made.environ, **log}) as app:
+        _, wrong = await weathered(made, app, chance, TURNS, kill_at_random)
+
+    assert wrong == []
+
+
+@contextmanager
+def failing(azurite: Azurite, chance: random.Random) -> Iterator[dict[str, str]]:
+    """Give the setting of the account by way of a proxy; each of its faults has fired when the block ends."""
+    with FaultProxy(azurite.origins) as proxy:
+        for share, fault, options in ACCOUNT_FAULTS:
+            proxy.set(fault, times=math.inf, share=share, chance=chance, **options)
+        yield {"AzureWebJobsStorage": proxy.connection_string}

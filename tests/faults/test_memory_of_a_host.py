@@ -1,0 +1,130 @@
+"""What one host process keeps of large requests and answers, in memory and in its log: bounded, however many come."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.faults.app_process import AppFolder
+from tests.support.running_host import RunningHost
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="what a process keeps is read from /proc"),
+]
+
+RUN = "/api/agents/Joker/run"
+MIB = 1024 * 1024
+LARGE = "x" * (MIB - 1024)
+"""A message whose request is as large as one may be."""
+REFUSED = 1000
+"""Of each kind, so that two thousand requests of 1 MiB are refused."""
+ENDED = 200
+AT_ONCE = 4
+MOST_GROWN_MIB = 96
+"""What the allocator may keep of requests that were under way at one time; a leak of one copy each would be 1,000."""
+MOST_MIB = 500
+"""What a process has that remembers as much as it may."""
+MOST_LOGGED_BYTES = 1000
+"""For each request that is refused: its line in the host's log."""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> AppFolder:
+    """The app under test."""
+    return AppFolder(tmp_path)
+
+
+@pytest.fixture
+def host(app: AppFolder) -> Iterator[RunningHost]:
+    """Its host."""
+    with app.host({"LEASE_SECONDS": "20"}) as host:
+        yield host
+
+
+@pytest.fixture
+async def http(host: RunningHost) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the host."""
+    async with httpx.AsyncClient(base_url=host.origin, timeout=60) as http:
+        yield http
+
+
+def resident_mib(host: RunningHost) -> int:
+    """Return how much memory the process has now."""
+    lines = Path(f"/proc/{host.process.pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmRSS:"))
+
+
+def stored_bytes(app: AppFolder) -> int:
+    """Return how much stands in all files of the app."""
+    return sum(path.stat().st_size for path in (app.path / ".agents").rglob("*") if path.is_file())
+
+
+async def codes(times: int, send: Callable[[int], Awaitable[httpx.Response]]) -> Counter[int]:
+    """Send so many requests, a few at once, and count the answers."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(number: int) -> int:
+        async with gate:
+            return (await send(number)).status_code
+
+    return Counter(await asyncio.gather(*map(one, range(times))))
+
+
+@pytest.mark.behaviour("service.bounded")
+async def test_two_thousand_refused_requests_of_a_mebibyte_leave_memory_and_files_as_they_were(
+    app: AppFolder, host: RunningHost, http: httpx.AsyncClient
+) -> None:
+    """Half of them for a full queue, half for a key that another request used; the log has a line for each at most."""
+    for number in range(32):
+        waiting = {"message": "sleep 500", "thread_id": "full", "wait_for_response": False}
+        await http.post(RUN, json=waiting, headers={"idempotency-key": f"k{number}"})
+
+    async def full(_: int) -> httpx.Response:
+        return await http.post(RUN, json={"message": LARGE, "thread_id": "full"})
+
+    async def reused(number: int) -> httpx.Response:
+        headers = {"idempotency-key": f"k{number % 32}"}
+        return await http.post(RUN, json={"message": LARGE, "thread_id": "full"}, headers=headers)
+
+    await codes(20, full), await codes(20, reused)
+    before, files, printed = resident_mib(host), stored_bytes(app), len(host.printed_so_far())
+    answers = await codes(REFUSED, full) + await codes(REFUSED, reused)
+    grown, written = resident_mib(host) - before, stored_bytes(app) - files
+    logged = len(host.printed_so_far()) - printed
+    print(f"{before} MiB at first, {grown} MiB more; {written} bytes in files, {logged} in the log")
+
+    assert answers == {429: REFUSED, 409: REFUSED}
+    assert grown < MOST_GROWN_MIB
+    assert written < MIB
+    assert logged < 2 * REFUSED * MOST_LOGGED_BYTES
+
+
+@pytest.mark.behaviour("service.bounded")
+@pytest.mark.parametrize(("limit_bytes", "status"), [(8 * MIB, 200), (MIB // 2, 409)])
+async def test_ended_runs_with_a_mebibyte_each_leave_memory_within_its_bounds(
+    app: AppFolder, limit_bytes: int, status: int
+) -> None:
+    """Each on a thread of its own, with its answer or without room for one: what is remembered is bounded in bytes."""
+    environ = {"LEASE_SECONDS": "20", "AGENT_STATE_LIMIT_BYTES": str(limit_bytes)}
+    with app.host(environ) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=60) as http:
+
+            async def ask(_: int) -> httpx.Response:
+                return await http.post(RUN, json={"message": f"say {LARGE}"})
+
+            await codes(ENDED, ask)
+            before, printed = resident_mib(host), len(host.printed_so_far())
+            answers = await codes(ENDED, ask)
+            grown, logged = resident_mib(host) - before, len(host.printed_so_far()) - printed
+    print(f"{before} MiB at first, {grown} MiB more; {logged} bytes in the log")
+
+    assert answers == {status: ENDED}
+    assert (before < MOST_MIB, grown < MOST_GROWN_MIB) == (True, True)
+    assert logged < ENDED * MOST_LOGGED_BYTES

@@ -1,0 +1,131 @@
+"""A run in a host that is told to stop, or whose wall clock is set forward, while its agent thinks."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hosting.host_settings import task_hub
+from hosting.names import Address
+from hosting.runner.thread_log import ThreadLog
+from hosting.stores.memory import MemoryAttachments
+from hosting.stores.sqlite import SqliteThreadStore
+from tests.support.carriers import APP
+from tests.support.running_host import RunningHost
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that a process can take before it ends"),
+]
+
+THREAD = "/api/agents/Joker/threads/t"
+STOP_SECONDS = 30.0
+GUARD_SECONDS = 15.0
+"""Less than a lease: what goes on within it was released and not lost."""
+TWELVE_MINUTES = "720"
+
+
+class ChargingApp:
+    """A copy of the app, and what the outside saw of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = shutil.copytree(APP, folder / "app")
+        shutil.copy(Path(__file__).parent / "charging_app" / "function_app.py", self.path)
+        self.go_on, self.clock, self._notes = folder / "go-on", folder / "clock", folder / "notes.txt"
+        self._notes.touch()
+
+    def host(self) -> RunningHost:
+        """Start a host."""
+        return RunningHost(self.path, environ={"NOTES": str(self._notes), "CLOCK": str(self.clock)})
+
+    def notes(self) -> list[str]:
+        """Return what was done in all processes."""
+        return self._notes.read_text(encoding="utf-8").split()
+
+    async def until_thinking(self, times: int = 1) -> None:
+        """Return once the agent has begun to think so often, under the guard."""
+
+        async def look() -> None:
+            while self.notes().count("thought") < times:  # noqa: ASYNC110 - another process writes them
+                await asyncio.sleep(0.01)
+
+        await asyncio.wait_for(look(), GUARD_SECONDS)
+
+    async def kinds(self) -> list[str]:
+        """Return the kinds of the thread's events."""
+        hub = task_hub(self.path, {})
+        log = ThreadLog(SqliteThreadStore(self.path / ".agents" / "log.sqlite", hub), MemoryAttachments(), hub)
+        try:
+            return [event.kind for _, event in await log.events(Address.of("Joker", "t"), 0)]
+        finally:
+            await log.close()
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> ChargingApp:
+    """The app, its agent thinking until it may go on."""
+    return ChargingApp(tmp_path)
+
+
+async def requested(app: ChargingApp, http: httpx.AsyncClient) -> asyncio.Task[httpx.Response]:
+    """Ask, and return the request once the agent thinks."""
+    asking = {"message": str(app.go_on), "thread_id": "t"}
+    request = asyncio.ensure_future(http.post("/api/agents/Joker/run", json=asking))
+    await app.until_thinking()
+    return request
+
+
+async def ended(http: httpx.AsyncClient) -> dict[str, str]:
+    """Return the thread's run once it has ended, under the guard."""
+
+    async def look() -> dict[str, str]:
+        run: dict[str, str] = {}
+        while run.get("status") not in ("success", "failed", "cancelled"):
+            run = (await http.get(f"{THREAD}/runs")).json()["runs"][0]
+        return run
+
+    return await asyncio.wait_for(look(), GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("service.leave")
+async def test_a_run_whose_host_is_told_to_stop_is_released_and_goes_on_behind_its_tool(app: ChargingApp) -> None:
+    """In the next host, at once: its tool is not called again, and no lease is waited for."""
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=STOP_SECONDS) as http:
+            request = await requested(app, http)
+            host.process.send_signal(signal.SIGTERM)
+            await asyncio.to_thread(host.process.wait, STOP_SECONDS)
+            await asyncio.wait((request,))
+    at_stop = await app.kinds()
+
+    app.go_on.touch()
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin) as http:
+            run = await ended(http)
+
+    assert (at_stop.count("released"), at_stop[-1]) == (1, "released")
+    assert (run["status"], app.notes()) == ("success", ["charged", "thought", "thought"])
+
+
+@pytest.mark.behaviour("service.patience")
+async def test_a_wall_clock_that_is_set_forward_ends_no_run_of_its_process(app: ChargingApp) -> None:
+    """By twelve minutes, which is longer than a run may take; its caller and whoever else looks wait on."""
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=STOP_SECONDS) as http:
+            request = await requested(app, http)
+            app.clock.write_text(TWELVE_MINUTES, encoding="utf-8")
+            run_id = (await http.get(f"{THREAD}/runs")).json()["runs"][0]["run_id"]
+            looks = [(await http.get(f"{THREAD}/runs/{run_id}")).json()["status"] for _ in range(3)]
+            await asyncio.wait((request,), timeout=3)
+            is_early = request.done()
+            app.go_on.touch()
+            answer = await request
+
+    assert (looks, is_early, answer.status_code) == (["running"] * 3, False, 200)
+    assert (answer.json()["response"], app.notes()) == ("charged", ["charged", "thought"])

@@ -1,0 +1,100 @@
+"""What was uploaded for a living thread and nothing refers to goes after a day; whatever something refers to stays."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+
+from hosting.request.run_request import RunRequest
+from state.attached import Attachment
+from state.codec import read
+from state.extension import archived
+from tests.support.bench import PLACE, Bench
+
+pytestmark = pytest.mark.behaviour("erasure.unused-uploads")
+
+DAY_SECONDS = 86_400.0
+PICTURE = bytes(range(256)) * 400
+"""So large that its request stands elsewhere than in the log, too."""
+REFERRED = hashlib.sha256(PICTURE).hexdigest()
+LEFT = Attachment(hashlib.sha256(b"left").hexdigest(), b"left")
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    """One thread whose documents are short, two days ago."""
+    bench = Bench(environ={"AGENT_RECENT_BYTES": "2048"})
+    bench.attachments.ago_seconds = 2 * DAY_SECONDS
+    yield bench
+    bench.loop.close()
+
+
+async def show(bench: Bench) -> None:
+    """Take a turn with a picture."""
+    uri = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"
+    shown = RunRequest(message="see", contents=({"$type": "data", "uri": uri, "mediaType": "image/png"},))
+    await bench.signal(await bench.open(request=shown))
+
+
+async def trim(bench: Bench) -> list[str]:
+    """Have the entity look for what is too old, and return what is kept beside the thread."""
+    await bench.deliver({"logged": True}, name="trim")
+    return await bench.attachments.hashes(PLACE)
+
+
+@pytest.mark.parametrize(("ago_seconds", "is_kept"), [(2 * DAY_SECONDS, False), (DAY_SECONDS / 2, True)])
+async def test_what_a_conflict_or_a_crash_left_goes_after_a_day(
+    bench: Bench, ago_seconds: float, is_kept: bool
+) -> None:
+    """Until then an append that is under way may be about to refer to it."""
+    await bench.run("one")
+    bench.attachments.ago_seconds = ago_seconds
+    await bench.attachments.put(PLACE, [LEFT])
+
+    assert await trim(bench) == ([LEFT.sha256] if is_kept else [])
+
+
+async def test_what_was_left_and_is_put_again_stays_another_day(bench: Bench) -> None:
+    """Whoever puts it is about to refer to it."""
+    await bench.run("one")
+    await bench.attachments.put(PLACE, [LEFT])
+    bench.attachments.ago_seconds = 0.0
+    await bench.attachments.put(PLACE, [LEFT])
+
+    assert await trim(bench) == [LEFT.sha256]
+
+
+async def test_what_the_log_or_the_document_refers_to_stays(bench: Bench) -> None:
+    """A request and its end that are too large for the log, and the picture that the document refers to."""
+    await show(bench)
+    before = await bench.attachments.hashes(PLACE)
+    await bench.attachments.put(PLACE, [LEFT])
+
+    assert (REFERRED in before, len(before)) == (True, 2)
+    assert await trim(bench) == before
+
+
+async def test_what_an_archived_entry_refers_to_stays(bench: Bench) -> None:
+    """Also when its run is trimmed from the log."""
+    await show(bench)
+    for number in range(12):
+        await bench.run(f"{number} ".ljust(300, "x"))
+    await bench.attachments.put(PLACE, [LEFT])
+
+    kept = await trim(bench)
+
+    assert archived(read(bench.state)).entries > 2
+    assert (REFERRED in kept, LEFT.sha256 in kept) == (True, False)
+
+
+async def test_all_of_it_stays_where_nobody_knows_what_is_referred_to(bench: Bench) -> None:
+    """A document that cannot be read, by this version or by any."""
+    await show(bench)
+    before = sorted([*await bench.attachments.hashes(PLACE), LEFT.sha256])
+    await bench.attachments.put(PLACE, [LEFT])
+    bench.state = "{"
+
+    assert await trim(bench) == before

@@ -1,0 +1,345 @@
+"""Approvals over HTTP: requested, listed, answered once, and the conversation that goes on from there."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.desk import Desk
+
+
+@pytest.mark.behaviour("approvals.asked")
+async def test_a_tool_that_needs_approval_ends_the_run_and_is_not_called(desk: Desk) -> None:
+    """The response lists what waits."""
+    answer = (await desk.say("call refund 5")).json()
+
+    (approval,) = answer["pending_approvals"]
+    assert (answer["status"], answer["response"], desk.notes) == ("success", "One moment.", [])
+    assert approval["tool"] == "refund"
+    assert approval["arguments"] == {"n": "5"}
+    assert approval["run_id"] == answer["run_id"]
+    assert approval["requested_at"] < approval["expires_at"]
+
+
+@pytest.mark.behaviour("approvals.listed")
+async def test_the_thread_lists_what_it_waits_for(desk: Desk) -> None:
+    """As the run's response lists them; none on a thread that waits for no approval."""
+    pending = (await desk.say("call refund 5, refund 7")).json()["pending_approvals"]
+    await desk.say("hello", "other")
+
+    listed = (await desk.http.get("/api/agents/Clerk/threads/t/approvals")).json()
+
+    assert listed == {"thread_id": "t", "session_id": "t", "approvals": pending}
+    assert await desk.waiting("other") == []
+
+
+@pytest.mark.behaviour("approvals.goes-on")
+async def test_an_approved_call_is_made_and_the_model_goes_on(desk: Desk) -> None:
+    """The answer to the approval is the answer of the run that went on."""
+    (approval,) = await desk.approvals_of("call refund 5")
+
+    answer = await desk.answer(approval)
+
+    assert (answer.status_code, answer.json()["response"]) == (200, "told: refunded 5")
+    assert [note.split()[:2] for note in desk.notes] == [["refund", "5"]]
+    assert await desk.waiting() == []
+    assert (await desk.say("thanks")).json()["response"] == "echo: thanks"
+
+
+@pytest.mark.behaviour("approvals.refused")
+async def test_a_refused_call_is_not_made_and_the_model_gets_the_reason(desk: Desk) -> None:
+    """In the person's words; the conversation keeps them."""
+    (approval,) = await desk.approvals_of("call refund 5")
+
+    answer = await desk.answer(approval, False, reason="too much")
+
+    assert answer.json()["response"] == "told: This call was not made: it was refused. Reason: too much"
+    assert desk.notes == []
+    assert (await desk.say("thanks")).json()["response"] == "echo: thanks"
+    assert "Reason: too much" in str((await desk.stored())["data"]["conversationHistory"][3])
+
+
+@pytest.mark.behaviour("approvals.several")
+async def test_several_are_answered_one_by_one_and_the_last_answer_goes_on(desk: Desk) -> None:
+    """Approved and refused ones, beside a tool that needs no approval, which is called then too."""
+    first, second = await desk.approvals_of("call refund 5, look 1, refund 7")
+
+    one = await desk.answer(second, False, reason="not that one")
+    left = await desk.waiting()
+    last = await desk.answer(first)
+
+    assert (one.status_code, one.json()["status"], one.json()["pending_approvals"][0]["id"]) == (200, "answered", first)
+    assert left == [first]
+    assert last.json()["response"] == (
+        "told: refunded 5 | saw 1 | This call was not made: it was refused. Reason: not that one"
+    )
+    assert [note.split()[0] for note in desk.notes] == ["refund", "look"]
+
+
+@pytest.mark.behaviour("approvals.several")
+async def test_a_run_that_goes_on_may_ask_again(desk: Desk) -> None:
+    """Its approvals have ids of their own, although the model gave the calls the same ones."""
+    (first,) = await desk.approvals_of("call refund 8")
+
+    again = (await desk.answer(first)).json()
+    (second,) = [approval["id"] for approval in again["pending_approvals"]]
+    last = await desk.answer(second)
+
+    assert first != second
+    assert last.json()["response"] == "told: refunded 9"
+
+
+@pytest.mark.behaviour("approvals.once")
+async def test_an_approval_is_answered_once(desk: Desk) -> None:
+    """The first answer stands, before and after the run that goes on."""
+    first, second = await desk.approvals_of("call refund 5, refund 7")
+    await desk.answer(first)
+
+    early = await desk.answer(first, False)
+    resumed = (await desk.answer(second)).json()["run_id"]
+    late = await desk.answer(second, False)
+
+    assert [(each.status_code, each.json()["code"]) for each in (early, late)] == [(409, "approval_answered")] * 2
+    assert late.json()["detail"].endswith(f"Run {resumed} goes on from there.")
+    assert [note.split()[1] for note in desk.notes] == ["5", "7"]
+
+
+@pytest.mark.behaviour("approvals.once")
+async def test_of_many_who_answer_at_once_in_two_processes_one_decides(tmp_path: Path) -> None:
+    """The log decides; the tool is called once or not at all, and a second answer like the winner's finds its run."""
+    log = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
+    one, two = Desk(**log), Desk(**log)
+    two.host.entities = one.host.entities
+    async with one.http, two.http:
+        (approval,) = await one.approvals_of("call refund 5")
+        answers = await asyncio.gather(*(desk.answer(approval, n < 2) for n in range(4) for desk in (one, two)))
+
+    won = [answer for answer in answers if answer.status_code == 200]
+    assert sorted(answer.status_code for answer in answers) == [200] * 4 + [409] * 4
+    assert len({answer.json()["run_id"] for answer in won}) == 1
+    assert (won[0].json()["response"] == "told: refunded 5") == (len(one.notes + two.notes) == 1)
+
+
+@pytest.mark.behaviour("approvals.blocks")
+async def test_a_message_waits_until_all_are_answered(desk: Desk) -> None:
+    """It is refused, and leaves no trace in the conversation."""
+    (approval,) = await desk.approvals_of("call refund 5")
+
+    refused = await desk.say("hello?")
+    await desk.answer(approval)
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "approvals_pending")
+    assert "hello?" not in str(await desk.stored())
+    assert (await desk.say("hello")).json()["response"] == "echo: hello"
+
+
+@pytest.mark.behaviour("approvals.unknown")
+@pytest.mark.parametrize("approval_id", ["nobody", "no~such"])
+async def test_an_unknown_approval_is_not_found(desk: Desk, approval_id: str) -> None:
+    """Nor is one of another thread."""
+    (elsewhere,) = await desk.approvals_of("call refund 5", "other")
+    await desk.say("hello")
+
+    answers = [await desk.answer(approval_id), await desk.answer(elsewhere)]
+
+    assert [(each.status_code, each.json()["code"]) for each in answers] == [(404, "unknown_approval")] * 2
+
+
+@pytest.mark.behaviour("approvals.expires")
+async def test_an_expired_approval_counts_as_refused() -> None:
+    """It is neither listed nor answered any more, and the thread takes messages again."""
+    hasty = Desk(AGENT_APPROVAL_SECONDS="0.000001")
+    async with hasty.http:
+        (approval,) = await hasty.approvals_of("call refund 5, look 1")
+        late = await hasty.answer(approval)
+        listed = await hasty.waiting()
+        answer = (await hasty.say("never mind")).json()
+
+    assert (late.status_code, late.json()["code"], listed) == (410, "approval_expired", [])
+    assert (answer["response"], hasty.notes) == ("echo: never mind", [])
+    closing = (await hasty.stored())["data"]["conversationHistory"][2]["messages"][0]
+    assert (closing["role"], {content["$type"] for content in closing["contents"]}) == ("tool", {"functionResult"})
+    assert "nobody approved it in time" in str(closing)
+
+
+@pytest.mark.behaviour("approvals.expires")
+async def test_with_zero_seconds_an_approval_waits_for_ever() -> None:
+    """And its body says so."""
+    patient = Desk(AGENT_APPROVAL_SECONDS="0")
+    async with patient.http:
+        (approval,) = (await patient.say("call refund 5")).json()["pending_approvals"]
+        answer = await patient.answer(approval["id"])
+
+    assert (approval["expires_at"], answer.json()["response"]) == (None, "told: refunded 5")
+
+
+@pytest.mark.behaviour("approvals.failed-run")
+async def test_a_run_that_went_on_and_failed_leaves_no_open_call(desk: Desk) -> None:
+    """The tool was called once; with the next message the model learns that its outcome is unknown."""
+    (approval,) = await desk.approvals_of("call refund 13")
+
+    failed = await desk.answer(approval)
+    answer = (await desk.say("and now?")).json()
+
+    assert (failed.status_code, failed.json()["code"]) == (500, "run_failed")
+    assert (answer["response"], len(desk.notes)) == ("echo: and now?", 1)
+    assert "Whether it was made is unknown." in str((await desk.stored())["data"]["conversationHistory"][-2])
+    assert (await desk.answer(approval)).json()["code"] == "run_failed"
+    assert (await desk.answer(approval, False)).json()["code"] == "approval_answered"
+
+
+@pytest.mark.behaviour("approvals.forgotten")
+async def test_a_reset_forgets_what_waits(desk: Desk) -> None:
+    """Nothing is called afterwards, and the thread goes on."""
+    (approval,) = await desk.approvals_of("call refund 5")
+
+    reset = await desk.http.post("/api/agents/Clerk/threads/t/reset")
+    late = await desk.answer(approval)
+
+    assert (reset.status_code, await desk.waiting()) == (204, [])
+    assert (late.status_code, late.json()["code"]) == (410, "approval_expired")
+    assert ((await desk.say("hello")).json()["response"], desk.notes) == ("echo: hello", [])
+
+
+@pytest.mark.behaviour("approvals.forgotten")
+async def test_a_deleted_thread_waits_for_nobody(desk: Desk) -> None:
+    """Its approvals are gone with it."""
+    (approval,) = await desk.approvals_of("call refund 5")
+
+    deleted = await desk.http.delete("/api/agents/Clerk/threads/t")
+    late = await desk.answer(approval)
+
+    assert deleted.status_code == 204
+    assert (late.status_code, late.json()["code"], desk.notes) == (410, "thread_deleted", [])
+
+
+@pytest.mark.behaviour("approvals.kept")
+async def test_what_waits_is_read_and_exported_with_its_thread(desk: Desk) -> None:
+    """The question in the conversation, the answer behind the run; the first run's status stays what it was."""
+    (approval,) = await desk.approvals_of("call refund 5")
+    thread = "/api/agents/Clerk/threads/t"
+    (run,) = (await desk.http.get(f"{thread}/runs")).json()["runs"]
+    before = (await desk.http.get(f"{thread}/runs/{run['run_id']}")).json()
+    await desk.answer(approval, False, reason="too much")
+
+    messages = (await desk.http.get(f"{thread}/messages")).json()["entries"]
+    exported = (await desk.http.get(f"{thread}/export")).json()["runs"]
+
+    assert [content["$type"] for content in messages[1]["messages"][0]["contents"]] == [
+        "text",
+        "functionCall",
+        "unknown",
+    ]
+    assert messages[2]["messages"][0]["contents"][0]["content"]["type"] == "function_approval_response"
+    assert exported[0]["answers"][0]["decision"] == {"id": approval, "approved": False, "reason": "too much"}
+    assert (await desk.http.get(f"{thread}/runs/{run['run_id']}")).json() == before
+
+
+@pytest.mark.behaviour("approvals.form")
+async def test_a_format_holds_for_the_run_that_goes_on(desk: Desk) -> None:
+    """The run that pauses has no value yet; the one that goes on is held to the format."""
+    schema = {"type": "object", "required": ["paid"]}
+    paused = (await desk.say("call refund 5", response_format=schema)).json()
+    assert paused["status"] == "success", paused
+
+    answer = await desk.answer(paused["pending_approvals"][0]["id"])
+
+    assert "value" not in paused
+    assert (answer.status_code, answer.json()["code"]) == (500, "invalid_output")
+
+
+@pytest.mark.behaviour("approvals.form")
+async def test_an_answer_in_text_names_what_waits(desk: Desk) -> None:
+    """Behind the agent's text, with the id to answer by."""
+    answer = await desk.http.post(
+        "/api/agents/Clerk/run?thread_id=t", content="call refund 5", headers={"content-type": "text/plain"}
+    )
+    (approval,) = await desk.waiting()
+
+    assert answer.text == f'One moment.\n\nWaits for approval {approval}: refund({{"n": "5"}})'
+
+
+@pytest.mark.behaviour("approvals.not-waited")
+async def test_the_run_that_goes_on_need_not_be_waited_for(desk: Desk) -> None:
+    """202 with its address, as for any run."""
+    (approval,) = await desk.approvals_of("call refund 5")
+
+    answer = await desk.answer(approval, wait_for_response=False)
+
+    assert (answer.status_code, answer.json()["status"]) == (202, "accepted")
+    assert answer.headers["location"].endswith(answer.json()["run_id"])
+
+
+@pytest.mark.behaviour("approvals.checked")
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "invalid_field"),
+        ({"approved": "yes"}, "invalid_field"),
+        ({"approved": True, "reason": 5}, "invalid_field"),
+        ({"approved": True, "reason": "x" * 2001}, "invalid_field"),
+        ({"aproved": True}, "unknown_field"),
+        ([True], "invalid_body"),
+        ({"approved": True, "wait_for_response": "maybe"}, "invalid_wait"),
+    ],
+)
+async def test_an_answer_that_is_none_is_refused_and_decides_nothing(desk: Desk, body: object, code: str) -> None:
+    """By a sentence."""
+    (approval,) = await desk.approvals_of("call refund 5")
+
+    answer = await desk.http.post(f"/api/agents/Clerk/threads/t/approvals/{approval}", json=body)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert await desk.waiting() == [approval]
+
+
+def frames(stream: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the events of a stream with their data."""
+    lines = [dict(line.split(": ", 1) for line in frame.splitlines()) for frame in stream.strip().split("\n\n")]
+    return [(line["event"], json.loads(line["data"])) for line in lines]
+
+
+@pytest.mark.behaviour("approvals.streamed")
+async def test_a_stream_names_what_waits_and_so_does_the_one_that_goes_on(desk: Desk) -> None:
+    """Each approval before the end; the answer to the last one may be a stream itself."""
+    accept = {"accept": "text/event-stream"}
+    body = {"message": "call refund 5, refund 7", "thread_id": "t"}
+    events = frames((await desk.http.post("/api/agents/Clerk/run", json=body, headers=accept)).text)
+    first, second = await desk.waiting()
+    await desk.answer(first)
+
+    url = f"/api/agents/Clerk/threads/t/approvals/{second}"
+    answer = await desk.http.post(url, json={"approved": False, "reason": "no"}, headers=accept)
+
+    assert [data["id"] for event, data in events if event == "approval_requested"] == [first, second]
+    assert events[-1][0] == "completed"
+    assert [event for event, _ in frames(answer.text)] == [
+        "accepted",
+        "started",
+        "tool_call",
+        "tool_result",
+        "delta",
+        "completed",
+    ]
+    assert frames(answer.text)[-1][1]["response"] == (
+        "told: refunded 5 | This call was not made: it was refused. Reason: no"
+    )
+
+
+@pytest.mark.behaviour("approvals.streamed")
+async def test_the_stream_of_a_run_that_was_answered_since_ends_as_it_did(desk: Desk) -> None:
+    """What stands behind a run's end is no event of its stream; from its last id on there is nothing."""
+    (approval,) = await desk.approvals_of("call refund 5")
+    (run,) = (await desk.http.get("/api/agents/Clerk/threads/t/runs")).json()["runs"]
+    url = f"/api/agents/Clerk/threads/t/runs/{run['run_id']}/events"
+    before = await desk.http.get(url)
+    await desk.answer(approval)
+
+    after = await asyncio.wait_for(desk.http.get(url), GUARD_SECONDS)
+    nothing = await desk.http.get(url, headers={"last-event-id": before.text.rpartition("id: ")[2].split()[0]})
+
+    assert after.text == before.text
+    assert nothing.status_code == 204

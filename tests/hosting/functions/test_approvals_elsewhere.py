@@ -1,0 +1,130 @@
+"""Approvals that an MCP client meets, and those that an orchestration brings: the same thread, the same rules."""
+
+import json
+from typing import Any
+
+import pytest
+from agent_framework import AgentResponse, Content
+
+from hosting.app import AgentFunctionApp
+from hosting.entity.called_run import AgentCall, AgentRunError, SpokenInput, read_answer, spoken_fields, wanted_format
+from hosting.errors import HostingError
+from tests.support.clerk import clerk
+from tests.support.desk import Desk
+from tests.support.direct import DirectHost
+
+
+@pytest.mark.behaviour("approvals.mcp")
+async def test_an_mcp_client_learns_what_waits_and_where_a_person_answers(desk: Desk) -> None:
+    """In text and in structure; the thread that a person let go on is the client's."""
+    result = await desk.host.call_tool("Clerk", {"query": "call refund 5", "threadId": "t"})
+    (approval,) = await desk.waiting()
+
+    text, structure = result["content"][0]["text"], result["structuredContent"]
+    meanwhile = await desk.host.call_tool("Clerk", {"query": "hello?", "threadId": "t"})
+    await desk.answer(approval)
+    later = await desk.host.call_tool("Clerk", {"query": "hello", "threadId": "t"})
+
+    assert (result["isError"], structure["response"], structure["pending_approvals"][0]["id"]) == (
+        False,
+        "One moment.",
+        approval,
+    )
+    assert f"Waits for approval {approval}: refund" in text
+    assert "POST agents/Clerk/threads/t/approvals/<id>" in text
+    assert (meanwhile["isError"], meanwhile["structuredContent"]["code"]) == (True, "approvals_pending")
+    assert later["structuredContent"]["response"] == "echo: hello"
+
+
+@pytest.mark.behaviour("approvals.mcp")
+async def test_an_mcp_client_of_an_agent_without_http_learns_that_nobody_can_answer() -> None:
+    """Rather than a route that is not there."""
+    app = AgentFunctionApp(
+        agents=[clerk(str)],
+        enable_http_endpoints=False,
+        enable_mcp_tool_trigger=True,
+        environ={"AGENT_LOG": "memory"},
+    )
+
+    result = await DirectHost(app).call_tool("Clerk", {"query": "call refund 5"})
+
+    assert result["content"][0]["text"].endswith("this agent has no HTTP endpoint to do so.")
+
+
+async def called(desk: Desk, message: SpokenInput, run_id: str) -> AgentResponse[Any]:
+    """Call the clerk on thread t as an orchestration does, and return what its task gives."""
+    call = AgentCall("Clerk", "t", run_id, wanted_format(None))
+    fields = {**spoken_fields(message), "correlationId": run_id, "orchestrationId": "o-1"}
+    result = await desk.host.entities.call("dafx-clerk", "t", "run", fields)
+    answer = json.loads(json.loads(result["result"])) if not result["isError"] else Exception(result["result"])
+    return read_answer(call, json.dumps(answer) if isinstance(answer, dict) else answer)
+
+
+def answers(response: AgentResponse[Any], *approved: bool, reason: str | None = None) -> list[Content]:
+    """Return the framework's answers to the approvals that a response requests."""
+    contents = [
+        request.to_function_approval_response(each)
+        for request, each in zip(response.user_input_requests, approved, strict=True)
+    ]
+    for content in contents:
+        content.additional_properties["reason"] = reason
+    return contents
+
+
+@pytest.mark.behaviour("approvals.orchestrations")
+async def test_an_orchestration_gets_the_requests_and_brings_the_answers(desk: Desk) -> None:
+    """In agent-framework's own contents, under the same ids as over HTTP."""
+    paused = await called(desk, "call refund 5, refund 7", "r-1")
+    listed = await desk.waiting()
+
+    resumed = await called(desk, answers(paused, True, False, reason="no"), "r-2")
+
+    assert [request.id for request in paused.user_input_requests] == listed
+    assert resumed.text == "told: refunded 5 | This call was not made: it was refused. Reason: no"
+    assert await desk.waiting() == []
+
+
+@pytest.mark.behaviour("approvals.orchestrations")
+async def test_what_an_orchestration_answered_is_answered_for_everybody_and_once(desk: Desk) -> None:
+    """A second run with answers is void, the first one delivered again is not; nothing is called twice."""
+    paused = await called(desk, "call refund 5", "r-1")
+    (approval,) = await desk.waiting()
+    await called(desk, answers(paused, True), "r-2")
+
+    over_http = await desk.answer(approval, False)
+    again = await called(desk, answers(paused, True), "r-2")
+    with pytest.raises(AgentRunError) as second:
+        await called(desk, answers(paused, True), "r-3")
+
+    assert (over_http.json()["code"], again.text) == ("approval_answered", "told: refunded 5")
+    assert (second.value.code, len(desk.notes)) == ("approvals_void", 1)
+
+
+@pytest.mark.behaviour("approvals.orchestrations")
+async def test_an_orchestration_comes_too_late_when_a_person_has_answered_over_http(desk: Desk) -> None:
+    """One of two approvals is enough."""
+    paused = await called(desk, "call refund 5, refund 7", "r-1")
+    first, second = await desk.waiting()
+    await desk.answer(first)
+
+    with pytest.raises(AgentRunError) as late:
+        await called(desk, answers(paused, True, True), "r-2")
+    await desk.answer(second)
+
+    assert late.value.code == "approvals_void"
+    assert [note.split()[1] for note in desk.notes] == ["5", "7"]
+
+
+@pytest.mark.behaviour("approvals.orchestrations")
+@pytest.mark.parametrize("approved", ["yes", 1, None])
+async def test_an_answer_that_is_neither_yes_nor_no_is_refused(approved: Any) -> None:
+    """At the call, as is one with a message beside it."""
+    call = Content.from_function_call("c", "refund", arguments={})
+    answer = Content.from_function_approval_response(True, "a", call)
+    wrong = Content.from_function_approval_response(True, "a", call)
+    wrong.approved = approved
+
+    with pytest.raises(HostingError, match="'approved'"):
+        spoken_fields([wrong])
+    with pytest.raises(HostingError, match="two runs"):
+        spoken_fields([answer, "and hello"])

@@ -1,0 +1,65 @@
+"""What the document cannot say: which fields exclude each other, what parts of a schema are, which 5xx are promised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import schemathesis
+from schemathesis.generation import GenerationMode
+
+from hosting.request.response_format import JSON_SCHEMA
+
+THREAD_NAMES = ("thread_id", "session_id", "sessionId", "x-ms-thread-id", "x-ms-session-id")
+PLACE_NAMES = ("after", "offset")
+FORMAT_NAMES = ("response_format", "responseFormat")
+WITHOUT_PARTS: dict[str, Callable[[Any], Any]] = {
+    "additionalProperties": lambda part: True,
+    "items": lambda part: True,
+    "properties": lambda parts: dict.fromkeys(parts, True),
+    "anyOf": lambda parts: [True],
+}
+
+
+@schemathesis.hook
+def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
+    """Let a valid request name one thread, one format, one position in a stream; those to be refused go as they are."""
+    if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
+        return
+    body = case.body if isinstance(case.body, dict) else {}
+    _keep_first(THREAD_NAMES, body, case.query, case.headers)
+    _keep_first(FORMAT_NAMES, body)
+    _keep_first(PLACE_NAMES, case.query)
+    if "offset" not in (case.query or {}):
+        (case.query or {}).pop("live", None)
+    for name in FORMAT_NAMES:
+        if isinstance(body.get(name), dict):
+            body[name] = _without_parts(body[name])
+    for content in body.get("contents") or ():
+        if content["$type"] == "data":  # its address says the media type too
+            content.pop("mediaType", None)
+
+
+@schemathesis.check
+def server_errors(
+    ctx: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case
+) -> bool | None:
+    """A 5xx is an agent's answer that does not fit the format that was asked for, and nothing else."""
+    if response.status_code >= 500:
+        assert response.json()["code"] == "invalid_output", response.text
+    return None
+
+
+def _without_parts(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return the format with trivial parts and known keywords: any object is a part to the document, not to the app."""
+    if "json_schema" in wanted:
+        envelope = wanted["json_schema"]
+        return {**wanted, "json_schema": {**envelope, "schema": _without_parts(envelope["schema"])}}
+    kept = {name: value for name, value in wanted.items() if name in JSON_SCHEMA["properties"]}
+    return {name: WITHOUT_PARTS.get(name, lambda value: value)(value) for name, value in kept.items()}
+
+
+def _keep_first(names: tuple[str, ...], *places: Any) -> None:
+    given = [(place, name) for place in places for name in names if name in (place or {})]
+    for place, name in given[1:]:
+        del place[name]

@@ -1,0 +1,61 @@
+"""A run whose followers get what a test scripts: its events, in batches, and the error that breaks it off."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from hosting.names import Address
+from hosting.ports import EntityClient
+from hosting.service.broadcast import Appended, DeltaText, News
+from hosting.service.following import Following
+from hosting.service.runs import Run
+from hosting.thread.events import Claimed, Delta
+from hosting.thread.run import RunRecord
+from tests.support.threads import NOW, accepted, completed
+
+NO_CLIENT: Any = None
+FIRST = 4
+ENDED = 7
+BEGUN: list[News] = [
+    Appended(FIRST, accepted()),
+    Appended(
+        5,
+        Claimed(at=NOW, run_id="r1", attempt=1, token="t", holder="caller", lease_seconds=20.0, deadline=NOW + 300),
+    ),
+]
+LOGGED = Appended(6, Delta(at=NOW, run_id="r1", offset=0, text="Good day"))
+END = Appended(ENDED, completed())
+DELTA = DeltaText("r1", 0, "Good", behind=5)
+
+
+class ScriptedFollowing(Following):
+    """Yields the same batches to all who follow, each at once; then raises `breaks`, if there is one."""
+
+    def __init__(self, *batches: list[News], breaks: Exception | None = None) -> None:
+        self._batches = batches
+        self._breaks = breaks
+        self.logged_only: list[bool] = []
+        self.let_go = 0
+
+    async def follow(
+        self, run: Run, client: EntityClient, *, logged_only: bool = False
+    ) -> AsyncGenerator[list[News], None]:
+        """Yield the batches."""
+        self.logged_only.append(logged_only)
+        try:
+            for batch in self._batches:
+                yield batch
+            if self._breaks is not None:
+                raise self._breaks
+        finally:
+            self.let_go += 1
+
+
+def run_after(*news: News) -> Run:
+    """Return the run as it stands behind its beginning and these."""
+    record = RunRecord(accepted(), FIRST, FIRST)
+    for one in (*BEGUN[1:], *news):
+        assert isinstance(one, Appended)
+        record = record.after(one.position, one.event)
+    return Run(Address.of("Helper", "t1"), record)

@@ -1,0 +1,183 @@
+"""The document of an app, asked of the app itself: what it serves, no more and no less."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import azure.functions as func
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from hosting.app import AgentFunctionApp
+from hosting.errors import REQUEST_ERRORS, RUN_ERRORS, MethodNotAllowedError
+from hosting.names import max_thread_id_length
+from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
+from tests.support.app.scripted import scripted_agent
+from tests.support.direct import DirectHost
+
+LONG_NAME = "a" * 60
+
+
+def make_app(*names: str, environ: dict[str, str] | None = None, **options: Any) -> AgentFunctionApp:
+    """Return an app of agents of these names."""
+    agents = [scripted_agent(name) for name in names]
+    return AgentFunctionApp(agents=agents, environ={"AGENT_LOG": "memory", **(environ or {})}, **options)
+
+
+async def ask(host: DirectHost, prefix: str = "/api", **headers: str) -> dict[str, Any]:
+    """Ask an app for its document."""
+    transport = httpx.ASGITransport(host.asgi)
+    async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
+        answer = await client.get(f"{prefix}/openapi.json", headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    return dict(answer.json())
+
+
+def document_of(*names: str, environ: dict[str, str] | None = None, **options: Any) -> dict[str, Any]:
+    """Return the document of an app of agents of these names."""
+    return asyncio.run(ask(DirectHost(make_app(*names, environ=environ, **options))))
+
+
+def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the operations by `VERB path`."""
+    return {
+        f"{method.upper()} {path}": operation
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+    }
+
+
+def triggers(host: DirectHost) -> dict[str, str]:
+    """Return the function behind each verb and route that the app has registered, read from its bindings."""
+    return {
+        f"{method} /{binding['route']}": name
+        for name, bindings in host.bindings.items()
+        for binding in bindings
+        if binding["type"] == "httpTrigger"
+        for method in binding.get("methods", ["any"])
+    }
+
+
+@pytest.mark.behaviour("openapi.exact")
+@pytest.mark.parametrize("options", [{}, {"enable_health_check": False}, {"principal": lambda request: None}])
+def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]) -> None:
+    """Verb, path and function; the answer to `run` routes that no agent has is no route of the contract."""
+    app = make_app("Joker", "Poet", **options)
+    if "principal" in options:
+        app.orchestration_status_route()
+    host = DirectHost(app)
+    registered = {place: name for place, name in triggers(host).items() if name != "http_unknown_agent"}
+
+    described = {place: each["operationId"] for place, each in operations(asyncio.run(ask(host))).items()}
+
+    assert described == registered
+
+
+@pytest.mark.behaviour("openapi.exact")
+def test_agents_without_an_http_endpoint_are_not_in_it() -> None:
+    """With none left, nothing below an agent is."""
+    app = make_app("Joker")
+    app.add_agent(scripted_agent("quiet"), enable_http_endpoint=False)
+    document = asyncio.run(ask(DirectHost(app)))
+    alone = document_of("quiet", enable_http_endpoints=False)
+
+    name = operations(document)["GET /agents/{name}/threads"]["parameters"][0]
+    assert name["schema"]["enum"] == ["Joker"]
+    assert "quiet" not in json.dumps(document)
+    assert list(alone["paths"]) == ["/health", "/health/ready", "/openapi.json", "/agents"]
+
+
+@pytest.mark.behaviour("openapi.exact")
+async def test_the_server_is_the_one_that_the_caller_reached() -> None:
+    """Origin and route prefix, by the forwarded headers."""
+    host = DirectHost(make_app("Joker"), prefix="/v2/ai")
+
+    forwarded = {"x-forwarded-proto": "https", "x-forwarded-host": "example.org"}
+
+    assert (await ask(host, "/v2/ai"))["servers"] == [{"url": "http://app.example/v2/ai"}]
+    assert (await ask(host, "/v2/ai", **forwarded))["servers"] == [{"url": "https://example.org/v2/ai"}]
+
+
+@pytest.mark.behaviour("openapi.exact")
+@pytest.mark.parametrize("level", list(func.AuthLevel))
+def test_what_asks_for_a_key_says_so(level: func.AuthLevel) -> None:
+    """All but health, unless the app is open; as the bindings say it."""
+    host = DirectHost(make_app("Joker", http_auth_level=level))
+    closed = {
+        binding["route"]
+        for bindings in host.bindings.values()
+        for binding in bindings
+        if binding["type"] == "httpTrigger" and binding["authLevel"].lower() != "anonymous"
+    } - {"agents/{name}/run"}
+
+    described = operations(asyncio.run(ask(host)))
+
+    assert {place.split(" /")[1] for place, each in described.items() if "security" in each} == closed
+    assert all(("401" in each["responses"]) == ("security" in each) for each in described.values())
+
+
+@pytest.mark.behaviour("openapi.limits")
+def test_limits_and_roles_are_those_of_the_agent_and_the_settings() -> None:
+    """Each agent's `run` has its own: a long name leaves less room for the thread's."""
+    environ = {"AGENT_CALLER_ROLES": "user,system", "AGENT_MAX_DATA_BYTES": "2048", "AGENT_MODEL_INPUTS": "image/png"}
+    document = operations(document_of("Joker", LONG_NAME, environ=environ))
+
+    body = document["POST /agents/Joker/run"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    contents = {each["properties"]["$type"]["const"]: each for each in body["contents"]["anyOf"][0]["items"]["oneOf"]}
+    assert body["role"]["anyOf"][0] == {"enum": ["user", "system"]}
+    assert list(contents) == ["text", "data", "uri"]
+    assert contents["data"]["properties"]["uri"]["maxLength"] == 2048
+    assert contents["uri"]["properties"]["mediaType"]["pattern"] == "^(?:image/png)$"
+    for name in ("Joker", LONG_NAME):
+        thread_id, most = document[f"POST /agents/{name}/run"]["parameters"][0], max_thread_id_length(name)
+        taken = [length for length in range(1, 70) if re.search(thread_id["schema"]["pattern"], "t" * length)]
+        assert (thread_id["name"], taken) == ("thread_id", list(range(1, most + 1)))
+
+
+@pytest.mark.behaviour("openapi.complete")
+def test_every_field_header_and_code_of_the_contract_is_in_it() -> None:
+    """405 belongs to verbs that are no operation; the rest is a refusal of one of the routes."""
+    run = operations(document_of("Joker"))["POST /agents/Joker/run"]
+    schema = run["requestBody"]["content"]["application/json"]["schema"]
+    app = make_app("Joker", principal=lambda request: None)
+    app.orchestration_status_route()
+    codes = {
+        code
+        for each in operations(asyncio.run(ask(DirectHost(app)))).values()
+        for response in each["responses"].values()
+        for code in codes_of(response)
+    }
+
+    assert set(schema["properties"]) == set(FIELDS)
+    assert {*THREAD_ID_HEADERS, WAIT_HEADER} <= {each["name"] for each in run["parameters"]}
+    assert codes == {error.code for error in (*REQUEST_ERRORS, *RUN_ERRORS)} - {MethodNotAllowedError.code}
+
+
+def codes_of(response: dict[str, Any]) -> list[str]:
+    """Return the codes that a response may carry."""
+    problem = response.get("content", {}).get("application/problem+json")
+    return list(problem["schema"]["allOf"][1]["properties"]["code"]["enum"]) if problem else []
+
+
+@pytest.mark.behaviour("openapi.complete")
+def test_its_schemas_are_json_schemas() -> None:
+    """Every reference names a component, and each component is one."""
+    document = document_of("Joker")
+    components = document["components"]["schemas"]
+
+    references = {part["$ref"] for part in parts_of(document) if isinstance(part.get("$ref"), str)}
+
+    assert references == {f"#/components/schemas/{name}" for name in components if f'/{name}"' in json.dumps(document)}
+    for schema in components.values():
+        Draft202012Validator.check_schema(schema)
+
+
+def parts_of(value: Any) -> list[dict[str, Any]]:
+    """Return every object in a JSON value."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    found = [part for each in inner for part in parts_of(each)]
+    return [value, *found] if isinstance(value, dict) else found

@@ -1,0 +1,112 @@
+"""docs/event-source.html in a headless Chromium: from another origin, with a key, and across a host that was killed."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import http.server
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.app_folder import MEASURED, ROOT, copied
+from tests.hosting.http.browser import Page, find_browser, opened
+from tests.support.running_host import RunningHost
+
+pytestmark = pytest.mark.slow
+
+GUARD_SECONDS = 40.0
+KEYS = {"master": "m", "host": "a key of the page", "functions": {}, "system": {}}
+BROWSER = find_browser()
+
+
+@pytest.fixture(scope="module")
+def origin() -> Iterator[str]:
+    """Where the page is served, which is not where the app is."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(ROOT / "docs"))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def folder(origin: str, tmp_path: Path) -> Path:
+    """An app that lets the page's origin in and asks for a key."""
+    with copied(MEASURED) as measured:
+        folder = Path(shutil.copytree(measured, tmp_path / "app"))
+    (folder / ".devhost").mkdir(exist_ok=True)
+    (folder / ".devhost" / "keys.json").write_text(json.dumps(KEYS))
+    settings = {"Host": {"CORS": origin}, "Values": {"PYTHONPATH": str(ROOT)}}
+    (folder / "local.settings.json").write_text(json.dumps(settings))
+    return folder
+
+
+async def ask(page: Page, host: RunningHost, message: str, key: str = KEYS["host"]) -> None:  # type: ignore[assignment]
+    """Fill the form and send it."""
+    fields = {"app": host.origin, "agent": "timed", "key": key, "message": message}
+    filled = " ".join(f"form.{name}.value = {json.dumps(value)};" for name, value in fields.items())
+    await page.evaluate(f"{filled} form.requestSubmit();")
+
+
+async def until_status(page: Page, beginning: str) -> str:
+    """Return the answer that the page shows once its status begins so."""
+    wait = f"""new Promise(done => setInterval(() => {{
+        if (status.textContent.startsWith({json.dumps(beginning)})) done(answer.textContent);
+    }}, 20))""".replace("status.", "document.getElementById('status').")
+    return str(await asyncio.wait_for(page.evaluate(wait), GUARD_SECONDS))
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it")
+class TestPage:
+    """What a user sees."""
+
+    @pytest.mark.behaviour("streams.browser")
+    async def test_the_page_shows_an_answer_as_it_is_made(self, origin: str, folder: Path, tmp_path: Path) -> None:
+        """From another origin, with a key in the query; deltas come before the end."""
+        with RunningHost(folder, "--port", "0", "--auth") as host:
+            async with opened(str(BROWSER), f"{origin}/event-source.html", tmp_path / "profile") as page:
+                await ask(page, host, "speak 60 30")
+                shown = await until_words(page)
+                whole = await until_status(page, "completed")
+
+        assert whole.startswith(shown)
+        assert (len(whole.split()), len(shown.split()) < 60) == (60, True)
+
+    async def test_a_wrong_key_is_reported(self, origin: str, folder: Path, tmp_path: Path) -> None:
+        """Nothing is started."""
+        with RunningHost(folder, "--port", "0", "--auth") as host:
+            async with opened(str(BROWSER), f"{origin}/event-source.html", tmp_path / "profile") as page:
+                await ask(page, host, "speak 1 1", key="wrong")
+                await until_status(page, "refused: 401")
+
+    @pytest.mark.behaviour("streams.browser")
+    async def test_the_page_goes_on_by_itself_after_the_host_was_killed(
+        self, origin: str, folder: Path, tmp_path: Path
+    ) -> None:
+        """The browser comes back with the last id that it has seen, and ends with the whole answer."""
+        with RunningHost(folder, "--port", "0", "--auth") as host:
+            async with opened(str(BROWSER), f"{origin}/event-source.html", tmp_path / "profile") as page:
+                await ask(page, host, "speak 60 30")
+                await until_words(page)
+                host.process.kill()
+                await until_status(page, "coming back")
+                port = host.origin.rpartition(":")[2]
+                with RunningHost(folder, "--port", port, "--auth"):
+                    whole = await until_status(page, "completed")
+
+        assert len(whole.split()) == 60
+
+
+async def until_words(page: Page) -> str:
+    """Return what the page shows once that is something."""
+    wait = """new Promise(done => setInterval(() => {
+        const shown = document.getElementById('answer').textContent;
+        if (shown.split(' ').length > 5) done(shown);
+    }, 20))"""
+    return str(await asyncio.wait_for(page.evaluate(wait), GUARD_SECONDS))

@@ -1,0 +1,175 @@
+"""The frames of a run's stream: the name, the fields and the id of each event's frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hosting.errors import HostingError, InternalError, LogUnavailableError, ThreadDeletedError
+from hosting.http.streams import Frame, Frames, broken
+from hosting.ports import iso
+from hosting.service.broadcast import Appended, DeltaText, News
+from hosting.thread.events import Claimed, Delta, Event, Failed, ModelResult, Released, TimedOut, ToolResult
+from hosting.thread.run import RunRecord
+from tests.support.threads import NOW, accepted, completed, tool_started
+
+AT = iso(NOW)
+IDS = {"thread_id": "t1", "session_id": "t1", "run_id": "r1", "correlation_id": "r1"}
+ACCEPTED = Frame("4", "accepted", {"status": "accepted", **IDS, "at": AT})
+
+
+def claimed(attempt: int = 1) -> Claimed:
+    """Return the event of a holder that begins."""
+    return Claimed(
+        at=NOW, run_id="r1", attempt=attempt, token="t", holder="caller", lease_seconds=20.0, deadline=NOW + 300
+    )
+
+
+def delta(offset: int, text: str) -> Delta:
+    """Return a delta as it is logged."""
+    return Delta(at=NOW, run_id="r1", offset=offset, text=text)
+
+
+def frames_of(*news: News, after: int = 0) -> list[Frame]:
+    """Return the frames of a run that was accepted at position 4."""
+    frames = Frames(after, lambda: NOW)
+    return [frame for one in (Appended(4, accepted()), *news) for frame in frames.next(one)]
+
+
+def fields_of(*events: Event) -> list[Any]:
+    """Return the fields of the frames of events that follow the run's first."""
+    return [frame.fields for frame in frames_of(*(Appended(5 + at, event) for at, event in enumerate(events)))[1:]]
+
+
+@pytest.mark.behaviour("streams.ids")
+def test_an_event_s_id_is_its_position_and_deltas_are_numbered_behind_the_last_one() -> None:
+    """Those that were logged meanwhile moved it on."""
+    deltas = [DeltaText("r1", 0, "a", behind=5), DeltaText("r1", 1, "b", behind=5), DeltaText("r1", 2, "c", behind=6)]
+
+    frames = frames_of(Appended(5, claimed()), *deltas, Appended(8, completed()))
+
+    assert [(frame.id, frame.event) for frame in frames] == [
+        ("4", "accepted"),
+        ("5", "started"),
+        ("5.1", "delta"),
+        ("5.2", "delta"),
+        ("6.1", "delta"),
+        ("8", "completed"),
+    ]
+
+
+@pytest.mark.behaviour("streams.offset")
+def test_deltas_have_their_offset_and_their_time() -> None:
+    """Whether they come from the log or from whoever says them."""
+    frames = frames_of(Appended(5, delta(0, "Good ")), DeltaText("r1", 5, "day", behind=5))
+
+    assert frames == [
+        ACCEPTED,
+        Frame("5", "delta", {"text": "Good ", "offset": 0, "at": AT}),
+        Frame("5.1", "delta", {"text": "day", "offset": 5, "at": AT}),
+    ]
+
+
+@pytest.mark.behaviour("streams.resume")
+def test_a_reader_that_comes_back_gets_all_that_was_logged_behind_its_position() -> None:
+    """What is before is folded, so the end's frame is whole."""
+    frames = frames_of(
+        Appended(5, delta(0, "a")), Appended(6, delta(1, "b")), DeltaText("r1", 2, "c", behind=6), after=5
+    )
+
+    assert [frame.id for frame in frames] == ["6", "6.1"]
+
+
+@pytest.mark.behaviour("streams.resume")
+def test_a_position_past_the_end_has_no_frames() -> None:
+    """It waits, or ends with the run."""
+    assert frames_of(Appended(5, claimed()), DeltaText("r1", 0, "a", behind=5), Appended(6, completed()), after=9) == []
+
+
+@pytest.mark.behaviour("streams.restart")
+def test_every_claim_but_the_first_is_a_restart() -> None:
+    """After a lost process, a failure that is tried again, or a holder that let go."""
+    let_go = Released(at=NOW, run_id="r1", signalled=True)
+
+    frames = frames_of(Appended(5, claimed()), Appended(6, let_go), Appended(7, claimed(2)))
+
+    assert frames[1:] == [
+        Frame("5", "started", {"attempt": 1, "at": AT}),
+        Frame("7", "restarted", {"attempt": 2, "at": AT}),
+    ]
+
+
+def test_a_tool_s_call_has_the_arguments_that_the_model_sent_and_its_result_the_tool_s_name() -> None:
+    """A text that holds an object becomes the object."""
+    call = {"type": "function_call", "call_id": "call", "arguments": '{"n": 1}'}
+    model = ModelResult(at=NOW, run_id="r1", number=1, digest="d", response={"messages": [{"contents": [call]}]})
+    result = ToolResult(at=NOW, run_id="r1", key="1.call", text="done")
+
+    assert fields_of(model, tool_started(), result) == [
+        {"id": "1.call", "tool": "pay", "arguments": {"n": 1}, "at": AT},
+        {"id": "1.call", "tool": "pay", "result": "done", "at": AT},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("members", "says"),
+    [
+        ({"error": "secret"}, "The tool failed."),
+        ({"interrupted": True}, "The process ended while the tool ran. Whether it did its work is unknown."),
+        (
+            {"interrupted": True, "text": "unknown"},
+            "The process ended while the tool ran. Whether it did its work is unknown.",
+        ),
+    ],
+)
+def test_a_tool_that_failed_or_was_interrupted_has_an_error_for_a_result(members: dict[str, Any], says: str) -> None:
+    """By a sentence of ours."""
+    result = ToolResult(at=NOW, run_id="r1", key="1.call", **members)
+
+    assert fields_of(tool_started(), result)[1] == {"id": "1.call", "tool": "pay", "error": says, "at": AT}
+
+
+@pytest.mark.behaviour("approvals.asked")
+def test_approvals_come_before_the_end_that_requests_them() -> None:
+    """They are in no log by themselves, so they have no id."""
+    frames = frames_of(Appended(5, completed("r1", "a1")))[1:]
+
+    assert [(frame.id, frame.event) for frame in frames] == [(None, "approval_requested"), ("5", "completed")]
+    assert frames[0].fields == {
+        "id": "a1",
+        "run_id": "r1",
+        "tool": "pay",
+        "arguments": {},
+        "requested_at": AT,
+        "expires_at": None,
+        "at": AT,
+    }
+    assert (frames[1].fields["status"], frames[1].fields["at"]) == ("success", AT)
+
+
+@pytest.mark.parametrize("kind", [Failed, TimedOut])
+def test_a_run_without_an_answer_ends_with_its_problem(kind: type[Failed] | type[TimedOut]) -> None:
+    """With the ids and the time."""
+    event = kind(at=NOW, run_id="r1", entry={}, code="run_failed", detail="It failed.")
+    frame = frames_of(Appended(5, event))[-1]
+
+    assert (frame.id, frame.event) == ("5", "failed")
+    assert frame.fields.items() >= {"code": "run_failed", "detail": "It failed.", **IDS, "at": AT}.items()
+
+
+@pytest.mark.behaviour("streams.unavailable")
+@pytest.mark.parametrize(
+    ("error", "event"),
+    [
+        (ThreadDeletedError("It was deleted."), "cancelled"),
+        (LogUnavailableError.unreached(), "unavailable"),
+        (InternalError("It broke off."), "failed"),
+    ],
+)
+def test_a_stream_that_cannot_go_on_says_why(error: HostingError, event: str) -> None:
+    """Without an id; a deleted thread took its runs with it."""
+    frame = broken(error, RunRecord(accepted(), 4, 4), NOW)
+
+    assert (frame.id, frame.event) == (None, event)
+    assert frame.fields.items() >= {"code": error.code, "detail": error.detail, **IDS, "at": AT}.items()

@@ -1,0 +1,50 @@
+"""The app on the local host's socket against its own document: thousands of requests, nothing found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.carriers import APP
+from tests.support.running_host import RunningHost, host_environment
+
+HERE = Path(__file__).resolve().parent
+KEYS = {"master": "m", "host": "h", "functions": {}, "system": {}}
+KEY = ("--header", f"x-functions-key: {KEYS['host']}")
+MOST_SECONDS = 240
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="schemathesis needs Python 3.11")
+@pytest.mark.behaviour("openapi.true")
+def test_schemathesis_finds_nothing(tmp_path: Path, seed: int) -> None:
+    """All of its phases, sequences along the document's links included; the host asks for keys."""
+    folder = shutil.copytree(APP, tmp_path / "app", ignore=shutil.ignore_patterns(".*"))
+    (folder / ".devhost").mkdir()
+    (folder / ".devhost" / "keys.json").write_text(json.dumps(KEYS), encoding="utf-8")
+
+    with RunningHost(folder, "--port", "0", "--auth") as host:
+        ended = subprocess.run(
+            [*schemathesis(), "run", f"{host.origin}/api/openapi.json", *KEY, "--seed", str(seed)],
+            cwd=tmp_path,
+            env=host_environment({"SCHEMATHESIS_HOOKS": "tests.hosting.http.schemathesis_hooks"}),
+            capture_output=True,
+            text=True,
+            timeout=MOST_SECONDS,
+            check=False,
+        )
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert all(f"✅  {phase}" in ended.stdout for phase in ("Coverage", "Fuzzing", "Stateful")), ended.stdout
+
+
+def schemathesis() -> list[str]:
+    """Return the command with its configuration, bounded."""
+    start = "import sys; from schemathesis.cli import schemathesis; sys.exit(schemathesis())"
+    options = ["--config-file", str(HERE / "schemathesis.toml"), "--no-color"]
+    return [sys.executable, "-c", start, *options]

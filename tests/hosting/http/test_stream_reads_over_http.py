@@ -1,0 +1,252 @@
+"""A run's events by the read half of the Durable Streams protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.event_stream import Frame, parse, words
+
+POLL_SECONDS = 20
+
+
+async def ended_run(api: Api, message: str = "say one two") -> str:
+    """Return the address of the events of a run that was streamed and has ended."""
+    answer = await api.ask(message, stream=True)
+    return str(httpx.URL(answer.headers["content-location"]).path)
+
+
+async def open_run(api: Api, seconds: float) -> str:
+    """Return the address of the events of a run that goes on for so long."""
+    answer = await api.ask(f"sleep {seconds}", wait_for_response=False)
+    return str(httpx.URL(answer.headers["location"]).path) + "/events"
+
+
+async def read(api: Api, url: str, offset: str, **query: str) -> httpx.Response:
+    """Read behind an offset."""
+    return await asyncio.wait_for(api.http.get(url, params={"offset": offset, **query}), GUARD_SECONDS)
+
+
+async def behind_the_start(api: Api, url: str) -> str:
+    """Return the offset behind the event that says the run goes on: for a while there is none behind it."""
+    while True:
+        answer = await read(api, url, "-1")
+        if "started" in {message["event"] for message in answer.json()}:
+            return str(answer.headers["stream-next-offset"])
+        await asyncio.sleep(0.01)
+
+
+def frames(messages: list[dict[str, Any]]) -> list[Frame]:
+    """Return messages as the frames that they are."""
+    return [Frame(message["id"], message["event"], message["data"]) for message in messages]
+
+
+@pytest.mark.behaviour("streams.offsets")
+async def test_a_catch_up_read_has_every_frame_of_the_stream_as_a_message(api: Api) -> None:
+    """The run has ended, so its stream is closed."""
+    url = await ended_run(api)
+
+    answer = await read(api, url, "-1")
+
+    assert frames(answer.json()) == parse((await api.http.get(url)).text)
+    assert words(frames(answer.json())) == "one two"
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["stream-closed"] == "true"
+    assert answer.headers["stream-up-to-date"] == "true"
+
+
+@pytest.mark.behaviour("streams.offsets")
+async def test_a_read_behind_any_event_has_the_rest_and_the_same_end(api: Api) -> None:
+    """Offsets sort as text; the last one has nothing behind it."""
+    url = await ended_run(api)
+    whole = await read(api, url, "-1")
+    end = whole.headers["stream-next-offset"]
+
+    offsets = [f"{int(message['id']):09d}" for message in whole.json()]
+    rests = [await read(api, url, offset) for offset in offsets]
+
+    assert offsets == sorted(offsets)
+    assert offsets[-1] == end
+    assert [rest.json() for rest in rests] == [whole.json()[number:] for number in range(1, len(offsets) + 1)]
+    assert {rest.headers["stream-next-offset"] for rest in rests} == {end}
+    assert {rest.headers["stream-closed"] for rest in rests} == {"true"}
+
+
+@pytest.mark.behaviour("streams.offsets")
+async def test_a_run_that_goes_on_is_up_to_date_and_not_closed(api: Api) -> None:
+    """What comes later stands behind the offset."""
+    url = await open_run(api, 0.3)
+
+    first = await read(api, url, "-1")
+    rest = (await read(api, url, first.headers["stream-next-offset"], live="sse")).text
+
+    assert first.json()[0]["event"] == "accepted"
+    assert first.headers["stream-up-to-date"] == "true"
+    assert "stream-closed" not in first.headers
+    assert '"event": "completed"' in rest
+    assert '"event": "accepted"' not in rest
+
+
+@pytest.mark.behaviour("streams.offsets")
+async def test_now_gives_the_end_and_no_event(api: Api) -> None:
+    """It cannot be kept for later, so it has no tag."""
+    url = await ended_run(api)
+
+    answer = await read(api, url, "now")
+
+    assert answer.text == "[]"
+    assert answer.headers["stream-next-offset"] == (await read(api, url, "-1")).headers["stream-next-offset"]
+    assert answer.headers["stream-closed"] == "true"
+    assert "etag" not in answer.headers
+
+
+@pytest.mark.behaviour("streams.offset-refused")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "offset=",
+        "offset=7",
+        "offset=0,1",
+        "offset=000000001&offset=000000002",
+        "offset=-2",
+        "offset=NOW",
+        "live=sse",
+        "live=long-poll",
+        "offset=-1&live=true",
+        "offset=-1&cursor=x",
+        "cursor=",
+        "offset=-1&after=2",
+        "offset=%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3%D9%A3",
+    ],
+)
+async def test_what_is_no_read_is_refused(api: Api, query: str) -> None:
+    """By the sentence that names the parameter."""
+    url = await ended_run(api)
+
+    refused = await api.http.get(f"{url}?{query}")
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
+
+
+@pytest.mark.behaviour("streams.long-poll")
+async def test_a_poll_has_what_there_is_at_once_and_waits_for_what_comes(api: Api) -> None:
+    """Each answer says from where to ask next, until the run has ended; then nobody waits."""
+    url = await open_run(api, 0.3)
+    messages, offset, closed = [], "-1", False
+
+    while not closed:
+        answer = await read(api, url, offset, live="long-poll")
+        assert answer.status_code == 200
+        messages += answer.json()
+        offset, closed = answer.headers["stream-next-offset"], "stream-closed" in answer.headers
+        assert closed or answer.headers["stream-cursor"].isdigit()
+    after = await read(api, url, offset, live="long-poll")
+
+    assert frames(messages) == parse((await api.http.get(url)).text)
+    assert (after.status_code, after.headers["stream-closed"]) == (204, "true")
+    assert after.headers["stream-next-offset"] == offset
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("streams.long-poll")
+async def test_a_poll_that_nothing_comes_for_is_answered_204(api: Api) -> None:
+    """It says where the reader stands."""
+    url = await open_run(api, POLL_SECONDS)
+    offset = await asyncio.wait_for(behind_the_start(api, url), GUARD_SECONDS)
+
+    answer = await api.http.get(url, params={"offset": offset, "live": "long-poll"}, timeout=2 * POLL_SECONDS)
+
+    assert answer.status_code == 204
+    assert answer.headers["stream-up-to-date"] == "true"
+    assert answer.headers["stream-next-offset"] >= offset
+    assert answer.headers["stream-cursor"].isdigit()
+    assert "stream-closed" not in answer.headers
+    await api.http.post(url.removesuffix("/events") + "/cancel")
+
+
+@pytest.mark.behaviour("streams.sse-mode")
+@pytest.mark.parametrize("offset", ["-1", "now"])
+async def test_a_stream_of_batches_has_the_offset_behind_each_and_closes(api: Api, offset: str) -> None:
+    """No event comes twice, and none is missing behind the offset where the reader began."""
+    url = await open_run(api, 0.3)
+
+    stream = parse_control((await read(api, url, offset, live="sse")).text)
+
+    everything = (await read(api, url, "-1")).json()
+    messages = [message for name, value in stream if name == "data" for message in value]
+    controls = [value for name, value in stream if name == "control"]
+    assert messages == everything[len(everything) - len(messages) :]
+    assert (len(messages) == len(everything)) is (offset == "-1")
+    places = [control["streamNextOffset"] for control in controls]
+    assert places == sorted(places)
+    assert all(control["upToDate"] for control in controls)
+    assert [("streamClosed" in control, "streamCursor" in control) for control in controls] == [
+        *[(False, True)] * (len(controls) - 1),
+        (True, False),
+    ]
+
+
+@pytest.mark.behaviour("streams.tail")
+async def test_head_gives_the_end_of_a_run_without_its_events(api: Api) -> None:
+    """As a read does."""
+    url = await ended_run(api)
+
+    tail = await api.http.head(url)
+
+    assert (tail.status_code, tail.content) == (200, b"")
+    assert tail.headers["content-type"] == "application/json"
+    assert tail.headers["stream-next-offset"] == (await read(api, url, "-1")).headers["stream-next-offset"]
+    assert tail.headers["stream-closed"] == "true"
+    assert tail.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.behaviour("streams.tail")
+async def test_head_of_a_run_that_goes_on_does_not_say_closed(api: Api) -> None:
+    """And of none at all is 404."""
+    url = await open_run(api, 0.3)
+
+    tail = await api.http.head(url)
+    none = await api.http.head(url.replace("/events", "x/events"))
+
+    assert "stream-closed" not in tail.headers
+    assert (none.status_code, none.content) == (404, b"")
+
+
+@pytest.mark.behaviour("streams.etag")
+async def test_a_read_of_what_the_reader_has_is_304_until_the_run_has_ended(api: Api) -> None:
+    """The end changes the tag, also of a read that had every event but the last."""
+    url = await open_run(api, 0.3)
+    first = await read(api, url, "-1")
+    await read(api, url, "-1", live="sse")
+    last = await read(api, url, "-1")
+
+    again = await api.http.get(f"{url}?offset=-1", headers={"if-none-match": last.headers["etag"]})
+    changed = await api.http.get(f"{url}?offset=-1", headers={"if-none-match": first.headers["etag"]})
+    other = await api.http.get(f"{url}?offset=000000001", headers={"if-none-match": last.headers["etag"]})
+
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", last.headers["etag"])
+    assert changed.json() == last.json()
+    assert other.status_code == 200
+
+
+@pytest.mark.behaviour("streams.cursor-grows")
+async def test_a_cursor_that_was_sent_is_answered_by_a_larger_one(api: Api) -> None:
+    """Also when it is ahead of its time."""
+    url = await open_run(api, 0.3)
+
+    first = await read(api, url, "-1", live="long-poll")
+    second = await read(api, url, "-1", live="long-poll", cursor="999999999")
+
+    assert int(first.headers["stream-cursor"]) > 3_000_000
+    assert second.headers["stream-cursor"] == "1000000000"
+
+
+def parse_control(text: str) -> list[tuple[str, Any]]:
+    """Return the events of a stream of batches."""
+    blocks = [block.split("\n") for block in text.split("\n\n")[:-1]]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data:"))) for name, data in blocks]

@@ -1,0 +1,99 @@
+"""The bytes of a run's stream: from its beginning or a reader's position to its end, or to what broke it off."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from hosting.errors import LogUnavailableError, ThreadDeletedError
+from hosting.http.replies import Streamed
+from hosting.http.streams import PING, Streams
+from tests.hosting.http.scripted_following import BEGUN, DELTA, END, NO_CLIENT, ScriptedFollowing, run_after
+from tests.support.event_stream import parse
+from tests.support.threads import NOW
+
+
+def stream(following: ScriptedFollowing, after: int = 0) -> Streamed:
+    """Return the stream of the run."""
+    return Streams(following, lambda: NOW).reply(run_after(), NO_CLIENT, "http://a/api/agents/Helper/threads/t1", after)
+
+
+async def pieces(frames: AsyncGenerator[bytes, None]) -> list[bytes]:
+    """Return what is sent, piece by piece."""
+    return [piece async for piece in frames]
+
+
+async def shown(following: ScriptedFollowing, after: int = 0) -> list[tuple[str | None, str]]:
+    """Return the ids and names of all frames."""
+    sent = b"".join(await pieces(stream(following, after).frames))
+    return [(frame.id, frame.event) for frame in parse(sent.decode())]
+
+
+@pytest.mark.behaviour("streams.run")
+async def test_what_comes_together_is_sent_together_and_a_silence_as_a_ping() -> None:
+    """So that whoever stands between does not cut the stream."""
+    following = ScriptedFollowing(BEGUN, [], [DELTA], [END])
+
+    sent = await pieces(stream(following).frames)
+
+    assert [len(parse(piece.decode())) for piece in sent] == [2, 0, 1, 1]
+    assert sent[1] == PING
+    assert following.logged_only == [False]
+
+
+@pytest.mark.behaviour("streams.resume")
+async def test_a_stream_behind_a_position_has_the_rest() -> None:
+    """And no ping instead of what is not sent again."""
+    assert await shown(ScriptedFollowing(BEGUN, [DELTA], [END]), after=5) == [("5.1", "delta"), ("7", "completed")]
+
+
+@pytest.mark.behaviour("streams.deleted")
+async def test_a_deleted_thread_ends_its_streams_as_cancelled() -> None:
+    """By the problem that says so."""
+    sent = await pieces(stream(ScriptedFollowing(BEGUN, breaks=ThreadDeletedError("It was deleted."))).frames)
+
+    (last,) = parse(sent[-1].decode())
+    assert (last.id, last.event, last.fields["code"]) == (None, "cancelled", "thread_deleted")
+
+
+@pytest.mark.behaviour("streams.unavailable")
+async def test_a_log_that_stays_away_ends_a_stream_and_says_nothing_of_the_run() -> None:
+    """The reader comes back with its last id."""
+    broken = ScriptedFollowing(BEGUN, breaks=LogUnavailableError.unreached())
+
+    assert await shown(broken) == [("4", "accepted"), ("5", "started"), (None, "unavailable")]
+
+
+async def test_a_defect_ends_a_stream_without_its_cause(caplog: pytest.LogCaptureFixture) -> None:
+    """That is in the log."""
+    with caplog.at_level(logging.ERROR):
+        sent = await pieces(stream(ScriptedFollowing(BEGUN, breaks=KeyError("secret"))).frames)
+
+    (last,) = parse(sent[-1].decode())
+    assert (last.event, last.fields["code"]) == ("failed", "internal_error")
+    assert ("secret" in str(last), "secret" in caplog.text) == (False, True)
+
+
+@pytest.mark.behaviour("streams.slow-readers")
+async def test_a_reader_that_goes_away_lets_go_of_the_run() -> None:
+    """At once, and not when its generator is collected."""
+    following = ScriptedFollowing(BEGUN, [DELTA], [END])
+    frames = stream(following).frames
+
+    await anext(frames)
+    await frames.aclose()
+
+    assert following.let_go == 1
+
+
+async def test_a_stream_names_its_run_and_where_it_is_read_again() -> None:
+    """And keeps nginx from holding it back."""
+    assert stream(ScriptedFollowing()).headers == {
+        "x-ms-thread-id": "t1",
+        "x-ms-session-id": "t1",
+        "x-ms-run-id": "r1",
+        "x-accel-buffering": "no",
+        "content-location": "http://a/api/agents/Helper/threads/t1/runs/r1/events",
+    }

@@ -1,0 +1,635 @@
+"""Bearer tokens: real keys, and an issuer on this machine that counts what it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import hashlib
+import hmac
+import json
+import logging
+import sys
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import jwt
+import pytest
+from aiohttp import web
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosting.bearer import BearerTokens, IssuerKeys, bearer_token
+from hosting.errors import ConfigurationError, IdentityUnavailableError, UnauthorizedError
+from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, resolve
+
+pytestmark = pytest.mark.behaviour("hosting.bearer-tokens")
+
+AUDIENCE = "our-app"
+HOUR, DAY = 3600, 86_400
+RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+OTHER_RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+EC_KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+def jwk_of(key: Any, kid: str | None = "one", **more: Any) -> dict[str, Any]:
+    """The public half of a key as an issuer publishes it."""
+    public = key.public_key()
+    kinds = {rsa.RSAPublicKey: jwt.algorithms.RSAAlgorithm, ec.EllipticCurvePublicKey: jwt.algorithms.ECAlgorithm}
+    kind = next((kinds[found] for found in kinds if isinstance(public, found)), jwt.algorithms.OKPAlgorithm)
+    return {**json.loads(kind.to_jwk(public)), "use": "sig", **({} if kid is None else {"kid": kid}), **more}
+
+
+class Issuer:
+    """An issuer on this machine: what it publishes, how it fails, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.keys: list[Any] = [jwk_of(RSA_KEY)]
+        self.metadata: dict[str, Any] = {}
+        self.fault: web.StreamResponse | None = None
+        self.asked: list[str] = []
+        self.arrivals: asyncio.Queue[str] = asyncio.Queue()
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.url = ""
+
+    async def start(self) -> web.AppRunner:
+        app = web.Application()
+        app.router.add_get("/.well-known/openid-configuration", self._metadata)
+        app.router.add_get("/keys", self._keys)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        self.url = site.name if runner.addresses is None else f"http://127.0.0.1:{runner.addresses[0][1]}"
+        return runner
+
+    async def _answer(self, request: web.Request, document: object) -> web.StreamResponse:
+        self.asked.append(request.path)
+        self.arrivals.put_nowait(request.path)
+        await self.gate.wait()
+        return self.fault or web.json_response(document)
+
+    async def _metadata(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request, {"issuer": self.url, "jwks_uri": f"{self.url}/keys", **self.metadata})
+
+    async def _keys(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request, {"keys": self.keys})
+
+    def token(self, key: Any = RSA_KEY, algorithm: str = "RS256", kid: str | None = "one", **claims: Any) -> str:
+        """A token that is right in all but `claims`; one that is None is left out."""
+        now = int(time.time())
+        right = {"iss": self.url, "aud": AUDIENCE, "sub": "ada", "iat": now, "nbf": now, "exp": now + HOUR}
+        given = {name: value for name, value in {**right, **claims}.items() if value is not None}
+        return jwt.encode(given, key, algorithm, headers={} if kid is None else {"kid": kid})
+
+    def resolver(self, **options: Any) -> PrincipalResolver:
+        """The resolver of this issuer's tokens."""
+        return bearer_token(self.url, AUDIENCE, f"{self.url}/keys", **options)
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Desk:
+    """A resolver at a clock of its own."""
+
+    def __init__(self, issuer: Issuer) -> None:
+        self.clock = Clock()
+        keys = IssuerKeys(f"{issuer.url}/keys", issuer.url, "RS256", self.clock)
+        claims = ("sub", "name", "roles")
+        self.resolver = BearerTokens(
+            keys, issuer=issuer.url, audience=AUDIENCE, algorithm="RS256", leeway_seconds=60, claims=claims
+        )
+
+    async def reads(self, token: str) -> str | None:
+        """Whose token it is."""
+        found = await signed_in(self.resolver, token)
+        return found and found.id
+
+
+async def signed_in(resolver: PrincipalResolver, token: str, scheme: str = "Bearer ") -> Principal | None:
+    """Who it is by this token."""
+    return await sent(resolver, {"authorization": f"{scheme}{token}"})
+
+
+async def sent(resolver: PrincipalResolver, headers: dict[str, str]) -> Principal | None:
+    """Who it is by these headers."""
+    try:
+        return await resolve(resolver, PrincipalRequest(headers, "GET /agents"))
+    except UnauthorizedError:
+        return None
+
+
+@pytest.fixture
+async def issuer() -> AsyncIterator[Issuer]:
+    issuer = Issuer()
+    runner = await issuer.start()
+    yield issuer
+    issuer.gate.set()
+    await runner.cleanup()
+
+
+@pytest.fixture
+def desk(issuer: Issuer) -> Desk:
+    return Desk(issuer)
+
+
+async def eventually(issuer: Issuer, requests: int) -> None:
+    """Wait until the issuer was asked so often."""
+    while len(issuer.asked) < requests:
+        await asyncio.wait_for(issuer.arrivals.get(), 5)
+
+
+async def test_a_token_says_who_it_is_with_name_and_roles(issuer: Issuer) -> None:
+    """The issuer is the one that the app trusts; the address of its metadata is enough."""
+    address = f"{issuer.url}/.well-known/openid-configuration"
+    resolver = bearer_token(issuer.url, AUDIENCE, address)
+
+    found = await signed_in(
+        resolver, issuer.token(name="Ada", roles=["admin", "admin", 7, "a\nb"], aud=["x", AUDIENCE])
+    )
+
+    assert found == Principal(issuer.url, "ada", "Ada", ("admin",))
+    assert issuer.asked == ["/.well-known/openid-configuration", "/keys"]
+
+
+async def test_other_claims_may_say_who_it_is(issuer: Issuer) -> None:
+    """As for Entra, whose `oid` is the same person in every app; a single role may be a text."""
+    resolver = issuer.resolver(id_claim="oid", name_claim="upn", roles_claim="scp")
+
+    assert await signed_in(resolver, issuer.token(oid="o-1", upn="ada@x", scp="read")) == Principal(
+        issuer.url, "o-1", "ada@x", ("read",)
+    )
+    assert await signed_in(resolver, issuer.token()) is None
+
+
+@pytest.mark.parametrize("roles", [None, 7, {"admin": True}, [["admin"]]])
+async def test_roles_of_another_shape_are_none(issuer: Issuer, roles: Any) -> None:
+    """And sign nobody out."""
+    assert await signed_in(issuer.resolver(), issuer.token(roles=roles)) == Principal(issuer.url, "ada")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "key"),
+    [("RS256", RSA_KEY), ("PS512", RSA_KEY), ("ES256", EC_KEY), ("EdDSA", ed25519.Ed25519PrivateKey.generate())],
+)
+async def test_each_kind_of_key_signs_for_its_algorithm(issuer: Issuer, algorithm: str, key: Any) -> None:
+    """And the set may hold keys of other kinds."""
+    issuer.keys = [{"kty": "none"}, "no key", jwk_of(OTHER_RSA_KEY, "two", alg="RS384"), jwk_of(key)]
+    if algorithm.startswith("PS"):
+        issuer.keys.append(jwk_of(EC_KEY, "two"))
+
+    assert await signed_in(issuer.resolver(algorithm=algorithm), issuer.token(key, algorithm)) is not None
+
+
+@pytest.mark.parametrize("scheme", ["Bearer ", "bearer  ", "BEARER "])
+async def test_the_scheme_is_read_in_any_letter_case(issuer: Issuer, scheme: str) -> None:
+    """As RFC 9110 has it."""
+    assert await signed_in(issuer.resolver(), issuer.token(), scheme) is not None
+
+
+NOW = int(time.time())
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"exp": NOW - 61},
+        {"exp": None},
+        {"exp": "soon"},
+        {"exp": True},
+        {"nbf": NOW + HOUR},
+        {"nbf": "x"},
+        {"iat": NOW + HOUR},
+        {"iss": None},
+        {"iss": "https://evil.test"},
+        {"iss": "http"},
+        {"iss": ["http://127.0.0.1"]},
+        {"aud": None},
+        {"aud": "other-app"},
+        {"aud": AUDIENCE[:3]},
+        {"aud": ["other-app"]},
+        {"aud": []},
+        {"sub": None},
+        {"sub": ""},
+        {"sub": 7},
+        {"sub": "a\nb"},
+        {"sub": "a" * 513},
+    ],
+)
+async def test_claims_that_do_not_hold_sign_nobody_in(issuer: Issuer, claims: dict[str, Any]) -> None:
+    """Expired, not yet valid, of another issuer or for another audience, or without an id."""
+    token = issuer.token()
+    body = {**jwt.decode(token, options={"verify_signature": False}), **claims}
+    payload = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
+    wrong = jwt.PyJWS().encode(payload, RSA_KEY, "RS256", headers={"kid": "one"})
+
+    assert await signed_in(issuer.resolver(), token) is not None
+    assert await signed_in(issuer.resolver(), wrong) is None
+
+
+async def test_clocks_may_differ_by_the_leeway(issuer: Issuer) -> None:
+    """And no further."""
+    now = int(time.time())
+    ahead, behind = issuer.token(nbf=now + 30, iat=now + 30), issuer.token(exp=now - 30)
+
+    assert [await signed_in(issuer.resolver(), token) is not None for token in (ahead, behind)] == [True, True]
+    strict = issuer.resolver(leeway_seconds=0)
+    assert [await signed_in(strict, token) is not None for token in (ahead, behind)] == [False, False]
+
+
+def segment(content: object) -> str:
+    """One of the three parts of a token."""
+    text = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def forgeries(issuer: Issuer) -> dict[str, str]:
+    """Tokens that somebody else made, by how."""
+    head, body, signature = issuer.token().split(".")
+    public = RSA_KEY.public_key()
+    secrets = {
+        "pem": public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+        "der": public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo),
+        "jwk": json.dumps(jwk_of(RSA_KEY)).encode(),
+        "n": jwk_of(RSA_KEY)["n"].encode(),
+        "empty": b"",
+    }
+    symmetric = segment({"alg": "HS256", "typ": "JWT", "kid": "one"})
+    signed = {
+        f"HS256 with the public key as {name}": f"{symmetric}.{body}."
+        + segment(hmac.new(secret, f"{symmetric}.{body}".encode(), hashlib.sha256).digest())
+        for name, secret in secrets.items()
+    }
+    nothing = {
+        f"alg {alg!r}": f"{segment({'alg': alg, 'kid': 'one'})}.{body}.{end}"
+        for alg in ("none", "None", "nOnE", "", None, ["RS256"], {"RS256": 1})
+        for end in ("", signature)
+    }
+    own = {"jwk": jwk_of(OTHER_RSA_KEY), "jku": f"{issuer.url}/evil", "x5u": f"{issuer.url}/evil", "kid": "one"}
+    kids = [
+        "../../dev/null", "/dev/null", "' OR 1=1 --", "..\\..", "one\x00", "One", "", "two", "\ud800", 1, None, ["one"],
+        {"one": 1}, "x" * 9000,
+    ]  # fmt: skip
+    named = {f"kid {str(kid)[:20]!r}": f"{segment({'alg': 'RS256', 'kid': kid})}.{body}.{signature}" for kid in kids}
+    return {
+        **signed,
+        **nothing,
+        **named,
+        "another key": issuer.token(OTHER_RSA_KEY),
+        "its own key in the header": jwt.encode({"sub": "ada"}, OTHER_RSA_KEY, "RS256", headers=own),
+        "another algorithm of the key": issuer.token(algorithm="RS384"),
+        "another kind of key": issuer.token(EC_KEY, "ES256"),
+        "another body": f"{head}.{segment({'sub': 'eve', 'exp': NOW + HOUR})}.{signature}",
+        "no signature": f"{head}.{body}.",
+        "two parts": f"{head}.{body}",
+        "five parts": f"{head}.{body}.{signature}.{body}.{signature}",
+        "critical": jwt.encode({"sub": "ada"}, RSA_KEY, "RS256", headers={"kid": "one", "crit": ["exp"], "exp": 1}),
+        "nested": f"{segment(b'[' * 9000)}.{body}.{signature}",
+        "no object": f"{segment([])}.{body}.{signature}",
+        "no JSON": f"{segment(b'{')}.{body}.{signature}",
+        "no text": f"{segment(bytes([255, 254, 200]))}.{body}.{signature}",
+        "padded": f"{head}.{body}.{signature}==",
+        "no token": "token",
+        "empty": "",
+    }
+
+
+async def test_what_somebody_else_made_signs_nobody_in(issuer: Issuer, caplog: pytest.LogCaptureFixture) -> None:
+    """`none`, the public key as a secret, keys of the token's own, odd `kid`s; nothing of it is fetched or logged."""
+    caplog.set_level(logging.DEBUG, "hosting.bearer")
+    resolver, tokens = issuer.resolver(), forgeries(issuer)
+    tokens["exactly one"] = issuer.token()
+
+    accepted = [name for name, token in tokens.items() if await signed_in(resolver, token) is not None]
+
+    assert accepted == ["exactly one"]
+    assert issuer.asked == ["/keys"]
+    parts = {part for token in tokens.values() for part in token.split(".") if len(part) > 20}
+    assert [part for part in parts if part in caplog.text] == []
+
+
+@given(st.text(alphabet='abcXYZ019-_.{}":,=+/ \u00e9', max_size=80), st.binary(max_size=60))
+async def test_no_token_raises(text: str, header: bytes) -> None:
+    """Whatever it is; a signature is never reached."""
+    resolver = bearer_token("https://issuer.test", AUDIENCE, "https://issuer.test/keys", algorithm="ES512")
+
+    for token in (text, f"{segment(header)}.{segment(b'{}')}.abcd"):
+        assert await signed_in(resolver, token) is None
+
+
+async def test_a_token_of_100_kb_is_refused_before_anything_is_read(issuer: Issuer) -> None:
+    """Even if the issuer signed it."""
+    resolver = issuer.resolver()
+
+    assert await signed_in(resolver, issuer.token(pad="x" * 75_000)) is None
+    assert issuer.asked == []
+    assert await signed_in(resolver, issuer.token(pad="x" * 9000)) is not None
+
+
+async def test_one_token_is_sent_once(issuer: Issuer) -> None:
+    """Two headers, joined or in two letter cases, sign nobody in; nor does another scheme, or none."""
+    resolver, good = issuer.resolver(), f"Bearer {issuer.token()}"
+    wrong: list[dict[str, str]] = [
+        {},
+        {"authorization": ""},
+        {"authorization": f"{good},{good}"},
+        {"authorization": f"{good}, Bearer x"},
+        {"authorization": good, "Authorization": good},
+        {"authorization": good, "AUTHORIZATION": "Bearer x"},
+        {"authorization": good.replace("Bearer", "Basic")},
+        {"authorization": good.replace("Bearer ", "")},
+        {"authorization": f"{good} x"},
+        {"authorization": f"Bearer {good}"},
+        {"x-authorization": good},
+    ]
+
+    assert [await sent(resolver, headers) for headers in wrong] == [None] * len(wrong)
+    assert await sent(resolver, {"Authorization": good}) is not None
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        jwk_of(RSA_KEY, use="enc"),
+        jwk_of(RSA_KEY, alg="PS256"),
+        jwk_of(RSA_KEY, key_ops=["sign"]),
+        jwk_of(RSA_KEY, key_ops=7),
+        jwk_of(RSA_KEY, kty="EC"),
+        jwk_of(RSA_KEY, n="AQAB"),
+        jwk_of(RSA_KEY, n=7),
+        jwk_of(RSA_KEY, kid=None) | {"kid": ["one"]},
+        jwk_of(EC_KEY),
+        json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA_KEY)) | {"kid": "one", "key_ops": ["verify"]},
+        {"kty": "oct", "kid": "one", "k": "c2VjcmV0", "alg": "RS256"},
+    ],
+)
+async def test_a_key_that_does_not_fit_is_not_used(issuer: Issuer, unfit: dict[str, Any]) -> None:
+    """Of another use, algorithm or kind, unreadable, or no longer secret."""
+    issuer.keys = [unfit, jwk_of(OTHER_RSA_KEY, "two")]
+    resolver = issuer.resolver()
+
+    assert await signed_in(resolver, issuer.token()) is None
+    assert await signed_in(resolver, issuer.token(OTHER_RSA_KEY, kid="two")) is not None
+
+
+@pytest.mark.filterwarnings("ignore::jwt.InsecureKeyLengthWarning")
+async def test_a_key_that_is_too_short_is_not_used(issuer: Issuer) -> None:
+    """RSA of fewer than 2048 bits."""
+    short = rsa.generate_private_key(public_exponent=65537, key_size=1024)
+    issuer.keys = [jwk_of(short), jwk_of(OTHER_RSA_KEY, "two")]
+
+    assert await signed_in(issuer.resolver(), issuer.token(short)) is None
+
+
+async def test_a_curve_other_than_the_algorithms_is_not_used(issuer: Issuer) -> None:
+    """ES256 is of P-256."""
+    larger = ec.generate_private_key(ec.SECP384R1())
+    issuer.keys = [jwk_of(larger), jwk_of(EC_KEY, "two")]
+
+    assert await signed_in(issuer.resolver(algorithm="ES256"), issuer.token(EC_KEY, "ES256", "one")) is None
+    assert await signed_in(issuer.resolver(algorithm="ES256"), issuer.token(EC_KEY, "ES256", "two")) is not None
+
+
+async def test_a_token_without_a_kid_is_of_the_only_key(issuer: Issuer) -> None:
+    """Where there are two it is of none."""
+    alone = issuer.resolver()
+    assert await signed_in(alone, issuer.token(kid=None)) is not None
+
+    issuer.keys = [jwk_of(RSA_KEY, None), jwk_of(OTHER_RSA_KEY, "two")]
+    assert await signed_in(issuer.resolver(), issuer.token(kid=None)) is None
+
+
+async def test_a_token_of_another_algorithm_has_nothing_fetched(issuer: Issuer) -> None:
+    """Nor has a text that is no token."""
+    for token in (issuer.token(algorithm="RS384"), f"{segment({'alg': 'none'})}.e30.", "a.b.c", "token"):
+        assert await signed_in(issuer.resolver(), token) is None
+
+    assert issuer.asked == []
+
+
+async def test_a_warm_token_makes_no_network_call(issuer: Issuer, desk: Desk) -> None:
+    """For an hour, for as many tokens as you like."""
+    for _ in range(5):
+        assert await desk.reads(issuer.token()) == "ada"
+    desk.clock.now += HOUR - 1
+
+    assert await desk.reads(issuer.token()) == "ada"
+    assert len(issuer.asked) == 1
+
+
+async def test_a_new_key_is_fetched_when_its_first_token_comes(issuer: Issuer, desk: Desk) -> None:
+    """The old one ends with that; both serve while the issuer publishes both."""
+    new = issuer.token(OTHER_RSA_KEY, kid="two")
+    assert await desk.reads(issuer.token()) == "ada"
+
+    issuer.keys = [jwk_of(OTHER_RSA_KEY, "two")]
+    desk.clock.now += 31
+
+    assert await desk.reads(new) == "ada"
+    assert await desk.reads(issuer.token()) is None
+    assert len(issuer.asked) == 2
+
+
+async def test_unknown_keys_are_asked_for_once_in_30_seconds(issuer: Issuer, desk: Desk) -> None:
+    """Whoever makes them up makes the issuer no work, and known tokens do not wait."""
+    for number in range(20):
+        assert await desk.reads(issuer.token(kid=f"made up {number}")) is None
+    assert len(issuer.asked) == 1
+    desk.clock.now += 30
+
+    for number in range(20):
+        assert await desk.reads(issuer.token(kid=f"made up {number}")) is None
+    assert await desk.reads(issuer.token()) == "ada"
+    assert len(issuer.asked) == 2
+
+
+async def test_who_comes_at_once_waits_for_the_same_fetch(issuer: Issuer, desk: Desk) -> None:
+    """Also if the first of them goes away meanwhile."""
+    issuer.gate.clear()
+    waiting = [asyncio.create_task(desk.reads(issuer.token())) for _ in range(20)]
+    await eventually(issuer, 1)
+    waiting[0].cancel()
+    await asyncio.sleep(0)
+    issuer.gate.set()
+
+    assert await asyncio.gather(*waiting[1:]) == ["ada"] * 19
+    assert len(issuer.asked) == 1
+
+
+async def test_keys_of_an_hour_serve_while_they_are_fetched_again(issuer: Issuer, desk: Desk) -> None:
+    """The answer does not wait for the issuer, and one fetch is enough."""
+    assert await desk.reads(issuer.token()) == "ada"
+    desk.clock.now += HOUR
+    issuer.keys = [jwk_of(OTHER_RSA_KEY, "two")]
+    issuer.gate.clear()
+
+    assert [await desk.reads(issuer.token()) for _ in range(5)] == ["ada"] * 5
+    await eventually(issuer, 2)
+    issuer.gate.set()
+    assert await desk.reads(issuer.token(OTHER_RSA_KEY, kid="two")) == "ada"
+    assert await desk.reads(issuer.token()) is None
+    assert len(issuer.asked) == 2
+
+
+async def test_an_issuer_that_is_away_is_missed_after_a_day(issuer: Issuer, desk: Desk) -> None:
+    """Its keys serve that long; then it is a 503 that says when to come again, and over as soon as it is back."""
+    assert await desk.reads(issuer.token()) == "ada"
+    issuer.fault = web.Response(status=500)
+    desk.clock.now += DAY - 1
+    assert await desk.reads(issuer.token()) == "ada"
+    await eventually(issuer, 2)
+
+    desk.clock.now += 31
+    with pytest.raises(IdentityUnavailableError) as refused:
+        await desk.reads(issuer.token())
+    assert (refused.value.status, refused.value.retry_after_seconds) == (503, 2.0)
+
+    issuer.fault = None
+    desk.clock.now += 2
+    assert await desk.reads(issuer.token()) == "ada"
+
+
+async def test_an_unknown_key_cannot_be_judged_while_the_issuer_is_away(issuer: Issuer, desk: Desk) -> None:
+    """It may be a new one: 503, and 401 again once the issuer answered; known keys serve."""
+    assert await desk.reads(issuer.token()) == "ada"
+    issuer.fault = web.Response(status=503)
+    desk.clock.now += 31
+
+    for _ in range(3):
+        with pytest.raises(IdentityUnavailableError):
+            await desk.reads(issuer.token(kid="two"))
+    assert len(issuer.asked) == 2
+    assert await desk.reads(issuer.token()) == "ada"
+    issuer.fault = None
+    desk.clock.now += 31
+    assert await desk.reads(issuer.token(kid="two")) is None
+
+
+GOOD = {"keys": [jwk_of(RSA_KEY)]}
+LARGE = {**GOOD, "pad": "x" * 300_000}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"status": 404},
+        {"status": 500, "text": json.dumps(GOOD)},
+        {"status": 302, "headers": {"location": "/keys"}},
+        {"status": 301, "headers": {"location": "file:///etc/passwd"}},
+        {"text": "{"},
+        {"text": "[]"},
+        {"text": "[" * 100_000},
+        {"text": "{}"},
+        {"text": '{"keys": 7}'},
+        {"text": '{"keys": []}'},
+        {"text": json.dumps(LARGE)},
+        {"text": '{"jwks_uri": 7}'},
+        {"body": gzip.compress(json.dumps(GOOD).encode()), "headers": {"content-encoding": "gzip"}},
+    ],
+)
+async def test_an_answer_that_is_no_key_set_is_an_outage(
+    issuer: Issuer, fault: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """An error, a redirect, no JSON, too large, no key: the log names the issuer and why."""
+    issuer.fault = web.Response(**fault)
+
+    with pytest.raises(IdentityUnavailableError):
+        await signed_in(issuer.resolver(), issuer.token())
+    assert [record.levelname for record in caplog.records if record.name == "hosting.bearer"] == ["WARNING"]
+    assert f"The keys of {issuer.url} cannot be fetched from {issuer.url}/keys: " in caplog.text
+    assert issuer.asked == ["/keys"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        ({"issuer": "https://evil.test"}, "it is the metadata of 'https://evil.test'"),
+        ({"issuer": None}, "it is the metadata of None"),
+        ({"jwks_uri": "file:///etc/passwd"}, "its jwks_uri is 'file:///etc/passwd'"),
+        ({"jwks_uri": "http://issuer.test/keys"}, "its jwks_uri is 'http://issuer.test/keys'"),
+        ({"jwks_uri": "https://127.0.0.1:1/keys"}, "its jwks_uri is 'https://127.0.0.1:1/keys'"),
+        ({"jwks_uri": None}, "its jwks_uri is None"),
+    ],
+)
+async def test_metadata_of_another_issuer_is_an_outage(
+    issuer: Issuer, metadata: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And keys at another kind of address are not fetched."""
+    issuer.metadata = metadata
+    address = f"{issuer.url}/.well-known/openid-configuration"
+
+    with pytest.raises(IdentityUnavailableError):
+        await signed_in(bearer_token(issuer.url, AUDIENCE, address), issuer.token())
+    assert issuer.asked == ["/.well-known/openid-configuration"]
+    assert caplog.text.rstrip().endswith(reason)
+
+
+async def test_an_issuer_that_nobody_answers_for_is_an_outage(issuer: Issuer) -> None:
+    """Nothing listens at the address."""
+    resolver = bearer_token(issuer.url, AUDIENCE, "http://127.0.0.1:1/keys")
+
+    with pytest.raises(IdentityUnavailableError, match="cannot be fetched at present"):
+        await signed_in(resolver, issuer.token())
+
+
+RIGHT: dict[str, Any] = {"issuer": "https://i.test", "audience": "me", "jwks": "https://i.test/keys"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        *(({"algorithm": name}, "algorithm of bearer_token is") for name in ("HS256", "HS512", "none", "", "rs256")),
+        *(({"leeway_seconds": seconds}, "leeway_seconds of bearer_token is") for seconds in (-1, 301, float("nan"))),
+        ({"issuer": ""}, "issuer of bearer_token is ''"),
+        ({"audience": ""}, "audience of bearer_token is ''"),
+        ({"audience": None}, "audience of bearer_token is None"),
+        ({"id_claim": ""}, "id_claim of bearer_token is ''"),
+        *(
+            ({"jwks": address}, "jwks of bearer_token is")
+            for address in (
+                "http://i.test/keys",
+                "file:///keys",
+                "i.test",
+                "",
+                "https://",
+                "http://[",
+                "http://127.1.t/",
+            )
+        ),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused_at_start_up(wrong: dict[str, Any], sentence: str) -> None:
+    """By a sentence that names the option, the value, and what is right."""
+    with pytest.raises(ConfigurationError) as refused:
+        bearer_token(**{**RIGHT, **wrong})
+
+    assert refused.value.detail.startswith(sentence)
+
+
+@pytest.mark.parametrize("jwks", ["http://localhost:8080/keys", "http://127.0.0.1/keys", "http://[::1]:1/keys"])
+def test_an_issuer_on_this_machine_needs_no_https(jwks: str) -> None:
+    """For development and tests."""
+    assert bearer_token(**{**RIGHT, "jwks": jwks}) is not None
+
+
+def test_a_missing_library_is_named_with_the_file_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At start-up, not at the first request; so is PyJWT without the library that knows the keys."""
+    sentence = r'pip install "pyjwt\[crypto\]".*requirements-auth\.txt'
+
+    monkeypatch.setattr("jwt.algorithms.has_crypto", False)
+    with pytest.raises(ConfigurationError, match=sentence):
+        bearer_token(**RIGHT)
+    monkeypatch.setitem(sys.modules, "jwt.algorithms", None)
+    with pytest.raises(ConfigurationError, match=sentence):
+        bearer_token(**RIGHT)

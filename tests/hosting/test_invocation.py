@@ -1,0 +1,199 @@
+"""What is logged on a run's way carries the invocation that runs it, wherever the code runs that logs it."""
+
+import asyncio
+import logging
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+
+from hosting.invocation import TASK_MARK, begin_invocation
+from hosting.runner.agent_loop import AgentLoop
+from tests.support.running_host import RunningHost
+
+GUARD_SECONDS = 5.0
+APP = Path(__file__).with_name("logging_app")
+MARK = "[not forwarded on Azure: no invocation]"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An app that logs wherever it can."""
+    return shutil.copytree(APP, tmp_path / "app")
+
+
+def ask(host: RunningHost, message: str, thread_id: str = "t") -> httpx.Response:
+    """Return Joker's answer."""
+    body = {"message": message, "thread_id": thread_id}
+    return httpx.post(f"{host.origin}/api/agents/Joker/run", json=body, timeout=4 * GUARD_SECONDS)
+
+
+def logged_by(host: RunningHost, logger: str) -> list[str]:
+    """Return the lines of one logger, without time and level, once the host has stopped."""
+    host.stop()
+    host.__exit__()
+    found = (re.search(rf"(?:INFO|WARNING|ERROR) {re.escape(logger)}: (.*)", line) for line in host.printed)
+    return [match[1] for match in found if match]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+def test_what_an_agent_logs_is_what_azure_would_get(folder: Path) -> None:
+    """Middleware, a synchronous tool in its thread, a callback in its; of a thread of a tool's own nothing is known."""
+    with RunningHost(folder) as host:
+        for message in ("tool works", "tool alone"):
+            ask(host, message)
+            host.wait_for("callback of t")
+        shop = logged_by(host, "shop")
+
+    assert [line for line in shop if not line.startswith("At start-up")] == [
+        "middleware of tool works",
+        "sync tool in agent-tool_0",
+        "callback of t",
+        "middleware of tool alone",
+        "callback of t",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+def test_a_failed_run_leaves_its_traceback_and_a_raising_tool_its_warning(folder: Path) -> None:
+    """The caller reads that the log has the cause, and it has; the warning is the framework's."""
+    with RunningHost(folder) as host:
+        ask(host, "tool fails")
+        failed = ask(host, "fail")
+        runner = logged_by(host, "hosting.runner.agent_runner")
+        framework = [line for line in host.printed if " WARNING agent_framework: " in line]
+        printed = "\n".join(host.printed)
+
+    assert "its log has the cause" in failed.json()["detail"]
+    assert [re.sub(r"[0-9a-f]{32}", "ID", line) for line in runner] == ["Run ID of agent Joker failed."]
+    assert "RuntimeError: a secret of the model" in printed
+    assert len(framework) == 1
+    assert "Function 'fails' raised an exception" in framework[0]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+def test_two_runs_at_once_keep_their_invocations_apart(folder: Path) -> None:
+    """Each of them has one id from its first record to its last, tasks of its tools included."""
+    with RunningHost(folder, "--port", "0", "--verbose") as host:
+        others = [threading.Thread(target=ask, args=(host, "tool waits", name)) for name in ("a", "b")]
+        for one in others:
+            one.start()
+        for one in others:
+            one.join()
+        shop = [re.fullmatch(r"(.*) \[invocation (\S+)\]", line) for line in logged_by(host, "shop")]
+
+    by_invocation: dict[str, list[str]] = {}
+    for line in shop:
+        if line and not line[1].startswith(("At start-up", "callback")):
+            by_invocation.setdefault(line[2], []).append(line[1])
+    one_run = ["middleware of tool waits", "async tool begins", "child of the async tool", "async tool goes on"]
+    assert list(by_invocation.values()) == [one_run, one_run]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+def test_a_classic_handler_logs_for_its_invocation(folder: Path) -> None:
+    """It is synchronous, so it runs in a thread that the worker knows nothing of."""
+    with RunningHost(folder) as host:
+        assert httpx.get(f"{host.origin}/api/classic").text == "done"
+        shop = logged_by(host, "shop")
+
+    assert "classic handler" in shop
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.start-up-told-again")
+def test_what_start_up_logs_is_logged_again_by_the_first_invocation_and_by_no_other(folder: Path) -> None:
+    """From where the app is made; what a module logs before that is not kept."""
+    with RunningHost(folder) as host:
+        for _ in range(2):
+            httpx.get(f"{host.origin}/api/health")
+        shop = logged_by(host, "shop")
+
+    assert shop == ["At start-up: made"]
+
+
+def test_without_a_worker_nothing_is_marked_and_nothing_kept() -> None:
+    """A test, a script, the worker of the console."""
+
+    async def found() -> tuple[object, object]:
+        begin_invocation()
+        loop = AgentLoop(1)
+        try:
+            return await loop.run(marks())
+        finally:
+            loop.close()
+
+    assert asyncio.run(found()) == (None, None)
+
+
+async def marks() -> tuple[object, object]:
+    """Return what a worker would find on the agents' loop and in a thread of its tools."""
+    return getattr(asyncio.current_task(), TASK_MARK, None), await asyncio.to_thread(stored)
+
+
+STORAGE = threading.local()
+
+
+def stored() -> object:
+    """Return the id of the calling thread's storage."""
+    return getattr(STORAGE, "invocation_id", None)
+
+
+@pytest.fixture
+def loop() -> Iterator[AgentLoop]:
+    """An agent loop with one thread for tools, so that all tools share it."""
+    loop = AgentLoop(1)
+    yield loop
+    loop.close()
+
+
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+async def test_a_run_that_is_delivered_again_logs_for_the_second_delivery(loop: AgentLoop) -> None:
+    """Same loop, same thread of tools; and a thread keeps no id behind a run."""
+
+    async def deliver(invocation_id: str | None) -> tuple[object, object]:
+        if invocation_id:
+            begin_invocation(SimpleNamespace(invocation_id=invocation_id, thread_local_storage=STORAGE))
+        return await loop.run(marks())
+
+    found = [await asyncio.create_task(deliver(one)) for one in ("i-1", "i-2", None)]
+
+    assert found == [("i-1", "i-1"), ("i-2", "i-2"), (None, None)]
+
+
+@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
+async def test_code_that_blocks_the_loop_is_told_of_for_the_invocation_that_blocks(loop: AgentLoop) -> None:
+    """The watchdog's thread belongs to no invocation, so it takes the id of the task that blocks."""
+    received: list[tuple[str, object]] = []
+
+    class Listening(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            received.append((record.levelname, stored()))
+            logged.set()
+
+    async def block() -> None:
+        assert not logged.wait(1.2)  # blocks, which is the point
+
+    async def deliver() -> None:
+        begin_invocation(SimpleNamespace(invocation_id="i-1", thread_local_storage=STORAGE))
+        await loop.run(block())
+
+    logged = threading.Event()
+    listening = Listening()
+    logging.getLogger("hosting.runner.agent_loop").addHandler(listening)
+    try:
+        await asyncio.create_task(deliver())
+        assert await asyncio.to_thread(logged.wait, GUARD_SECONDS)
+    finally:
+        logging.getLogger("hosting.runner.agent_loop").removeHandler(listening)
+
+    assert received == [("WARNING", "i-1")]

@@ -1,0 +1,111 @@
+"""The warnings at start-up about settings that the Python worker lacks."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from hosting.app import AgentFunctionApp
+from hosting.host_settings import WORKER_SETTINGS, report_missing
+from hosting.settings import report_unknown
+from tests.support.running_host import ROOT, RunningHost
+
+HOSTED = {"WEBSITE_SITE_NAME": "agents"}
+ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}
+GIVEN = {setting.name: setting.value for setting in WORKER_SETTINGS}
+NAMES = list(GIVEN)
+APP = "from hosting.app import AgentFunctionApp\n\napp = AgentFunctionApp()\n"
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The settings that were named, in order."""
+    return [str(record.args[0]) for record in caplog.records if isinstance(record.args, tuple)]
+
+
+@pytest.mark.behaviour("azure.names-missing-worker-settings")
+@pytest.mark.parametrize(
+    ("environ", "python", "missing"),
+    [
+        (HOSTED, (3, 12), NAMES),
+        (HOSTED, (3, 13), ["PYTHON_THREADPOOL_THREAD_COUNT"]),
+        ({**HOSTED, **GIVEN}, (3, 12), []),
+        ({**HOSTED, **GIVEN, "PYTHON_ENABLE_INIT_INDEXING": "True"}, (3, 10), []),
+        ({**HOSTED, **GIVEN, "PYTHON_ENABLE_INIT_INDEXING": "0"}, (3, 10), ["PYTHON_ENABLE_INIT_INDEXING"]),
+        ({**HOSTED, **GIVEN, "PYTHON_THREADPOOL_THREAD_COUNT": " "}, (3, 10), ["PYTHON_THREADPOOL_THREAD_COUNT"]),
+        (ALONE, (3, 12), ["PYTHON_ENABLE_INIT_INDEXING", "PYTHON_ISOLATE_WORKER_DEPENDENCIES"]),
+        ({}, (3, 12), []),
+    ],
+)
+def test_each_missing_setting_is_named(
+    environ: dict[str, str], python: tuple[int, int], missing: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The worker of Python 3.13 indexes early and isolates by itself; where no host is, nothing can be missing."""
+    report_missing(environ, python)
+
+    assert warned(caplog) == missing
+
+
+@pytest.mark.behaviour("azure.names-missing-worker-settings")
+def test_the_line_says_what_does_not_work_and_the_app_starts(caplog: pytest.LogCaptureFixture) -> None:
+    """A warning, not a refusal: a worker of another make may do without."""
+    lacking = {name: value for name, value in GIVEN.items() if name != "PYTHON_THREADPOOL_THREAD_COUNT"}
+    AgentFunctionApp(environ={"AzureWebJobsStorage": "UseDevelopmentStorage=true", **HOSTED, **lacking})
+
+    assert [(record.levelno, record.getMessage()) for record in caplog.records if record.name != "asyncio"] == [
+        (
+            logging.WARNING,
+            "Set the app setting PYTHON_THREADPOOL_THREAD_COUNT to 32: without it orchestrators and your own "
+            "synchronous functions share a handful of threads.",
+        )
+    ]
+
+
+@pytest.mark.behaviour("hosting.misspelt-settings-named")
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("AGENT_RUNLOG", "AGENT_LOG"),
+        ("AGENT_WAIT_SECOND", "AGENT_WAIT_SECONDS"),
+        ("agent_archive", "AGENT_ARCHIVE"),
+        ("AGENT_MAX_BODY", "AGENT_MAX_BODY_BYTES"),
+    ],
+)
+def test_a_misspelt_setting_is_named_with_the_nearest_known_one(
+    name: str, nearest: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A warning for each; nothing for those that are spelt right."""
+    report_unknown({**ALONE, name: "x", "AGENT_QUEUE_LIMIT": "3", "AGENTS_TEST_URL": "y"})
+
+    assert [record.getMessage() for record in caplog.records if record.name == "hosting.settings"] == [
+        f"There is no setting {name}, so it does nothing. Is {nearest} meant? See docs/settings.md."
+    ]
+
+
+@pytest.mark.behaviour("hosting.misspelt-settings-named")
+def test_a_misspelt_setting_of_local_settings_is_named_when_the_local_host_starts(tmp_path: Path) -> None:
+    """As is one of the environment: the host puts the file's there."""
+    (tmp_path / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
+    (tmp_path / "local.settings.json").write_text('{"Values": {"AGENT_LOGS": "memory"}}', encoding="utf-8")
+    (tmp_path / "function_app.py").write_text(APP, encoding="utf-8")
+    with RunningHost(tmp_path) as host:
+        printed = "\n".join(host.printed)
+
+    assert "There is no setting AGENT_LOGS, so it does nothing. Is AGENT_LOG meant?" in printed
+
+
+def test_the_local_host_needs_none_of_them(tmp_path: Path) -> None:
+    """It always does what they switch on in the real worker, and the app sees that; its own log stays quiet."""
+    (tmp_path / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
+    (tmp_path / "function_app.py").write_text(APP, encoding="utf-8")
+    with RunningHost(tmp_path, environ=dict.fromkeys(NAMES, "")) as host:
+        printed = "\n".join(host.printed)
+
+    assert "PYTHON_" not in printed
+
+
+def test_the_settings_are_those_of_the_template() -> None:
+    """Of which infra's are a copy, by a test of their own."""
+    template = json.loads((ROOT / "local.settings.json.template").read_text(encoding="utf-8"))["Values"]
+
+    assert {name: value for name, value in template.items() if name.startswith("PYTHON_")} == GIVEN

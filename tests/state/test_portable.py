@@ -1,0 +1,449 @@
+"""Whatever a model or a tool gives, the document is one that every other reader of it can read and send again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from agent_framework import Content, Message
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from state.codec import entry_value, read, read_entry, write
+from state.contents import UnknownContent
+from state.conversation import is_unanswered, message_count, response_of
+from state.convert import (
+    agent_response,
+    content_value,
+    content_values_to_framework,
+    framework_content,
+    history_messages,
+    request_entry,
+)
+from state.errors import BadContentError
+from state.models import RequestEntry, unsent_messages
+from state.portable import is_address, is_media_type, moment
+from tests.support.dotnet_reader import faults
+from tests.support.state_documents import (
+    GOLDEN,
+    NOON,
+    OWN_SCHEMA,
+    PUBLIC_SCHEMA,
+    a_request,
+    a_response,
+    conversation_of,
+)
+
+ARGUMENTS: list[Any] = [
+    None,
+    "",
+    " ",
+    "{",
+    '{"city": "Par',
+    "[]",
+    "[1, 2]",
+    "null",
+    "true",
+    "0",
+    '"Paris"',
+    "Paris",
+    '{"n": NaN}',
+    '{"n": Infinity}',
+    '{"n": 1e400}',
+    '{"n": 1.10}',
+    '{"n": 0.1234567890123456789012345678}',
+    '{"a": "\\ud800"}',
+    "{" * 60 + "}" * 60,
+    '{"a":' * 60 + "1" + "}" * 60,
+    {},
+    {"city": "Paris"},
+    {"n": float("nan")},
+]
+ADDRESSES = [
+    "https://example.com/a.png",
+    "https://example.com:65535/a b?c#d",
+    "http://user:secret@a-b.c_d.example:80/",
+    "https://bücher.example/ä.png",
+    "https://[::1]:8080/a.png",
+    "HTTPS://EXAMPLE.COM",
+    "gs://bucket/picture.png",
+    "file:///tmp/a.png",
+    "urn:isbn:0451450523",
+    "mailto:somebody@example.com",
+]
+NO_ADDRESSES = [
+    "https://example.com:99999/a.png",
+    "https://a..b/c",
+    "http://h:abc/",
+    "https://a,b/",
+    "https://exa%mple.com/",
+    "https://",
+    "https:///a.png",
+    "https://:80/",
+    "https://h:/",
+    "https://h:-1/",
+    "https://h:8080:1/",
+    "https://[::1",
+    "https://[::g]/",
+    "https://[::1]x/",
+    "https://[::1]:99999/",
+    "https://.a/",
+    "https://a./",
+    "https://a b/",
+    "https://a|b/",
+    "https://a@b@c/",
+    "https://<a>/",
+    "https:a.png",
+    "http:",
+    f"https://{'a' * 64}.example/",
+    f"https://{'a.' * 128}a/",
+    "cat.png",
+    "/cat.png",
+    "//example.com/cat.png",
+    "1https://example.com/",
+    "",
+]
+MEDIA_TYPES = ["image/png", "application/vnd.ms-excel", "text/plain;charset=utf-8", 'text/x; a="b c"; c=d']
+NO_MEDIA_TYPES = [
+    "",
+    "png",
+    "image/",
+    "/png",
+    "image/png/a",
+    ";=;",
+    "image/png;",
+    "image/png;=",
+    "image/png;a",
+    "a b/c",
+]
+NO_DATA = [
+    "data:image/png;base64,eA",
+    "data:image/png;base64,e",
+    "data:image/png;base64,e===",
+    "data:image/png;base64,%%%%",
+    "data:;=;;base64,eA==",
+    "data:image/png;=;base64,eA==",
+    "data:base64,eA==",
+    "data:,hello",
+    "data:image/png,hello",
+]
+ODD: dict[str, Content] = {
+    "a number for an error's code": Content("error", message="m", error_code=404),  # type: ignore[arg-type]
+    "an object for an error's message": Content("error", message={"a": 1}),  # type: ignore[arg-type]
+    "a number for a thought": Content("text_reasoning", text=7),  # type: ignore[arg-type]
+    "a list for a text": Content("text", text=["a"]),  # type: ignore[arg-type]
+    "no text": Content("text", text=None),
+    "a number for a file": Content("hosted_file", file_id=1),  # type: ignore[arg-type]
+    "a call without a name": Content("function_call", call_id="c"),
+    "an annotation that .NET would take for one of its own": Content("text", annotations=[{"$type": "a"}]),  # type: ignore[list-item]
+    "a text for usage": Content("usage", usage_details="7"),  # type: ignore[arg-type]
+}
+
+
+def document_of(*contents: Content) -> str:
+    return write(conversation_of((a_request("r1"), a_response("r1", *contents))))
+
+
+def again(content: Content) -> Content:
+    """Return what a stored content is read as."""
+    entry = response_of(read(document_of(content)), "r1")
+    assert entry is not None
+    return agent_response(entry).messages[0].contents[0]
+
+
+def is_portable(text: str) -> None:
+    """Fail where .NET cannot read it, or a schema does not hold."""
+    assert faults(text) == []
+    for schema in (PUBLIC_SCHEMA, OWN_SCHEMA):
+        Draft202012Validator(schema).validate(json.loads(text))
+
+
+@pytest.mark.behaviour("state.portable")
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=repr)
+def test_arguments_of_any_kind_are_an_object_to_others_and_what_they_were_to_us(arguments: Any) -> None:
+    """.NET requires the object."""
+    call = Content.from_function_call("c", "f", arguments=arguments)
+
+    is_portable(document_of(call))
+
+    whole = arguments.replace("\ud800", "\ufffd") if isinstance(arguments, str) else arguments
+    assert repr(again(call).arguments) == repr(whole)
+
+
+@pytest.mark.behaviour("state.portable")
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_that_others_can_parse_is_one(address: str) -> None:
+    """It is stored as such, and taken from callers."""
+    assert is_address(address)
+    is_portable(document_of(Content("uri", uri=address, media_type="image/png")))
+    assert content_values_to_framework([{"$type": "uri", "uri": address, "mediaType": "image/png"}])
+
+
+@pytest.mark.behaviour("state.portable")
+@pytest.mark.parametrize("address", NO_ADDRESSES)
+def test_an_address_that_others_cannot_parse_is_none(address: str) -> None:
+    """A model's is stored as `unknown` and comes back; a caller's is refused."""
+    content = Content("uri", uri=address, media_type="image/png")
+
+    is_portable(document_of(content))
+
+    assert (content_value(content)["$type"], again(content).uri) == ("unknown", address)
+    with pytest.raises(BadContentError):
+        content_values_to_framework([{"$type": "uri", "uri": address, "mediaType": "image/png"}])
+
+
+@pytest.mark.behaviour("state.portable")
+def test_media_types_are_told_apart() -> None:
+    """With parameters and without."""
+    assert [name for name in MEDIA_TYPES if not is_media_type(name)] == []
+    assert [name for name in NO_MEDIA_TYPES if is_media_type(name)] == []
+
+
+@pytest.mark.behaviour("state.portable")
+@pytest.mark.parametrize("media_type", NO_MEDIA_TYPES)
+def test_a_reference_without_a_media_type_is_unknown_to_others(media_type: str) -> None:
+    """So is data that names none."""
+    for uri in ("https://example.com/a", "data:image/png;base64,eA=="):
+        content = Content("uri" if uri.startswith("https") else "data", uri=uri, media_type=media_type)
+        is_portable(document_of(content))
+        assert content_value(content)["$type"] == "unknown"
+
+
+@pytest.mark.behaviour("state.portable")
+@pytest.mark.parametrize("uri", NO_DATA)
+def test_data_that_others_cannot_decode_is_unknown_to_them(uri: str) -> None:
+    """A model's is stored as `unknown` and comes back; a caller's is refused."""
+    content = Content("data", uri=uri, media_type="image/png")
+
+    is_portable(document_of(content))
+
+    assert (content_value(content)["$type"], again(content).uri) == ("unknown", uri)
+    with pytest.raises(BadContentError):
+        content_values_to_framework([{"$type": "data", "uri": uri}])
+
+
+@pytest.mark.behaviour("state.portable")
+def test_half_of_a_character_is_replaced_wherever_it_stands() -> None:
+    """In texts, names, arguments, results, errors and what the framework holds besides."""
+    half = "a\ud83d"
+    contents = [
+        Content.from_text(half, additional_properties={half: [half]}),
+        Content.from_function_call(half, half, arguments={half: half}),
+        Content.from_function_result("c", result=half),
+        Content.from_error(message=half, error_details=half),
+        Content("text_reasoning", text=half),
+    ]
+    message = Message("assistant", contents, author_name=half, message_id=half)
+    entry = request_entry(run_id="r1", created_at=NOON, messages=[message], response_schema={half: half})
+
+    text = write(conversation_of((entry, a_response("r1", *contents))))
+
+    assert faults(text) == []
+    assert "\\ud83d" not in text
+    assert text.count("a\ufffd") >= 15
+
+
+@pytest.mark.behaviour("state.portable")
+def test_what_nests_too_deep_is_kept_where_others_do_not_look() -> None:
+    """.NET takes a name that begins with `$` for its own; both forms are read."""
+    deep: Any = "down"
+    for _ in range(60):
+        deep = [deep]
+    content = Content("mcp_server_tool_result", call_id="c", output=deep)
+
+    stored = content_value(content)
+    is_portable(document_of(content))
+
+    assert stored["content"].keys() == {"agentFramework"}
+    assert again(content).output == deep
+    old = UnknownContent.model_validate({**stored, "content": stored["content"]["agentFramework"]})
+    before = framework_content(old)
+    assert before is not None
+    assert before.output == deep
+
+
+@pytest.mark.behaviour("state.portable")
+@pytest.mark.parametrize("name", ODD)
+def test_a_content_of_odd_values_is_stored_and_comes_back(name: str) -> None:
+    """No answer is lost for one."""
+    content = ODD[name]
+
+    is_portable(document_of(content))
+
+    assert again(content).to_dict() == content.to_dict()
+
+
+@pytest.mark.behaviour("state.portable")
+@pytest.mark.parametrize("details", [{"a": [1]}, 7, ["b"], True])
+def test_details_of_an_error_are_a_text_to_others(details: Any) -> None:
+    """And what they were to us."""
+    content = Content.from_error(message="m", error_code="c", error_details=details)
+
+    is_portable(document_of(content))
+
+    assert isinstance(content_value(content)["details"], str)
+    assert again(content).error_details == details
+
+
+@pytest.mark.behaviour("state.portable")
+@pytest.mark.parametrize("count", [2**63, 10**30, -1, -(2**63) - 1])
+def test_a_count_that_others_cannot_hold_is_the_nearest_that_they_can(count: int) -> None:
+    """And what it was to us."""
+    usage: Any = {"input_token_count": count, "output_token_count": 1}
+    text = write(conversation_of((a_request("r1"), a_response("r1", "hi", usage_details=usage))))
+
+    is_portable(text)
+
+    entry = response_of(read(text), "r1")
+    assert entry is not None
+    assert agent_response(entry).usage_details == usage
+
+
+@pytest.mark.behaviour("state.portable")
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ("2026-01-02t12:00:00z", "2026-01-02T12:00:00Z"),
+        ("2026-06-30T23:59:60Z", "2026-06-30T23:59:59Z"),
+        ("2026-01-02T12:00:00.123456+00:00", "2026-01-02T12:00:00.123456+00:00"),
+    ],
+)
+def test_times_are_written_as_others_read_them(given: str, stored: str) -> None:
+    """RFC 3339 has small letters and leap seconds, .NET has neither."""
+    entry = request_entry(run_id="r", created_at=given, messages=[Message("user", ["hi"])])
+
+    assert (moment(given), entry.created_at) == (stored, stored)
+
+
+@pytest.mark.behaviour("state.keeps-the-unknown")
+@pytest.mark.parametrize("number", ["1.10", "0.1234567890123456789012345678", "1E5", "5.00", "-0.0", "1e-400", "0e0"])
+def test_a_number_keeps_its_digits_when_another_writer_escaped_something(number: str) -> None:
+    """Then the document is read as a whole, and not entry by entry."""
+    content = f'{{"$type":"functionCall","callId":"c","name":"f","arguments":{{"n":{number}}},"x":{number}}}'
+    message = f'{{"role":"assistant","contents":[{content}]}}'
+    entry = f'{{"$type":"response","correlationId":"r","createdAt":"{NOON}","messages":[{message}],"y":{number}}}'
+    extra = f'"extensionData":{{"text":"\\u00e9","z":{number}}}'
+    text = f'{{"schemaVersion":"1.1.0","data":{{"conversationHistory":[{entry}],{extra}}}}}'
+
+    back = write(read(text))
+
+    assert back.count(number) == 4
+    assert json.loads(back) == json.loads(text)
+    found = response_of(read(text), "r")
+    assert found is not None
+    assert entry_value(found)["y"] == float(number)
+    assert json.loads(str(agent_response(found).messages[0].contents[0].arguments)) == {"n": float(number)}
+
+
+@pytest.mark.behaviour("state.portable")
+def test_decisions_alone_are_no_message_that_others_would_send() -> None:
+    """They stay beside the messages, and count as such."""
+    call = Content.from_function_call("c", "refund", arguments="{}")
+    decision = Content.from_function_approval_response(True, "a", call)
+    entry = request_entry(run_id="r2", created_at=NOON, messages=[Message("user", [decision])])
+    text = write(conversation_of((a_request("r1"), a_response("r1", call)), (entry, a_response("r2", "done"))))
+
+    is_portable(text)
+
+    back = read(text).data.conversation_history[2]
+    assert isinstance(back, RequestEntry)
+    assert back.messages == []
+    assert [message["contents"][0]["content"]["type"] for message in unsent_messages(back)] == [
+        "function_approval_response"
+    ]
+    assert message_count(read(text)) == 4
+    assert [message.role for message in history_messages(read(text))] == ["user", "assistant", "assistant"]
+
+
+@pytest.mark.behaviour("state.skips-the-unknown")
+@pytest.mark.behaviour("state.hides-failed-runs")
+def test_a_failed_run_of_version_1_2_is_one() -> None:
+    """Its request is not sent to the model, and it comes back as it was."""
+    failed = {"$type": "errorResponse", "correlationId": "r1", "createdAt": NOON, "error": {"message": "No."}}
+    history = [entry_value(a_request("r1", "lost")), failed, entry_value(a_request("r2", "kept"))]
+    text = json.dumps({"schemaVersion": "1.2.0", "data": {"conversationHistory": history}})
+
+    conversation = read(text)
+    entry = response_of(conversation, "r1")
+
+    assert [message.text for message in history_messages(conversation)] == ["kept"]
+    assert entry is not None
+    assert is_unanswered(entry)
+    assert json.loads(write(conversation)) == json.loads(text)
+
+
+@pytest.mark.behaviour("state.portable")
+def test_what_we_write_for_everybody_today_is_kept_as_a_document() -> None:
+    """Each form of it, as it is written: later versions read them."""
+    is_portable((GOLDEN / "1.1.0-portable.json").read_text("utf-8"))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.binary(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = {
+    "text": ["text"],
+    "text_reasoning": ["text"],
+    "data": ["uri", "media_type"],
+    "uri": ["uri", "media_type"],
+    "error": ["message", "error_code", "error_details"],
+    "function_call": ["call_id", "name", "arguments"],
+    "function_result": ["call_id", "result"],
+    "hosted_file": ["file_id"],
+    "hosted_vector_store": ["vector_store_id"],
+    "usage": ["usage_details"],
+    "function_approval_request": ["id"],
+    "another": ["output"],
+}
+
+
+@st.composite
+def odd_contents(draw: st.DrawFn) -> Content:
+    """Contents of every kind, with any value in any field."""
+    kind = draw(st.sampled_from(sorted(FIELDS)))
+    fields = {name: draw(VALUES) for name in FIELDS[kind]}
+    return Content(kind, **fields, additional_properties=draw(st.dictionaries(st.text(max_size=4), VALUES, max_size=2)))  # type: ignore[arg-type]
+
+
+@pytest.mark.behaviour("state.portable")
+@settings(max_examples=300)
+@given(st.lists(odd_contents(), min_size=1, max_size=3))
+def test_whatever_a_model_makes_is_a_document_for_everybody(contents: list[Content]) -> None:
+    """Any kind of content with any value in it."""
+    text = document_of(*contents)
+
+    assert faults(text) == []
+    assert write(read(text)) == text
+
+
+def test_the_reader_of_these_tests_finds_what_others_refuse() -> None:
+    """Each of its rules, once."""
+    bad: list[dict[str, Any]] = [
+        {"$type": "functionCall", "callId": "c", "name": "f"},
+        {"$type": "uri", "uri": "https://a..b/", "mediaType": "a/b"},
+        {"$type": "uri", "uri": "a.png", "mediaType": "a/b"},
+        {"$type": "uri", "uri": "https://a/", "mediaType": "png"},
+        {"$type": "data", "uri": "data:a/b;base64,eA"},
+        {"$type": "unknown", "content": {"$python": "json", "value": "1"}},
+        {"$type": "unknown", "content": "a"},
+        {"$type": "error", "details": 1},
+        {"$type": "usage", "usage": {"totalTokenCount": 2**63}},
+        {"$type": "text", "text": "\ud800"},
+        {"$type": "new"},
+        {"text": "a", "$type": "text"},
+        {"$type": "text", "text": "a", "$b": 1},
+    ]
+    for content in bad:
+        message = {"role": "assistant", "contents": [content]}
+        entry = {"$type": "response", "correlationId": "r", "createdAt": NOON, "messages": [message]}
+        text = json.dumps({"schemaVersion": "1.1.0", "data": {"conversationHistory": [entry]}})
+        assert faults(text), content
+    lonely = {"role": "user", "contents": [{"$type": "unknown", "content": {}}]}
+    entry = {"$type": "request", "correlationId": "r", "createdAt": "2026-01-02t12:00:00z", "messages": [lonely]}
+    found = faults(json.dumps({"schemaVersion": "1.1.0", "data": {"conversationHistory": [entry]}}))
+    assert len(found) == 2
+    assert read_entry({**entry, "createdAt": NOON})
