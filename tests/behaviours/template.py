@@ -14,6 +14,7 @@ BEHAVIOURS = {
     "version (local-host.md, For whom).",
     "template.dev-installs-once": "dev.py installs again only when a requirements file changed (design.md 3).",
     "template.dev-all-cores": "dev.py runs the whole suite on all cores, and tests that are named in one process.",
+    "template.dev-room": "dev.py runs the tests of one room of hosting/ with those of the house and the endpoints.",
     "template.dev-keeps-settings": "dev.py writes local.settings.json when there is none, and never over one.",
     "template.dev-passes-on": "dev.py passes each option and command of the local host on, watches by default, and "
     "runs any program as if the environment were activated.",

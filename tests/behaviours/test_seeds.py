@@ -1,4 +1,6 @@
-"""What is chosen at random: by one seed that a run says, and again with it. pytest itself, as a process."""
+"""What is chosen at random: the same in each run of the gate, by a seed that can be given, and anew where a run
+explores. pytest itself, as a process.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.running_host import ROOT
+from tests.support.seeds import MORE
 
 CHOOSES = """
 import random
+import pytest
 from hypothesis import given, strategies as st
 
 def test_by_a_fixture(seed):
@@ -25,28 +29,61 @@ def test_by_a_fixture(seed):
 def test_by_hypothesis(number):
     print("chosen", number)
     assert number < 1000
+
+@given(st.integers(0, 10**9))
+def test_so_often(number):
+    print("chosen", number, "often")
+
+def test_that_chooses_nothing():
+    print("nothing")
+    assert False
+
+@pytest.mark.explore
+def test_that_is_long():
+    print("long")
+    assert False
 """
+NUMBERS = "NUMBERS = [" + ", ".join(str(123_456_700 + n) for n in range(99)) + "]\n"
 
 
-def chosen(folder: Path, seed: int) -> list[str]:
-    """Run both tests as CI does; what they chose, in order."""
-    return re.findall(r"^chosen ([\d.]+)$", printed(folder, "--seed", str(seed)), re.MULTILINE)
+def chosen(folder: Path, *arguments: str) -> list[str]:
+    """Run the tests; what they chose, in order."""
+    return re.findall(r"^\W*chosen ([\d.]+)", printed(folder, "-s", *arguments), re.MULTILINE)
 
 
-def printed(folder: Path, *arguments: str) -> str:
-    """Run both tests, which fail, as CI does; what pytest prints."""
+def printed(folder: Path, *arguments: str, explores: bool = False) -> str:
+    """Run the tests, most of which fail; what pytest prints."""
     (folder / "conftest.py").write_text('pytest_plugins = ["tests.support.seeds"]\n', encoding="utf-8")
     (folder / "test_chooses.py").write_text(CHOOSES, encoding="utf-8")
     shutil.rmtree(folder / ".hypothesis", ignore_errors=True)
     command = [sys.executable, "-m", "pytest", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider", *arguments]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CI": "true"}
+    environ = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    environ.pop("AGENTS_TEST_EXPLORE", None)
+    if explores:
+        environ["AGENTS_TEST_EXPLORE"] = "1"
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.behaviour("tests.no-dice")
+def test_two_runs_of_the_gate_choose_the_same(tmp_path: Path) -> None:
+    """Also where another module was imported before, whose numbers Hypothesis would try."""
+    (tmp_path / "ours.py").write_text("", encoding="utf-8")
+    first = chosen(tmp_path, "-p", "ours")
+    (tmp_path / "ours.py").write_text(NUMBERS, encoding="utf-8")
+    again = chosen(tmp_path, "-p", "ours")
+
+    assert len(first) > 2
+    assert first == again
 
 
 @pytest.mark.behaviour("tests.seeds-printed")
 def test_a_seed_chooses_the_same_again_and_another_one_something_else(tmp_path: Path) -> None:
-    """In tests that ask for it and in those of hypothesis, also in CI."""
-    first, again, other = chosen(tmp_path, 1), chosen(tmp_path, 1), chosen(tmp_path, 2)
+    """In tests that ask for it and in those of hypothesis."""
+    first, again, other = (chosen(tmp_path, "--seed", str(seed)) for seed in (1, 1, 2))
 
     assert len(first) > 2
     assert first == again
@@ -54,10 +91,21 @@ def test_a_seed_chooses_the_same_again_and_another_one_something_else(tmp_path: 
 
 
 @pytest.mark.behaviour("tests.seeds-printed")
-def test_a_failure_says_what_repeats_it(tmp_path: Path) -> None:
+def test_a_run_that_explores_chooses_anew_and_says_what_repeats_it(tmp_path: Path) -> None:
     """The seed of the run beside the test that asked for it and at the run's end; the example, where it failed."""
-    output = printed(tmp_path)
+    output, other = (printed(tmp_path, explores=True) for _ in range(2))
 
     (number,) = set(re.findall(r"^seed (\d+): what is chosen .* --seed \1$", output, re.MULTILINE))
     assert output.count(f"seed {number}: ") == 2
     assert "@reproduce_failure(" in output
+    assert f"seed {number}: " not in other
+
+
+@pytest.mark.behaviour("tests.explore")
+def test_a_run_that_explores_has_the_tests_that_choose_with_more_examples_and_the_long_ones(tmp_path: Path) -> None:
+    """And none of the others; the gate has the others, and not the long ones."""
+    of_the_gate, exploring = printed(tmp_path, "-s"), printed(tmp_path, "-s", explores=True)
+
+    assert ("::test_that_chooses_nothing" in of_the_gate, "::test_that_is_long" in of_the_gate) == (True, False)
+    assert ("::test_that_chooses_nothing" in exploring, "::test_that_is_long" in exploring) == (False, True)
+    assert exploring.count(" often") == MORE * of_the_gate.count(" often")

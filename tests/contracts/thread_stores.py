@@ -20,6 +20,7 @@ from hosting.stores.storage_account import table_account
 from hosting.stores.tables import TablesThreadStore
 from tests.support.fault_proxy import FaultProxy
 from tests.support.redis_server import RedisServer
+from tests.support.seeds import repeated
 
 Away = Callable[[str, Sequence[ThreadStore]], AbstractAsyncContextManager[None]]
 
@@ -39,7 +40,7 @@ class Backend:
     pushes: bool = True
     away: Away | None = None
     is_shared: bool = True
-    examples: int = 100
+    examples: int = repeated(100, exploring=1000)
     raced: int = 10_000
     marks: tuple[pytest.MarkDecorator, ...] = ()
 
@@ -120,8 +121,8 @@ BACKENDS: dict[str, Backend] = {
         new_place=_new_tables,
         pushes=False,
         away=_account_left,
-        examples=20,
-        raced=3_000,  # of 10,000 it takes minutes
+        examples=repeated(20, exploring=200),
+        raced=repeated(3_000, exploring=10_000),
         marks=(pytest.mark.slow,),
     ),
     "redis": Backend(

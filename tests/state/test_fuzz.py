@@ -16,9 +16,10 @@ from state.convert import agent_response, history_messages
 from state.errors import UnreadableStateError
 from state.json_values import dump, from_json_value, to_json_value
 from state.models import Conversation, ResponseEntry
+from tests.support.seeds import repeated
 from tests.support.state_documents import a_request, a_response, conversation_of
 
-FUZZED = settings(max_examples=150, deadline=None)
+FUZZED = settings(max_examples=repeated(150, exploring=1500), deadline=None)
 TEXT = st.text(max_size=8)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
 JSON = st.recursive(

@@ -26,6 +26,7 @@ from state.errors import BadContentError
 from state.models import RequestEntry, unsent_messages
 from state.portable import is_address, is_media_type, moment
 from tests.support.dotnet_reader import faults
+from tests.support.seeds import repeated
 from tests.support.state_documents import (
     GOLDEN,
     NOON,
@@ -410,7 +411,7 @@ def odd_contents(draw: st.DrawFn) -> Content:
 
 
 @pytest.mark.behaviour("state.portable")
-@settings(max_examples=300)
+@settings(max_examples=repeated(300, exploring=3000))
 @given(st.lists(odd_contents(), min_size=1, max_size=3))
 def test_whatever_a_model_makes_is_a_document_for_everybody(contents: list[Content]) -> None:
     """Any kind of content with any value in it."""

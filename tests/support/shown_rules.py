@@ -129,10 +129,11 @@ class Plugin:
         if report.skipped:
             self._rules.note_file(report)
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Fail a run that passed and may not."""
-        if self._is_strict and exitstatus == pytest.ExitCode.OK and any(self._rules.wrongs(self._is_full)):
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        """Fail a run that passed and may not, also one that passed only when what failed was tried once more."""
+        yield
+        if self._is_strict and session.exitstatus == pytest.ExitCode.OK and any(self._rules.wrongs(self._is_full)):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -26,8 +26,13 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Debian
 
 PYTEST = """
 import json, os, sys
+from pathlib import Path
 target = {name: value for name, value in sorted(os.environ.items()) if name.startswith("AGENTS_TEST_")}
 print(json.dumps({"arguments": sys.argv[1:], "target": target}))
+left = Path(__file__).parents[1] / "fails-in-round"
+rounds = int(left.read_text()) - 1
+left.write_text(str(rounds))
+sys.exit(rounds == 0)
 """
 
 
@@ -155,6 +160,33 @@ def test_the_whole_suite_runs_on_all_cores_and_tests_that_are_named_in_one_proce
     assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == [*before, *arguments]
 
 
+@pytest.mark.behaviour("template.dev-room")
+def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checkout) -> None:
+    """None that start processes; another name is answered by the rooms that there are."""
+    write_pytest(checkout)
+    checkout.write("tests/hosting/runner/test_it.py", "")
+    checkout.write("tests/hosting/thread/test_it.py", "")
+
+    finished, refused = (checkout.dev("test", "--room", name, "-x") for name in ("runner", "cellar"))
+
+    assert json.loads(finished.stdout.splitlines()[-1])["arguments"][3:] == [
+        *("-m", "not slow", "tests/hosting/runner", "tests/architecture", "tests/hosting/functions", "-x")
+    ]
+    assert refused.stderr == "dev.py: --room is cellar: hosting/ has runner, thread.\n"
+
+
+@pytest.mark.behaviour("tests.explore")
+def test_exploring_begins_again_until_something_fails(checkout: Checkout) -> None:
+    """With the variable that tells the tests to choose anew; once where no time is given."""
+    write_pytest(checkout, fails_in_round=3)
+    again = checkout.dev("test", "--explore", "5", "-x")
+    once = checkout.dev("test", "--explore")
+
+    assert (again.returncode, again.stdout.count("Exploring: round")) == (1, 3)
+    assert (once.returncode, once.stdout.count("Exploring: round")) == (0, 1)
+    assert json.loads(again.stdout.splitlines()[-1])["target"] == {"AGENTS_TEST_EXPLORE": "1"}
+
+
 @pytest.mark.behaviour("template.dev-installs-once")
 def test_a_second_run_installs_nothing_and_a_changed_file_installs_again(checkout: Checkout) -> None:
     """Also when the change is in a file that the first one includes."""
@@ -264,9 +296,10 @@ def start_help() -> str:
     return run_command(Path.cwd(), "start", "--help").stdout
 
 
-def write_pytest(checkout: Checkout) -> None:
-    """Put a pytest into the checkout that tells how it was started."""
+def write_pytest(checkout: Checkout, fails_in_round: int = 0) -> None:
+    """Put a pytest into the checkout that tells how it was started, and fails when it was started so often."""
     checkout.write("requirements-dev.txt", "")
+    checkout.write("fails-in-round", str(fails_in_round))
     checkout.write("pytest/__init__.py", "")
     checkout.write("pytest/__main__.py", PYTEST)
 

@@ -1,13 +1,12 @@
 """Programs made by hypothesis: each ends as it must, plain and with the engine killed at random commits.
 
-`DURABLE_PROGRAMS=2000` plays so many of each kind; without it a few, in some seconds.
+The gate plays a few of each kind, in some seconds; `--explore` plays many.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections import Counter
 
 import pytest
@@ -25,8 +24,9 @@ from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.observed_store import GUARD_SECONDS, ObservedStore
 from tests.devhost.durable.programs import PROGRAMS, Step, as_input, build_app, event_names, expected, expected_sums
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.seeds import repeated
 
-_COUNT = int(os.environ.get("DURABLE_PROGRAMS", "150"))
+_COUNT = repeated(150, exploring=2000)
 _SLOWLY = settings(max_examples=_COUNT, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 _ENDS = (events.TaskCompleted, events.TaskFailed, events.ChildCompleted, events.ChildFailed)
 _ID = "p"

@@ -1,11 +1,10 @@
 """A real process killed at random moments, round after round (local-host.md, how it is proved).
 
-`DURABLE_KILLS=200` kills so often; without it twenty times.
+The gate kills it twenty times, `--explore` two hundred.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import subprocess
@@ -20,9 +19,10 @@ from devhost.durable.events import Event, TimerFired
 from devhost.durable.records import EntityId
 from devhost.durable.store.reader import reader_beside
 from tests.devhost.durable.long_program import STEPS
+from tests.support.seeds import repeated
 
 _ROOT = Path(__file__).parents[3]
-_KILLS = int(os.environ.get("DURABLE_KILLS", "20"))
+_KILLS = repeated(20, exploring=200)
 _GUARD_SECONDS = 60.0
 _LONGEST_LIFE_SECONDS = 0.25
 

@@ -17,6 +17,7 @@ from devhost.durable.records import Orchestration, Status
 from tests.devhost.durable.clocks import FastClock
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.seeds import repeated
 
 Steps = Generator[Any, Any, Any]
 Stage = dict[str, list[Any]]
@@ -86,7 +87,13 @@ async def _play(program: list[Stage]) -> tuple[Orchestration, Counter[str], list
 
 @pytest.mark.slow
 @pytest.mark.behaviour("engine.rewind-retries")
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None, print_blob=True)
+@settings(
+    max_examples=repeated(60, exploring=600),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    print_blob=True,
+)
 @given(program=PROGRAMS)
 def test_a_program_of_failing_calls_ends_after_so_many_rewinds(program: list[Stage]) -> None:
     """With every result, each of which was worked for once; a rewind that loses count fails or hangs."""

@@ -17,6 +17,7 @@ from hosting.stores.contract import Append, StoredHead
 from hosting.thread.commands import Claim, Terms
 from hosting.thread.events import Completed, Failed
 from tests.support.bench import ADDRESS, Bench
+from tests.support.seeds import repeated
 
 
 @pytest.fixture
@@ -212,7 +213,11 @@ ORDERS = JSON_VALUES | st.fixed_dictionaries(
 
 
 @pytest.mark.behaviour("turn.never-raises")
-@limits(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@limits(
+    max_examples=repeated(150, exploring=1500),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(name=st.sampled_from(["run", "RUN", "reset", ""]) | st.text(), value=ORDERS, raw=st.none() | st.text())
 def test_whatever_json_comes_the_batch_is_answered(name: str, value: object, raw: str | None) -> None:
     """Any value doubly encoded, and any text in its place: one result, and a state that the next turn reads."""

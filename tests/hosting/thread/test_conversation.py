@@ -20,6 +20,7 @@ from state.conversation import LogMark, Pause, exchanges, log_mark, pause_of, se
 from state.convert import history_messages
 from state.extension import Summary, host_value, summary_of
 from state.models import Conversation, RequestEntry
+from tests.support.seeds import repeated
 from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, model_result, terms
 
 
@@ -376,7 +377,7 @@ def test_the_conversation_waits_as_the_thread_does() -> None:
 
 @pytest.mark.behaviour("thread.conversation")
 @given(st.lists(st.sampled_from(["accept", "answer", "step", "cancel", "reset", "delete"]), max_size=25), st.data())
-@settings(max_examples=200)
+@settings(max_examples=repeated(200, exploring=2000))
 def test_wherever_the_document_was_stored_the_conversation_is_the_same(
     steps: Sequence[str], data: st.DataObject
 ) -> None:
