@@ -1,7 +1,7 @@
 """Two versions of the code on one log, as in every rolling deployment: processes of both, and threads that both meet.
 
-The newer version is a copy of the code whose `VERSION` is one higher. Processes are updated by starting them again from
-where the deployed code lies, one at a time.
+The newer version is a copy of the code that writes all its events as the older one cannot read them yet. Processes are
+updated by starting them again from where the deployed code lies, one at a time.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from hosting.names import Address
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_thread_store
 from hosting.stores.contract import StoredHead
+from hosting.thread import events
 from tests.support.grouped_app import GroupedApp, GroupHost, grouped_app
 from tests.support.running_host import ROOT
 
@@ -53,7 +54,7 @@ class Deployed:
         """Start a process again from the newer code."""
         host.stop()
         self.code.unlink()
-        self.code.symlink_to(version_of_code(self.code.parent, 1))
+        self.code.symlink_to(newer_code(self.code.parent))
         host.start()
 
     async def stored(self) -> StoredHead | None:
@@ -65,17 +66,28 @@ class Deployed:
             await store.close()
 
 
-def version_of_code(folder: Path, newer_by: int) -> Path:
-    """Return a folder with the code, whose events say so much more than this version's."""
-    copy = folder / f"newer-by-{newer_by}"
+def older_code(folder: Path) -> Path:
+    """Return a folder with this version of the code."""
+    return version_of_code(folder, "older", events.VERSION, events.NEWEST_VERSION)
+
+
+def newer_code(folder: Path) -> Path:
+    """Return a folder with the next version of the code."""
+    version = events.NEWEST_VERSION + 1
+    return version_of_code(folder, "newer", version, version)
+
+
+def version_of_code(folder: Path, name: str, writes: int, reads: int) -> Path:
+    """Return a folder with the code; it writes events of one version, and reads those up to another."""
+    copy = folder / name
     if not copy.exists():
         shutil.copytree(ROOT / "hosting", copy / "hosting", ignore=shutil.ignore_patterns("__pycache__"))
-        events = copy / "hosting" / "thread" / "events.py"
-        text, count = re.subn(
-            r"^VERSION = (\d+)$", lambda found: f"VERSION = {int(found[1]) + newer_by}", events.read_text(), flags=re.M
-        )
-        assert count == 1
-        events.write_text(text)
+        file = copy / "hosting" / "thread" / "events.py"
+        text = file.read_text(encoding="utf-8")
+        for constant, value in (("VERSION", writes), ("NEWEST_VERSION", reads)):
+            text, count = re.subn(rf"^{constant} = \d+$", f"{constant} = {value}", text, flags=re.M)
+            assert count == 1
+        file.write_text(text, encoding="utf-8")
     return copy
 
 
@@ -87,7 +99,7 @@ def deployed(tmp_path: Path) -> Iterator[Deployed]:
     charges.touch()
     shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
     shutil.copy(ROOT / "host.json", folder)
-    code.symlink_to(version_of_code(tmp_path, 0))
+    code.symlink_to(older_code(tmp_path))
     log = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}", "CHARGES": str(charges), "LEASE_SECONDS": "1"}
     with grouped_app(folder, log={**log, "PYTHONPATH": os.pathsep.join([str(code), str(ROOT)])}) as app:
         yield Deployed(app, code, folder, log, charges)
