@@ -17,7 +17,7 @@ BEHAVIOURS = {
     "anybody asking again, and what was deleted stays so.",
     "storm.frozen": "A process that was stopped past its lease, and goes on, changes nothing of that.",
     "storm.clocks": "Nor do processes whose wall clocks are an hour apart.",
-    "storm.durable-absent": "Nor does it that the durable process is away for a minute; callers get their answers.",
+    "storm.durable-absent": "Nor does it that the durable process is away for a while; callers get their answers.",
     "storm.account": "Nor does it that the storage account drops, delays and refuses a share of all requests while "
     "processes are killed.",
 }

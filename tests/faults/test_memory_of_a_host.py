@@ -13,6 +13,7 @@ import pytest
 
 from tests.faults.app_process import AppFolder
 from tests.support.running_host import RunningHost
+from tests.support.seeds import repeated
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,12 +24,12 @@ RUN = "/api/agents/Joker/run"
 MIB = 1024 * 1024
 LARGE = "x" * (MIB - 1024)
 """A message whose request is as large as one may be."""
-REFUSED = 1000
-"""Of each kind, so that two thousand requests of 1 MiB are refused."""
-ENDED = 200
+REFUSED = repeated(250, exploring=1000)
+"""Of each kind, and of 1 MiB each."""
+ENDED = repeated(120, exploring=200)
 AT_ONCE = 4
 MOST_GROWN_MIB = 96
-"""What the allocator may keep of requests that were under way at one time; a leak of one copy each would be 1,000."""
+"""What the allocator may keep of requests that were under way at one time; a leak of one copy each would be more."""
 MOST_MIB = 500
 """What a process has that remembers as much as it may."""
 MOST_LOGGED_BYTES = 1000
@@ -78,7 +79,7 @@ async def codes(times: int, send: Callable[[int], Awaitable[httpx.Response]]) ->
 
 
 @pytest.mark.behaviour("service.bounded")
-async def test_two_thousand_refused_requests_of_a_mebibyte_leave_memory_and_files_as_they_were(
+async def test_refused_requests_of_a_mebibyte_leave_memory_and_files_as_they_were(
     app: AppFolder, host: RunningHost, http: httpx.AsyncClient
 ) -> None:
     """Half of them for a full queue, half for a key that another request used; the log has a line for each at most."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.interpreters import fresh_environment
+from tests.support.interpreters import fresh_environment, install
 from tests.support.running_host import ROOT, host_environment
 
 APP = Path(__file__).with_name("logging_app")
@@ -34,8 +34,7 @@ def found_by_worker(python: str, folder: Path) -> list[dict[str, Any]]:
 def test_the_worker_of_python_3_13_finds_the_invocation_at_every_record(tmp_path: Path) -> None:
     """On the task on the agents' loop, in the variable and the storage of a tool's thread: of four runs at once."""
     python = fresh_environment("3.13", tmp_path / "environment")
-    install = [python, "-m", "pip", "install", "--quiet", "-r", str(ROOT / "requirements.txt"), LIBRARY]
-    subprocess.run(install, check=True)
+    install(python, "-r", str(ROOT / "requirements.txt"), LIBRARY)
 
     imported, made, *records = found_by_worker(python, tmp_path)
 

@@ -3,11 +3,13 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"
+_UV = (sys.executable, "-m", "uv")
 
 
 def interpreter(version: str) -> str | None:
@@ -26,5 +28,15 @@ def fresh_environment(version: str, folder: Path) -> str:
     python = interpreter(version)
     if python is None:
         pytest.skip(f"no Python {version} on this machine")
-    subprocess.run([python, "-m", "venv", str(folder)], check=True, capture_output=True)
+    new_environment(python, folder)
     return str(folder / PROGRAMS / "python")
+
+
+def new_environment(python: str, folder: Path) -> None:
+    """Make an environment of that Python, in place of what stands there."""
+    subprocess.run([*_UV, "venv", "--quiet", "--clear", "--python", python, str(folder)], check=True)
+
+
+def install(python: str, *packages: str) -> None:
+    """Install packages, or what a file behind `-r` asks for, into the environment of that Python."""
+    subprocess.run([*_UV, "pip", "install", "--quiet", "--python", python, *packages], check=True)

@@ -4,10 +4,11 @@ import hashlib
 import os
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 from filelock import FileLock
+
+from tests.support.interpreters import install, new_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "requirements-checks.txt"
@@ -22,9 +23,8 @@ def installed() -> None:
     with FileLock(FOLDER.with_suffix(".lock")):  # two processes may test at once
         if stamp.is_file() and stamp.read_text() == wanted:
             return
-        venv.create(FOLDER, clear=True, with_pip=True)
-        install = [str(PROGRAMS / "python"), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
-        subprocess.run(install, check=True, capture_output=True)
+        new_environment(sys.executable, FOLDER)
+        install(str(PROGRAMS / "python"), "-r", str(REQUIREMENTS))
         stamp.write_text(wanted)
 
 
