@@ -1,8 +1,8 @@
 """An app of three processes in a storm: they are killed, they sleep past their leases, their clocks disagree, the one
 that works is away, the account fails. Nothing is lost, nothing doubled, and what was deleted stays so.
 
-The gate has a short form of each. With `--explore` a storm has 2,000 turns, processes sleep and are away for longer, and
-each storm comes over each kind of log.
+The gate has a short form of each. With `--explore` a storm has 2,000 turns, processes sleep and are away for longer,
+and each storm comes over each kind of log.
 """
 
 from __future__ import annotations
