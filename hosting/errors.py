@@ -254,7 +254,7 @@ class UnreadableStateError(RunError, code="unreadable_state", status=500):
 
 
 class UnstorableAnswerError(RunError, code="unstorable_answer", status=500):
-    """The agent's answer, or its session state, cannot be kept as JSON."""
+    """The agent's answer, a step of its run, or its session state, cannot be kept as JSON."""
 
 
 class InvalidOutputError(RunError, code="invalid_output", status=500):

@@ -43,6 +43,7 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.run import RunRecord
+from state.json_values import portable_value
 
 logger = logging.getLogger(__name__)
 
@@ -155,8 +156,8 @@ def _arguments_value(arguments: Any) -> Any:
     if not isinstance(arguments, str):
         return arguments or {}
     try:
-        return json.loads(arguments)
-    except ValueError:
+        return portable_value(json.loads(arguments))
+    except (ValueError, RecursionError):
         return arguments
 
 

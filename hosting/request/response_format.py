@@ -13,7 +13,8 @@ from typing import Any
 
 from hosting.errors import HostingError, InvalidFieldError, InvalidOutputError
 from hosting.request.run_request import ResponseFormat
-from hosting.request.strict_json import json_type, parse_json, refuse_lone_surrogates
+from hosting.request.strict_json import json_type, parse_text, refuse_lone_surrogates
+from state.json_values import portable_value
 
 CHECK_SECONDS = 5.0
 JSON_SCHEMA_NAME = "JsonSchema"
@@ -140,7 +141,7 @@ def structured_value(wanted: ResponseFormat, text: str) -> Any:
     `CHECK_SECONDS` and more for a large answer: call it in a thread.
     """
     try:
-        value = parse_json(text.encode("utf-8", "surrogatepass"))
+        value = portable_value(parse_text(text.removeprefix("\ufeff")))
     except HostingError:  # its sentence speaks of a request, and quotes
         raise InvalidOutputError("The answer is not one strict JSON value, as response_format wants it.") from None
     if wanted.json_schema is None:

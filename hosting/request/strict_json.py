@@ -18,6 +18,14 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 def parse_json(body: bytes) -> Any:
     """Return the JSON value of a body; raise `InvalidJsonError` or `InvalidEncodingError` saying where it is wrong."""
     text = decode_utf8(body)
+    value = parse_text(text)
+    if "\\u" in text:
+        refuse_lone_surrogates(value)
+    return value
+
+
+def parse_text(text: str) -> Any:
+    """Return the JSON value of a text as `parse_json` does, halves of characters in it as they are."""
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
@@ -31,8 +39,6 @@ def parse_json(body: bytes) -> Any:
     # Counting is fast and mostly enough: a value nests no deeper than it has opening brackets, those of its texts too.
     if text.count("[") + text.count("{") > MAX_DEPTH and is_deeper_than(value, MAX_DEPTH):
         raise _too_deep()
-    if "\\u" in text:
-        refuse_lone_surrogates(value)
     return value
 
 

@@ -110,6 +110,11 @@ class Attempt:
     deltas: DeltaWriter | None = None
     listener: Listener | None = None
 
+    @property
+    def ended_by(self) -> Exception | None:
+        """Why the attempt was taken out of its agent, once it was."""
+        return None if self.steps is None else self.steps.recorder.cause
+
 
 class AgentRunner:
     """Runs one agent on the agent loop. `journaled` is the agent where its steps can be recorded, else None."""
@@ -155,12 +160,12 @@ class AgentRunner:
             await asyncio.wait((task,), timeout=STOPPING_SECONDS)
             late = RunTimedOutError(f"Agent {self._name!r} ran longer than its {seconds:g} s and was stopped.")
             return self._stopped(attempt, late)
-        except (StaleAttemptError, LogUnavailableError, NewerVersionError):
+        except (StaleAttemptError, LogUnavailableError, NewerVersionError, asyncio.CancelledError, GeneratorExit):
             raise
         except HostingError as error:
             logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)
             return AgentFailure(error)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
+        except BaseException as error:  # some libraries' errors are no `Exception`, groups of them among those
             if unreached := _unreached(error):
                 logger.error("Run %s of agent %s failed: %s", attempt.run_id, self._name, unreached)
             else:
@@ -204,9 +209,13 @@ class AgentRunner:
             else:
                 updates = self._agent.run(messages, stream=True, session=session, **options)
                 response = await _streamed(updates, attempt)
-        finally:  # what took the attempt out of the agent is raised, whatever the agent's code made of that
-            if attempt.steps is not None and attempt.steps.recorder.cause is not None:
-                raise attempt.steps.recorder.cause
+        except BaseException:
+            if attempt.ended_by is None:
+                raise
+        # What took the attempt out of the agent is raised, whatever the agent's code made of that. Raised above, it
+        # would get the error that was made from it as its context: a circle.
+        if attempt.ended_by is not None:
+            raise attempt.ended_by
         response, wanted = uncompacted(response), attempt.request.response_format
         if wanted is not None and not approval_requests(response):
             texts = (message.text for message in reversed(response.messages) if message.role == "assistant")
@@ -310,21 +319,34 @@ def with_value(
     )
 
 
+def _chain_of(error: BaseException) -> list[BaseException]:
+    """Return the error and what led to it, the cause of all last.
+
+    Each is there once: an error that is raised again, from one that was raised from it, closes a circle.
+    """
+    chain, met = [error], {id(error)}
+    while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None and id(inner) not in met:
+        chain.append(inner)
+        met.add(id(inner))
+    return chain
+
+
 def _unreached(error: BaseException) -> str:
     """Return which address could not be reached and why, when that is the error; else nothing.
 
     Clients for HTTP name the request on what they raise, and its last cause is the system's. The frames between are
     theirs, a hundred lines that say no more than this.
     """
-    causes = [error]
-    while (inner := causes[-1].__cause__ or causes[-1].__context__) is not None:
-        causes.append(inner)
-    named = (str(getattr(getattr(one, "request", None), "url", "")) for one in causes)
-    address, cause = urlsplit(next(filter(None, named), "")), causes[-1]
-    if not address.hostname or not isinstance(cause, OSError):
+    chain = _chain_of(error)
+    try:
+        named = (str(getattr(getattr(one, "request", None), "url", "")) for one in chain)
+        address, cause = urlsplit(next(filter(None, named), "")), chain[-1]
+        if not address.hostname or not isinstance(cause, OSError):
+            return ""
+        shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+        return f"{shown} cannot be reached: {cause}. Is its address right, and does a server run there?"
+    except Exception:  # foreign code answers here: httpx's errors raise where they have no request
         return ""
-    shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
-    return f"{shown} cannot be reached: {cause}. Is its address right, and does a server run there?"
 
 
 def _session_values(session: ThreadSession) -> dict[str, Any] | None:

@@ -9,7 +9,6 @@ an unknown outcome go again with the next one: each says its offset, so twice is
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +20,6 @@ from hosting.thread.commands import Change, Command, Record, Retry
 from hosting.thread.events import Delta, Event, ModelResult, Step, ToolResult, ToolStarted
 from hosting.thread.head import Head
 from hosting.thread.run import RunRecord
-
-logger = logging.getLogger(__name__)
 
 LEASE_SECONDS = 20.0
 RENEWED_SHARE = 0.25
@@ -172,17 +169,19 @@ class Journal:
         began_at = self.lease.clock()
         try:
             decided = await self._log.execute(self.address, command)
-        except ValueError as error:  # half of a character, or values nested too deep: every later attempt has them too
-            logger.exception("A step of run %s cannot be stored.", self.run.run_id)
-            raise UnstorableAnswerError(
-                f"A step of the run cannot be kept; the cause is in the log under run {self.run.run_id}."
-            ) from error
+        except ValueError as error:  # values nested too deep: every later attempt has them too
+            raise unstorable_step(self.run.run_id) from error
         if not isinstance(decided.outcome, Change):
             raise StaleAttemptError(f"Run {self.run.run_id} is held by another attempt, or has ended.")
         self.lease.renew(began_at)
         for position, event in appended(decided):
             self.run = self.run.after(position, event)
         self._on_append(decided)
+
+
+def unstorable_step(run_id: str) -> UnstorableAnswerError:
+    """Return why a run ends whose step cannot be written; raised from the cause, which is logged with it."""
+    return UnstorableAnswerError(f"A step of the run cannot be kept; the cause is in the log under run {run_id}.")
 
 
 def appended(decided: Decided) -> list[tuple[int, Event]]:

@@ -26,7 +26,8 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard, cast
@@ -52,7 +53,7 @@ from agent_framework import (
 
 from hosting.errors import RunDivergedError, RunInterruptedError
 from hosting.runner.history import SOURCE_ID
-from hosting.runner.journal import Journal
+from hosting.runner.journal import Journal, unstorable_step
 from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
 from hosting.tools import MCP_CALL_KEY, ToolCall, agent_behind, enter, is_idempotent, server_behind
 from state.json_values import portable_value
@@ -115,6 +116,19 @@ class StepRecorder:
         except Exception as error:
             raise self.ended(error) from error
 
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """End the attempt where a step of it cannot be written in the block: values nested too deep.
+
+        A tool's call would otherwise count as failed, and the model would be told so of one that was made.
+        """
+        try:
+            yield
+        except (RecursionError, TypeError, ValueError) as error:
+            cause = unstorable_step(self.journal.run.run_id)
+            cause.__cause__ = error
+            raise self.ended(cause) from cause
+
     def ended(self, cause: Exception) -> AttemptEndedError:
         """Return what takes the attempt out of the framework's loop: for this cause, or for the one before it."""
         self.cause = self.cause or cause
@@ -159,7 +173,8 @@ class AgentSteps:
         if not isinstance(self.agent.client, ChatMiddlewareLayer):
             self._tool_calls[""] += 1
             return f"{model_call_key(self.within, 0)}.{self._tool_calls['']}"
-        key = f"{model_call_key(self.within, self.model_calls)}.{context.metadata.get('call_id')}"
+        call_id = whole_characters(str(context.metadata.get("call_id")))
+        key = f"{model_call_key(self.within, self.model_calls)}.{call_id}"
         self._tool_calls[key] += 1
         return key if self._tool_calls[key] == 1 else f"{key}.{self._tool_calls[key]}"
 
@@ -200,7 +215,9 @@ class _ModelCalls(_Calls, ChatMiddleware):
         recorded = recorder.journal.models.get((steps.within, number))
         steps.is_replaying = recorded is not None
         if recorded is not None:
-            if recorded.digest != steps.digest(messages):
+            with recorder.writing():
+                digest = steps.digest(messages)
+            if recorded.digest != digest:
                 raise recorder.ended(_diverged(f"model call {model_call_key(steps.within, number)}"))
             response = ChatResponse.from_dict(recorded.response)
             context.result = replayed_stream(response) if context.stream else response
@@ -208,14 +225,15 @@ class _ModelCalls(_Calls, ChatMiddleware):
 
         def record(answer: ChatResponse[Any]) -> None:
             if any(content.type == "function_call" for message in answer.messages for content in message.contents):
-                result = ModelResult(
-                    at=time.time(),
-                    run_id=recorder.journal.run.run_id,
-                    number=number,
-                    within=steps.within,
-                    digest=steps.digest(messages),
-                    response=plain(answer),
-                )
+                with recorder.writing():
+                    result = ModelResult(
+                        at=time.time(),
+                        run_id=recorder.journal.run.run_id,
+                        number=number,
+                        within=steps.within,
+                        digest=steps.digest(messages),
+                        response=plain(answer),
+                    )
                 recorder.pending.append(result)
 
         if context.stream:
@@ -233,7 +251,9 @@ class _ToolCalls(_Calls, FunctionMiddleware):
             await call_next()
             return
         recorder, journal, name = steps.recorder, steps.recorder.journal, context.function.name
-        key, arguments = steps.key_of(context), digest_of_arguments(context.arguments)
+        key = steps.key_of(context)
+        with recorder.writing():
+            arguments = digest_of_arguments(context.arguments)
         started, result = journal.started.get(key), journal.results.get(key)
         if started is not None and (started.name, started.digest) != (name, arguments):
             raise recorder.ended(_diverged(f"call {key} of tool {name!r}"))
@@ -293,7 +313,9 @@ async def _call(
         raise
     finally:
         WITHIN.reset(token)
-    await recorder.append(tool_result(accepted.run_id, time.time(), key, context.result))
+    with recorder.writing():
+        result = tool_result(accepted.run_id, time.time(), key, context.result)
+    await recorder.append(result)
 
 
 def keeps_journal(agent: SupportsAgentRun) -> TypeGuard[Agent[Any]]:

@@ -18,6 +18,7 @@ from state.conversation import Pause, pause_of, response_of
 from state.convert import agent_response, content_values_to_framework
 from state.json_values import to_json_value
 from state.models import Conversation
+from state.portable import whole_characters
 
 _ID_LENGTH = 32
 
@@ -32,7 +33,8 @@ def approval_id(run_id: str, request: Content) -> str:
 
     It is the run's own, so that a late answer never decides on a later call to which a model gave the same id.
     """
-    return hashlib.sha256(f"{run_id}/{request.id}".encode()).hexdigest()[:_ID_LENGTH]
+    name = whole_characters(f"{run_id}/{request.id}")  # as it is in the stored request
+    return hashlib.sha256(name.encode()).hexdigest()[:_ID_LENGTH]
 
 
 def pending_approvals(run_id: str, response: AgentResponse[Any]) -> tuple[PendingApproval, ...]:
@@ -42,7 +44,8 @@ def pending_approvals(run_id: str, response: AgentResponse[Any]) -> tuple[Pendin
         call = request.function_call
         name = (call.name if call is not None else None) or ""
         arguments = _arguments(call.arguments if call is not None else None)
-        pending.append(PendingApproval(id=approval_id(run_id, request), tool=name, arguments=arguments))
+        asked = approval_id(run_id, request)
+        pending.append(PendingApproval(id=asked, tool=whole_characters(name), arguments=arguments))
     return tuple(pending)
 
 
@@ -52,9 +55,9 @@ def _arguments(given: object) -> Any:
         return to_json_value(given or {})
     try:
         value = json.loads(given or "{}")
-    except ValueError:
-        return given
-    return to_json_value(value) if isinstance(value, dict) else given
+    except (ValueError, RecursionError):
+        value = None
+    return to_json_value(value if isinstance(value, dict) else given)
 
 
 _NOT_MADE = "This call was not made: nobody approved it in time."

@@ -29,6 +29,8 @@ BEHAVIOURS = {
     "hosting.sync-tools-in-threads": "Synchronous tools run in threads, not on the loop of the agents (design.md 4).",
     "hosting.foreign-text-stays": "Whatever an agent's code raises ends its own run; its text goes to the log and not "
     "to the caller (http-api.md 4).",
+    "hosting.halves-replaced": "Half of a character from a model or a tool is U+FFFD in what is stored and sent, and "
+    "the run goes on (http-api.md 4).",
     "hosting.names-who-blocked": "Code that blocks the agents' loop is named in the log, with its time (design.md 4).",
     "hosting.registers": "Each agent gets an entity and the doors that were asked for (design.md 1).",
     "hosting.refusals-at-start-up": "What cannot be hosted, and what is not served yet, is refused at start-up by a "

@@ -132,7 +132,14 @@ class Raising(CountingAgent):
 
 @pytest.mark.behaviour("hosting.foreign-text-stays")
 @pytest.mark.parametrize(
-    "raised", [ValueError("a secret"), asyncio.CancelledError("a secret"), SystemExit("a secret"), KeyboardInterrupt()]
+    "raised",
+    [
+        ValueError("a secret"),
+        asyncio.CancelledError("a secret"),
+        SystemExit("a secret"),
+        KeyboardInterrupt(),
+        BaseException("a secret"),
+    ],
 )
 async def test_an_agent_that_raises_breaks_its_run_and_nothing_else(
     loop: AgentLoop, raised: BaseException, caplog: pytest.LogCaptureFixture

@@ -1,0 +1,229 @@
+"""What a model or a tool gives that no store takes: half of a character, values nested too deep, errors in a circle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+    tool,
+)
+
+from tests.support.bench import CountingAgent
+from tests.support.event_stream import parse
+from tests.support.made_app import app_of, ask, served
+
+GUARD_SECONDS = 5.0
+HALF = "\ud83d"
+WHOLE = "\ufffd"
+DEEP = json.loads("[" * 250 + "]" * 250)
+DEEPER = json.loads("[" * 700 + "]" * 700)
+FORMAT = {"type": "json_schema", "json_schema": {"name": "said", "schema": {"type": "object"}}}
+
+
+class OddModel(BaseChatClient[Any]):
+    """Answers a message by these contents, and tells what its tools gave."""
+
+    contents: Sequence[Content] = ()
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        return self._build_response_stream(self._updates(messages)) if stream else self._answer(messages)
+
+    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
+        for message in (await self._answer(messages)).messages:
+            yield ChatResponseUpdate(contents=message.contents, role=message.role)
+
+    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+        newest = messages[-1]
+        if newest.role == "tool":
+            return ChatResponse(messages=Message("assistant", [f"told: {newest.contents[0].result}"]))
+        if newest.text == "hi":
+            return ChatResponse(messages=Message("assistant", ["hello"]))
+        return ChatResponse(messages=Message("assistant", list(self.contents)))
+
+
+class OddClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], OddModel):
+    """The odd model with function invocation and middleware."""
+
+
+@tool
+def look(n: object = None) -> str:
+    """See something."""
+    return f"saw {n if isinstance(n, str) else ''}"
+
+
+@tool
+def dig(n: object = None) -> list[Content]:
+    """Find something deep."""
+    return [Content.from_text("found", additional_properties={"deep": DEEPER})]
+
+
+@tool(approval_mode="always_require")
+def pay(n: str = "") -> str:
+    """Spend something."""
+    return f"paid {n}"
+
+
+def odd_agent(*contents: Content) -> Agent[Any]:
+    """Return an agent whose model answers so."""
+    client = OddClient()
+    client.contents = contents
+    return Agent(client, name="Joker", tools=[look, dig, pay])
+
+
+def calling(name: str, arguments: Any, call_id: str = "c") -> Content:
+    """Return a model's call of a tool."""
+    return Content.from_function_call(call_id=call_id, name=name, arguments=arguments)
+
+
+ODD = {
+    "a text": (Content.from_text(f"a{HALF}"), f"a{WHOLE}"),
+    "an argument": (calling("look", {"n": HALF}), f"told: saw {WHOLE}"),
+    "an argument as text": (calling("look", '{"n": "\\ud83d"}'), f"told: saw {WHOLE}"),
+    "an argument's name": (calling("look", {HALF: 1}), "told: saw "),
+    "a call's id": (calling("look", {"n": "it"}, call_id=f"c{HALF}"), "told: saw it"),
+    "a tool's name": (calling(f"look{HALF}", {}), f'told: Error: Requested function "look{WHOLE}" not found.'),
+}
+
+
+@pytest.mark.behaviour("hosting.halves-replaced")
+@pytest.mark.parametrize(("given", "told"), ODD.values(), ids=list(ODD))
+@pytest.mark.parametrize("accepts", ["application/json", "text/event-stream"])
+async def test_half_of_a_character_is_its_replacement_in_what_is_stored_and_sent(
+    given: Content, told: str, accepts: str
+) -> None:
+    """Wherever a model or a tool puts it: the run goes on, and its thread is read."""
+    body = {"message": "do", "thread_id": "t"}
+    async with served(app_of(odd_agent(given))) as (_, http):
+        answer = await http.post("/api/agents/Joker/run", json=body, headers={"accept": accepts})
+        ended = parse(answer.text)[-1].fields if accepts == "text/event-stream" else answer.json()
+        kept = await http.get("/api/agents/Joker/threads/t/export")
+
+    assert (ended.get("response"), kept.status_code) == (told, 200)
+
+
+@pytest.mark.behaviour("hosting.halves-replaced")
+@pytest.mark.parametrize("text", ['{"a": "\\ud83d"}', f'{{"a": "{HALF}"}}'])
+async def test_half_of_a_character_in_an_answer_of_a_wanted_format_is_its_replacement(text: str) -> None:
+    """Escaped or not."""
+    async with served(app_of(odd_agent(Content.from_text(text)))) as (_, http):
+        answer = await ask(http, "do", response_format=FORMAT)
+
+    assert (answer.status_code, answer.json().get("value")) == (200, {"a": WHOLE})
+
+
+@pytest.mark.behaviour("hosting.halves-replaced")
+@pytest.mark.parametrize("arguments", [{"n": HALF}, f'{{"n": "{HALF}"}}', f"{HALF} is no JSON"])
+async def test_half_of_a_character_in_a_call_that_waits_for_its_approval_is_its_replacement(arguments: Any) -> None:
+    """What is approved is what was shown."""
+    approval = calling("pay", arguments)
+    requests = (approval, Content.from_function_approval_request(f"r{HALF}", approval))
+    async with served(app_of(odd_agent(*requests))) as (_, http):
+        answer = await ask(http, "do", thread_id="t")
+        waiting = await http.get("/api/agents/Joker/threads/t/approvals")
+
+    shown = answer.json()["pending_approvals"]
+    assert (answer.status_code, waiting.json()["approvals"]) == (200, shown)
+    assert WHOLE in json.dumps(shown, ensure_ascii=False)
+
+
+@pytest.mark.behaviour("service.unstorable")
+@pytest.mark.parametrize(
+    "given",
+    [
+        calling("look", {"n": DEEP}),
+        calling("look", {"n": DEEPER}),
+        calling("dig", {}),
+    ],
+    ids=["deep", "deeper", "a result"],
+)
+async def test_a_step_that_cannot_be_written_ends_its_run_by_that_name_and_the_process_goes_on(given: Content) -> None:
+    """No later attempt could write it either."""
+    async with served(app_of(odd_agent(given))) as (_, http):
+        answer = await ask(http, "do")
+        after = await ask(http, "hi")
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "unstorable_answer")
+    assert (after.status_code, after.json()["response"]) == (200, "hello")
+
+
+async def test_the_log_tells_why_a_step_cannot_be_written_and_its_errors_form_no_circle(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The run's error is raised behind the one that was made from it, not within."""
+    async with served(app_of(odd_agent(calling("look", {"n": DEEP})))) as (_, http):
+        await ask(http, "do")
+
+    raised = next(record.exc_info[1] for record in caplog.records if record.exc_info)
+    assert raised is not None
+    assert "depth exceeded" in str(raised.__cause__)
+    assert raised not in [error.__cause__ for error in (raised.__context__, raised.__cause__) if error is not None]
+
+
+class Circling(CountingAgent):
+    """An agent that raises the first of some errors, `link`ed each to the next one, and the last to the first."""
+
+    def __init__(self, link: Callable[[BaseException, BaseException], None]) -> None:
+        super().__init__()
+        self.link = link
+
+    async def run(self, messages: Any, **options: Any) -> Any:
+        if messages[-1].text == "hi":
+            return await super().run(messages, **options)
+        errors = [ValueError(str(number)) for number in range(3)]
+        for place, error in enumerate(errors):
+            self.link(error, errors[(place + 1) % 3])
+        raise errors[0]
+
+
+def by_cause(error: BaseException, other: BaseException) -> None:
+    """As `raise error from other` does."""
+    error.__cause__ = other
+
+
+def by_context(error: BaseException, other: BaseException) -> None:
+    """As an error that is raised while another is handled."""
+    error.__context__ = other
+
+
+@pytest.mark.behaviour("hosting.foreign-text-stays")
+@pytest.mark.parametrize("link", [by_cause, by_context])
+async def test_errors_in_a_circle_end_their_run_and_nothing_else(
+    link: Callable[[BaseException, BaseException], None],
+) -> None:
+    """A client that raises one error from another more than once makes such a circle."""
+    async with served(app_of(Circling(link))) as (_, http):
+        answer = await asyncio.wait_for(ask(http, "do"), GUARD_SECONDS)
+        after = await ask(http, "hi")
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "run_failed")
+    assert (after.status_code, after.json()["response"]) == (200, "echo: hi")
+
+
+@pytest.mark.behaviour("hosting.foreign-text-stays")
+async def test_an_error_that_raises_when_it_is_asked_for_its_request_ends_its_run() -> None:
+    """As httpx's do that were made without one."""
+
+    class Asked(CountingAgent):
+        async def run(self, messages: Any, **options: Any) -> Any:
+            raise httpx.ConnectError("no request")
+
+    async with served(app_of(Asked())) as (_, http):
+        answer = await asyncio.wait_for(ask(http, "do"), GUARD_SECONDS)
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "run_failed")
