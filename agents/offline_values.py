@@ -6,24 +6,48 @@ It reads what people mostly write: types, properties, items, enum, const, anyOf 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
 
 DEEPEST = 12
+MOST_VALUES = 10_000
+MOST_CHARACTERS = 1_000_000
+
+
+class TooLargeError(ValueError):
+    """The format asks for more than there is room for."""
+
+
+@dataclass
+class Room:
+    """What may still be made: a schema that holds itself asks for more than anybody can send, in a few hundred bytes."""
+
+    values: int = MOST_VALUES
+    characters: int = MOST_CHARACTERS
+
+    def take(self, *, values: int = 0, characters: int = 0) -> None:
+        self.values -= values
+        self.characters -= characters
+        if self.values < 0 or self.characters < 0:
+            raise TooLargeError(
+                f"The offline model fills a response_format with at most {MOST_VALUES:,} values and "
+                f"{MOST_CHARACTERS:,} characters, and this one asks for more. Ask for less, or connect a real model."
+            )
 
 
 @dataclass(frozen=True)
 class Filling:
-    """What a value is made of: the words to say, the schema's own root, how deep it may still go."""
+    """What a value is made of: the words to say, the schema's own root, how deep and how far it may still go."""
 
     words: str
     root: Mapping[str, Any]
     levels: int = DEEPEST
+    room: Room = field(default_factory=Room)
 
     def inner(self) -> "Filling":
-        return Filling(self.words, self.root, self.levels - 1)
+        return Filling(self.words, self.root, self.levels - 1, self.room)
 
 
 def in_format(words: str, wanted: Any) -> str:
@@ -46,6 +70,7 @@ def wanted_schema(wanted: Any) -> Mapping[str, Any] | None:
 
 def value_of(schema: Any, filling: Filling) -> Any:
     """The plainest value: a given one, else the first that is allowed, else one of the type."""
+    filling.room.take(values=1)
     if not isinstance(schema, Mapping) or filling.levels == 0:
         return None
     for keyword, read in CHOICES.items():
@@ -61,7 +86,13 @@ def type_of(schema: Mapping[str, Any]) -> str:
     return str(named) if named in TYPES else "object" if "properties" in schema or "required" in schema else "string"
 
 
+def given_one(given: Any, filling: Filling) -> Any:
+    filling.room.take(characters=len(json.dumps(given)))
+    return given
+
+
 def referred(reference: Any, filling: Filling) -> Any:
+    filling.room.take(characters=len(str(reference)))
     place: Any = filling.root
     for name in str(reference).split("/")[1:]:
         place = place[name] if isinstance(place, Mapping) and name in place else None
@@ -70,8 +101,10 @@ def referred(reference: Any, filling: Filling) -> Any:
 
 def first_mentioned(allowed: Sequence[Any], filling: Filling) -> Any:
     """The allowed value that the words name first, so that what is said can decide; else the first."""
-    named = [(place, value) for value in allowed if (place := filling.words.lower().find(str(value).lower())) >= 0]
-    return min(named, key=lambda item: item[0])[1] if named else allowed[0]
+    filling.room.take(values=len(allowed))
+    words = filling.words.lower()
+    named = [(place, value) for value in allowed if (place := words.find(str(value).lower())) >= 0]
+    return given_one(min(named, key=lambda item: item[0])[1] if named else allowed[0], filling)
 
 
 def merged(parts: Sequence[Any], filling: Filling) -> Any:
@@ -90,12 +123,14 @@ def an_object(schema: Mapping[str, Any], filling: Filling) -> dict[str, Any]:
 
 def an_array(schema: Mapping[str, Any], filling: Filling) -> list[Any]:
     wanted = schema.get("minItems", 1 if filling.levels > DEEPEST // 2 else 0)
-    return [value_of(schema.get("items", {}), filling) for _ in range(min(wanted, 100))]
+    return [value_of(schema.get("items", {}), filling) for _ in range(min(int(wanted), 100))]
 
 
 def a_string(schema: Mapping[str, Any], filling: Filling) -> str:
     written = FORMATS.get(str(schema.get("format")), filling.words)
-    return written.ljust(schema.get("minLength", 0), ".")[: schema.get("maxLength")]
+    least, most = int(schema.get("minLength", 0)), int(schema.get("maxLength", MOST_CHARACTERS))
+    filling.room.take(characters=max(least, min(len(written), most)))
+    return written.ljust(least, ".")[:most]
 
 
 def a_number(schema: Mapping[str, Any], filling: Filling) -> Any:
@@ -112,9 +147,9 @@ FORMATS = {
     "uuid": "00000000-0000-4000-8000-000000000000",
 }
 CHOICES: dict[str, Callable[[Any, Filling], Any]] = {
-    "const": lambda given, filling: given,
+    "const": given_one,
     "enum": first_mentioned,
-    "default": lambda given, filling: given,
+    "default": given_one,
     "$ref": referred,
     "anyOf": lambda given, filling: value_of(given[0], filling),
     "oneOf": lambda given, filling: value_of(given[0], filling),

@@ -7,6 +7,8 @@ BEHAVIOURS = {
     "is sent, and from nowhere else (design.md 4).",
     "template.offline-is-deterministic": "The same conversation always gets the same answer, streamed or whole "
     "(design.md 4).",
+    "template.offline-values-bounded": "A response_format for which the offline model would make more than so many "
+    "values or characters fails its run at once, by a sentence in the log.",
     "template.no-settings-no-network": "With no model settings the agents talk to the offline model (design.md 4).",
     "template.half-set-model-refused": "Model settings that are half set, or name two providers, are refused by a "
     "sentence that names the setting and the fix (style.md, Types).",
