@@ -22,7 +22,7 @@ class TooLargeError(ValueError):
 
 @dataclass
 class Room:
-    """What may still be made: a schema that holds itself asks for more than anybody can send, in a few hundred bytes."""
+    """What may still be made: in a few hundred bytes, a schema that holds itself asks for more than anybody sends."""
 
     values: int = MOST_VALUES
     characters: int = MOST_CHARACTERS

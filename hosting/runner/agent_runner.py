@@ -110,11 +110,6 @@ class Attempt:
     deltas: DeltaWriter | None = None
     listener: Listener | None = None
 
-    @property
-    def ended_by(self) -> Exception | None:
-        """Why the attempt was taken out of its agent, once it was."""
-        return None if self.steps is None else self.steps.recorder.cause
-
 
 class AgentRunner:
     """Runs one agent on the agent loop. `journaled` is the agent where its steps can be recorded, else None."""
@@ -203,6 +198,7 @@ class AgentRunner:
         else:
             session.history = history.own()
         options = self._run_options(attempt, compaction, at_calls)
+        recorder = None if attempt.steps is None else attempt.steps.recorder
         try:
             if attempt.deltas is None and attempt.listener is None:
                 response: AgentResponse[Any] = await self._agent.run(messages, session=session, **options)
@@ -210,12 +206,12 @@ class AgentRunner:
                 updates = self._agent.run(messages, stream=True, session=session, **options)
                 response = await _streamed(updates, attempt)
         except BaseException:
-            if attempt.ended_by is None:
+            if recorder is None or recorder.cause is None:
                 raise
         # What took the attempt out of the agent is raised, whatever the agent's code made of that. Raised above, it
         # would get the error that was made from it as its context: a circle.
-        if attempt.ended_by is not None:
-            raise attempt.ended_by
+        if recorder is not None and recorder.cause is not None:
+            raise recorder.cause
         response, wanted = uncompacted(response), attempt.request.response_format
         if wanted is not None and not approval_requests(response):
             texts = (message.text for message in reversed(response.messages) if message.role == "assistant")
