@@ -54,7 +54,7 @@ from hosting.runner.attempt import TimeLimit, function_timeout_seconds
 from hosting.runner.callbacks import AgentResponseCallbackProtocol, CallbackCalls, Listeners
 from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
 from hosting.service.services import Services
-from hosting.settings import Settings, read_settings, report_unknown
+from hosting.settings import Settings, is_production, read_settings, report_unknown
 from hosting.stores.choice import choose_stores
 
 __all__ = ["AgentFunctionApp", "Principal", "PrincipalRequest"]
@@ -112,7 +112,11 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not asks_for_key)
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
-        self._loop = AgentLoop(self._settings.tool_threads)
+        self._loop = AgentLoop(
+            self._settings.tool_threads,
+            most_blocked_seconds=self._settings.blocked_seconds,
+            names_code=not is_production(environ),
+        )
         self._calls = CallbackCalls(self._settings.callback_seconds)
         self._listeners = Listeners(self._calls)
         self._shutdown = Shutdown(self._loop.close, self._leave)
@@ -122,7 +126,7 @@ class AgentFunctionApp(df.DFApp):
             self._settings,
             self._loop,
             self._listeners,
-            admit=self._shutdown.admit,
+            admits=(self._shutdown.admit, self._loop.admit),
             turn=self._shutdown.turn,
             working_seconds=self._time_limit.working_seconds,
         )
@@ -146,7 +150,7 @@ class AgentFunctionApp(df.DFApp):
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
         register_sweep(self, RETENTION_FUNCTION, trimming, RETENTION_SCHEDULE)
         if has_health:
-            register_health(served, services.log.readiness, self._shutdown.admit)
+            register_health(served, services.log.readiness, (self._shutdown.admit, self._loop.admit))
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:

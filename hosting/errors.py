@@ -169,6 +169,10 @@ class ShuttingDownError(RequestError, code="shutting_down", status=503):
     """The process is about to end and takes no new runs."""
 
 
+class AgentsBlockedError(RequestError, code="agents_blocked", status=503):
+    """Some code blocks the loop on which all agents run, for longer than `AGENT_BLOCKED_SECONDS`."""
+
+
 class ArchiveIncompleteError(RequestError, code="archive_incomplete", status=503):
     """The archive does not have what a thread's document says is there."""
 

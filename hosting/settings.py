@@ -162,6 +162,9 @@ class Settings(BaseModel):
     approval_seconds: float = Field(604_800.0, ge=0, le=31_536_000)
     """How long a tool call waits for its approval before it counts as refused; 0 is for ever."""
 
+    blocked_seconds: float = Field(60.0, gt=0, le=86_400)
+    """How long code may block the agents' loop before new runs are refused."""
+
     callback_seconds: float = Field(30.0, gt=0, le=300)
     """How long one call of a response callback may take before it is left behind."""
 

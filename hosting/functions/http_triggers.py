@@ -7,7 +7,7 @@ Each handler parses its request, calls one verb of the service, and replies; wha
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from azurefunctions.extensions.http.fastapi import Request, Response
@@ -214,7 +214,7 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
         return run_reply(run.record, wanted.form, url, headers)
 
 
-def register_health(served: Served, readiness: Readiness, admit: Callable[[], None]) -> None:
+def register_health(served: Served, readiness: Readiness, admits: Sequence[Callable[[], None]]) -> None:
     """Register `GET health`, that the app runs, and `GET health/ready`, that it admits runs and can use its log."""
 
     @serves(served, routes.HEALTH)
@@ -223,7 +223,8 @@ def register_health(served: Served, readiness: Readiness, admit: Callable[[], No
 
     @serves(served, routes.READY)
     async def ready(request: HttpRequest) -> Reply:
-        admit()
+        for admit in admits:
+            admit()
         await readiness.check()
         return json_reply(200, {"status": "ready"})
 

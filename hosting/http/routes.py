@@ -149,6 +149,7 @@ _START: Refusals = (
     errors.ThreadDeletingError,
     errors.TooManyRunsError,
     errors.ShuttingDownError,
+    errors.AgentsBlockedError,
     *STORES,
     *errors.RUN_ERRORS,
 )
@@ -173,7 +174,7 @@ READY = Route(
     "health/ready",
     "Tell whether the app takes runs and can use its log",
     ok("It does.", bodies.Readiness),
-    (errors.LogUnavailableError, errors.ShuttingDownError),
+    (errors.LogUnavailableError, errors.ShuttingDownError, errors.AgentsBlockedError),
     is_anonymous=True,
     is_for_all=True,
 )

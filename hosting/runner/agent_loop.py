@@ -3,7 +3,8 @@
 Synchronous tools run in this loop's thread pool (agent-framework sends them there). No thread can be stopped: when a
 run is stopped while a tool works for it, the thread goes on to its end and nobody takes its result. So the pool knows
 for which run each thread works, and the log can say so. What still blocks the loop itself is an agent's own code, and a
-watchdog names it in the log with the time it took.
+watchdog names it in the log: while it does, and with the time it took. Nobody can stop it. So once it blocks the loop
+for longer than a limit no new run is admitted, and the host sends callers to another process, or restarts this one.
 
 An agent that is an asynchronous context manager (agent-framework's are: theirs opens the client and the MCP tools) is
 entered once, before its first run, and left when the process ends. A task of its own enters and leaves each one,
@@ -16,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import math
 import socket
 import sys
 import threading
@@ -28,6 +30,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from hosting.errors import AgentsBlockedError
 from hosting.invocation import carried, invocation_at_work, make_task, thread_marked
 
 logger = logging.getLogger(__name__)
@@ -37,6 +40,8 @@ _LOOKUPS = (socket.getaddrinfo, socket.getnameinfo)
 _LOOKUP_THREADS = 4
 _PING_SECONDS = 0.5
 _BLOCKED_SECONDS = 0.5
+_STILL_BLOCKED_SECONDS = 2.0
+"""After so long, and then each time after twice as long, the log says that the loop still is blocked."""
 
 T = TypeVar("T")
 RUN: ContextVar[str] = ContextVar("agent_run")
@@ -116,10 +121,24 @@ class ToolThreads(ThreadPoolExecutor):
 
 
 class AgentLoop:
-    """An event loop in a daemon thread, started by the first run."""
+    """An event loop in a daemon thread, started by the first run.
 
-    def __init__(self, tool_threads: int, name: str = "agent-loop") -> None:
+    It admits no run once it is blocked for `most_blocked_seconds`; `names_code`: callers are told by which line.
+    """
+
+    def __init__(
+        self,
+        tool_threads: int,
+        name: str = "agent-loop",
+        *,
+        most_blocked_seconds: float = math.inf,
+        names_code: bool = False,
+    ) -> None:
         self._name = name
+        self._most_blocked_seconds = most_blocked_seconds
+        self._names_code = names_code
+        self._blocked_since: float | None = None
+        self._thread: threading.Thread | None = None
         self._most_tools = tool_threads
         self._tools: ToolThreads | None = None
         self._starting = threading.Lock()
@@ -142,10 +161,20 @@ class AgentLoop:
                 loop.set_task_factory(make_task)
                 self._tools = ToolThreads(self._most_tools)
                 loop.set_default_executor(self._tools)
-                thread = threading.Thread(target=self._serve, args=(loop,), name=self._name, daemon=True)
-                thread.start()
-                threading.Thread(target=self._watch, args=(loop, thread), daemon=True).start()
+                self._thread = threading.Thread(target=self._serve, args=(loop,), name=self._name, daemon=True)
+                self._thread.start()
+                threading.Thread(target=self._watch, args=(loop,), daemon=True).start()
             return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def admit(self) -> None:
+        """Let a new run in; raises `AgentsBlockedError` while the loop is blocked for too long."""
+        since = self._blocked_since
+        if since is None or time.monotonic() - since < self._most_blocked_seconds:
+            return
+        seconds, where = time.monotonic() - since, self._where() if self._names_code else "some code"
+        raise AgentsBlockedError(
+            f"The agents are blocked for {seconds:.0f} s by {where}, and no new run is taken. Try again later."
+        )
 
     def tools_at_work(self, run_id: str) -> int:
         """Return how many synchronous tools of the run work at this moment."""
@@ -175,27 +204,44 @@ class AgentLoop:
             except (SystemExit, KeyboardInterrupt):  # noqa: PERF203  # one try for each stop
                 logger.exception("An agent's code tried to end the process; only its run ends.")
 
-    def _watch(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Log what blocks the loop, with the line at which it does, until the loop is closed."""
         while loop is self._loop:
             answered = threading.Event()
             began = time.monotonic()
             loop.call_soon_threadsafe(answered.set)
             if not answered.wait(_BLOCKED_SECONDS):
-                frame, where = sys._current_frames().get(thread.ident or 0), "code that has ended"
-                if frame is not None:
-                    last = traceback.extract_stack(frame)[-1]
-                    where = f"{last.filename}:{last.lineno} in {last.name}"
-                invocation = invocation_at_work(loop)
-                answered.wait()
-                with thread_marked(invocation):
-                    logger.warning(
-                        "The %s was blocked for %.1f s by %s. Make it async, or move it to a synchronous function.",
-                        self._name.replace("-", " "),
-                        time.monotonic() - began,
-                        where,
-                    )
+                self._blocked_since = began
+                with thread_marked(invocation_at_work(loop)):
+                    self._tell_blocked(loop, answered, began)
+                self._blocked_since = None
             time.sleep(_PING_SECONDS)
+
+    def _tell_blocked(self, loop: asyncio.AbstractEventLoop, answered: threading.Event, began: float) -> None:
+        """Log for as long as the loop is blocked that it is, more and more seldom, and once it no longer is."""
+        name, where, most = self._name.replace("-", " "), self._where(), self._most_blocked_seconds
+        due = min(_STILL_BLOCKED_SECONDS, most)
+        while not answered.wait(max(0.0, min(began + due - time.monotonic(), threading.TIMEOUT_MAX))):
+            if loop is not self._loop:
+                return
+            seconds, where = time.monotonic() - began, self._where()
+            refused = " No new run is taken until it goes on." if seconds >= most else ""
+            logger.error("The %s is blocked for %.1f s by %s, and still is.%s", name, seconds, where, refused)
+            due = most if seconds < most < 2 * seconds else 2 * seconds
+        logger.warning(
+            "The %s was blocked for %.1f s by %s. Make it async, or move it to a synchronous function.",
+            name,
+            time.monotonic() - began,
+            where,
+        )
+
+    def _where(self) -> str:
+        """Return the line at which the loop's thread is."""
+        frame = sys._current_frames().get(self._thread.ident or 0) if self._thread is not None else None
+        if frame is None:
+            return "code that has ended"
+        last = traceback.extract_stack(frame)[-1]
+        return f"{last.filename}:{last.lineno} in {last.name}"
 
 
 @dataclass(eq=False)

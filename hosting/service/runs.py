@@ -13,7 +13,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -116,26 +116,27 @@ class Runs:
         changes: Broadcast,
         settings: Settings,
         *,
-        admit: Callable[[], None] = lambda: None,
+        admits: Sequence[Callable[[], None]] = (),
         clock: Callable[[], float] = awake_seconds,
     ) -> None:
-        """`admit` raises the refusal of a run that may not be started now."""
+        """Each of `admits` raises its refusal of a run that may not be started now."""
         self._log = log
         self._holders = holders
         self._changes = changes
         self._settings = settings
-        self._admit = admit
+        self._admits = admits
         self._clock = clock
         self._starts = Starts()
 
     async def start(self, agent: str, call: StartRun, client: EntityClient, asker: Asker = NOBODY) -> Run:
         """Begin a run on a thread of the owner whom the asker may ask for, or find the one that its key began.
 
-        Returns once somebody is sure to bring it to its end. Raises what `admit` does, what the thread refuses
+        Returns once somebody is sure to bring it to its end. Raises what `admits` do, what the thread refuses
         (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` where no signal was taken: then
         nothing is started, unless somebody else was promised it. What was begun goes on when the caller is cancelled.
         """
-        self._admit()
+        for admit in self._admits:
+            admit()
         key = call.idempotency_key
         thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, asker.owner, key))
         address = Address.of(agent, thread_id, asker.owner)

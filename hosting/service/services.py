@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from hosting.names import Address
@@ -47,14 +47,14 @@ class Services:
         loop: AgentLoop,
         listeners: Listeners,
         *,
-        admit: Callable[[], None] = lambda: None,
+        admits: Sequence[Callable[[], None]] = (),
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
         patience_seconds: float = PATIENCE_SECONDS,
         lease_seconds: float = LEASE_SECONDS,
         margin_seconds: float = SILENCE_MARGIN_SECONDS,
         working_seconds: float = math.inf,
     ) -> None:
-        """`admit` raises while the app takes no runs; `turn` is entered for each batch of an entity, and may raise.
+        """One of `admits` raises while no run is taken; `turn` is entered for each batch of an entity, and may raise.
 
         A log that is away is waited for `patience_seconds`. A holder that appended nothing for its lease and a margin
         is gone. What the platform gives a batch of an entity is `working_seconds`.
@@ -93,7 +93,7 @@ class Services:
         )
         self.erasing = Eraser(self.log, stores.archive, stores.attachments, stores.hub)
         self.retention = Retention(self.log, settings.log_days)
-        self.runs = Runs(self.log, self.holders, changes, settings, admit=admit)
+        self.runs = Runs(self.log, self.holders, changes, settings, admits=admits)
         self.following = Following(
             self.log, stores.threads, changes, self.holders, queue_seconds=settings.queue_timeout_seconds
         )

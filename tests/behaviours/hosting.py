@@ -32,6 +32,8 @@ BEHAVIOURS = {
     "hosting.halves-replaced": "Half of a character from a model or a tool is U+FFFD in what is stored and sent, and "
     "the run goes on (http-api.md 4).",
     "hosting.names-who-blocked": "Code that blocks the agents' loop is named in the log, with its time (design.md 4).",
+    "hosting.refuses-while-blocked": "While code blocks the agents' loop for longer than its limit, the log says so, "
+    "the process is not ready and new runs are refused; outside production by a sentence that names the line.",
     "hosting.registers": "Each agent gets an entity and the doors that were asked for (design.md 1).",
     "hosting.refusals-at-start-up": "What cannot be hosted, and what is not served yet, is refused at start-up by a "
     "sentence that says how to mend it (style.md, Types).",

@@ -1,0 +1,116 @@
+"""Code that blocks the loop on which all agents run: said while it does, by the log, by readiness and to callers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hosting.errors import AgentsBlockedError
+from hosting.runner.agent_loop import AgentLoop
+from tests.support.bench import CountingAgent
+from tests.support.made_app import MEMORY, app_of, ask, served
+
+GUARD_SECONDS = 5.0
+BRIEF = {**MEMORY, "AGENT_BLOCKED_SECONDS": "0.1"}
+LOGGER = logging.getLogger("hosting.runner.agent_loop")
+LINE = r"\S+test_blocked_agents.py:\d+ in run"
+
+
+class Blocking(CountingAgent):
+    """An agent that blocks its loop, told to `block`, until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    async def run(self, messages: Any, **options: Any) -> Any:
+        if messages[-1].text == "block":
+            self.let_go.get()
+        return await super().run(messages, **options)
+
+
+class Lines(logging.Handler):
+    """What is logged, one line after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._told.put(record.getMessage())
+
+    async def next(self) -> str:
+        """Return the next line."""
+        return await asyncio.to_thread(self._told.get, True, GUARD_SECONDS)
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """What the agents' loop logs."""
+    handler = Lines()
+    LOGGER.addHandler(handler)
+    yield handler
+    LOGGER.removeHandler(handler)
+
+
+@pytest.mark.behaviour("hosting.refuses-while-blocked")
+@pytest.mark.behaviour("http.readiness")
+async def test_a_process_whose_agents_are_blocked_takes_no_new_run_until_they_go_on(lines: Lines) -> None:
+    """Whoever blocks them is named in the log, and to the developer in the answer."""
+    agent = Blocking()
+    async with served(app_of(agent, environ=BRIEF)) as (_, http):
+        blocked = asyncio.ensure_future(ask(http, "block"))
+        told = await lines.next()
+        refused, ready = await ask(http, "hi"), await http.get("/api/health/ready")
+        agent.let_go.put(None)
+        ended, gone_on = await blocked, await lines.next()
+        after = [(await http.get("/api/health/ready")).status_code, (await ask(http, "hi")).status_code]
+
+    assert re.fullmatch(
+        rf"The agent loop is blocked for \d\.\d s by {LINE}, and still is. No new run is taken until it goes on.", told
+    )
+    assert [(one.status_code, one.json()["code"], "retry-after" in one.headers) for one in (refused, ready)] == [
+        (503, "agents_blocked", True)
+    ] * 2
+    assert re.search(rf"blocked for \d+ s by {LINE}, and no new run is taken", refused.json()["detail"])
+    assert (ended.status_code, after) == (200, [200, 200])
+    assert gone_on.startswith("The agent loop was blocked for ")
+
+
+@pytest.mark.behaviour("hosting.refuses-while-blocked")
+async def test_callers_of_an_app_in_production_are_told_no_line_of_its_code(lines: Lines) -> None:
+    """Its log has it."""
+    let_go: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    async def block() -> None:
+        let_go.get()
+
+    loop = AgentLoop(1, most_blocked_seconds=0.1)
+    blocked = loop.submit(block())
+    await lines.next()
+    with pytest.raises(AgentsBlockedError, match=r"blocked for \d+ s by some code, and no new run is taken"):
+        loop.admit()
+    let_go.put(None)
+    await asyncio.wrap_future(blocked)
+    loop.close()
+
+
+async def test_a_process_whose_agents_are_blocked_for_less_than_the_limit_takes_runs(lines: Lines) -> None:
+    """The next run waits for the loop."""
+    agent = Blocking()
+    async with served(app_of(agent)) as (_, http):
+        blocked = asyncio.ensure_future(ask(http, "block"))
+        told = await lines.next()
+        ready = await http.get("/api/health/ready")
+        agent.let_go.put(None)
+        ended = await blocked
+
+    assert told.startswith("The agent loop is blocked for ")
+    assert not told.endswith("No new run is taken until it goes on.")
+    assert (ready.status_code, ended.status_code) == (200, 200)
