@@ -20,7 +20,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ValidationError
@@ -28,7 +28,7 @@ from pydantic import BaseModel, ValidationError
 from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import Address, StoreKey, new_id
 from hosting.ports import AttachmentStore
-from hosting.stores.connection import Readiness
+from hosting.stores.connection import Readiness, Verb
 from hosting.stores.contract import MOST_APPEND_BYTES, Append, Appended, Conflict, Row, StoredHead, ThreadStore, Unknown
 from hosting.thread import events, head, rows
 from hosting.thread.commands import Change, Command, Outcome
@@ -171,7 +171,7 @@ class ThreadLog:
         references = {event.position: reference for event in stored if (reference := _reference(event.payload))}
         bodies: dict[str, bytes] = {}
         for epoch, names in _names_by_epoch(references.values()).items():
-            with _as_log():
+            with self._as_log("read"):
                 found = await self._attachments.read(epoch_store_key(self._hub, address, epoch), names)
             if missing := names - found.keys():
                 logger.error("%d events of thread %s refer to what is not there.", len(missing), address.key)
@@ -204,7 +204,7 @@ class ThreadLog:
         gone = [one.payload for one in await self._store.events(address, 0) if one.position <= head.trimmed]
         references = [reference for payload in gone if (reference := _reference(payload)) is not None]
         for epoch, names in _names_by_epoch(references).items():
-            with _as_log():
+            with self._as_log("append"):
                 await self._attachments.erase(epoch_store_key(self._hub, address, epoch), names)
         await self._store.trim(address, head.trimmed, head.trimmed)
 
@@ -243,7 +243,7 @@ class ThreadLog:
             if len(text) > most
         }
         if large:
-            with _as_log():
+            with self._as_log("append"):
                 key = epoch_store_key(self._hub, address, changed.epoch)
                 await self._attachments.put(key, list(large.values()))
         for at, attachment in large.items():
@@ -273,7 +273,16 @@ class ThreadLog:
         self._heads.keep(address, newest)
         return isinstance(answer, Appended), newest
 
-    async def _retried(self, verb: Literal["read", "append"], call: Callable[[], Awaitable[T | Unknown]]) -> T:
+    @contextlib.contextmanager
+    def _as_log(self, verb: Verb) -> Iterator[None]:
+        """Treat the store of attachments as a part of the log, which cannot be used without it."""
+        try:
+            yield
+        except AttachmentsUnavailableError as error:
+            self.readiness.failed(verb)
+            raise LogUnavailableError.unreached() from error
+
+    async def _retried(self, verb: Verb, call: Callable[[], Awaitable[T | Unknown]]) -> T:
         """Return what the store says, and call it again where it fails, within the patience of this log.
 
         A read fails for good with its last try. An append has as many tries as there is time for.
@@ -339,15 +348,6 @@ class _Heads:
         while self._held_bytes > self._most_bytes:
             _, (_, oldest_bytes) = self._held.popitem(last=False)
             self._held_bytes -= oldest_bytes
-
-
-@contextlib.contextmanager
-def _as_log() -> Iterator[None]:
-    """Treat the store of attachments as a part of the log, which cannot be read without it."""
-    try:
-        yield
-    except AttachmentsUnavailableError as error:
-        raise LogUnavailableError.unreached() from error
 
 
 def _reference(payload: bytes) -> _Reference | None:

@@ -272,7 +272,8 @@ def _commit(connection: sqlite3.Connection, batch: list[_Job]) -> list[Any]:
         results = [step(connection) for step, _, _ in batch]
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # on a full disk SQLite has rolled it back, and that error would hide the cause
+            connection.execute("ROLLBACK")
         raise
     return results
 

@@ -249,6 +249,8 @@ async def test_a_disk_that_is_full_leaves_an_append_unknown_until_there_is_room(
     ended = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
     assert ended.stdout.splitlines() == ["Unknown True Appended"] * 20, ended.stderr
+    told = {line.partition(" cannot be used: ")[2] for line in ended.stderr.splitlines()} - {""}
+    assert told == {"disk I/O error."}
     store = SqliteThreadStore(path, "hub")
     assert [position for position, _ in await texts(store)] == list(range(1, 42))
     await store.close()

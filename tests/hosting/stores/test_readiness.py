@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from hosting.errors import LogUnavailableError
 from hosting.stores.connection import Readiness, Verb
+from tests.support.bench import CountingAgent
+from tests.support.made_app import MEMORY, app_of, ask, served
 
 
 class Log:
@@ -106,3 +109,19 @@ async def test_a_read_that_works_takes_a_failed_one_back(log: Log) -> None:
     log.readiness.worked("read")
 
     assert (await log.is_ready(), log.reads) == (True, 0)
+
+
+@pytest.mark.behaviour("http.readiness")
+async def test_an_append_that_failed_beside_the_log_is_the_answer_too(tmp_path: Path) -> None:
+    """What is too large for the log stands in the store of attachments, whose disk can be full alone."""
+    path, away = tmp_path / "attachments.sqlite", tmp_path / "away"
+    environ = {**MEMORY, "AGENT_ATTACHMENTS": f"sqlite:{path}"}
+    async with served(app_of(CountingAgent(), environ=environ)) as (_, http):
+        first = await ask(http, "x" * 100_000)
+        path.rename(away)
+        refused, ready = await ask(http, "x" * 100_000), await http.get("/api/health/ready")
+        away.rename(path)
+        again, ready_again = await ask(http, "x" * 100_000), await http.get("/api/health/ready")
+
+    assert [first.status_code, again.status_code, ready_again.status_code] == [200, 200, 200]
+    assert [(one.status_code, one.json()["code"]) for one in (refused, ready)] == [(503, "log_unavailable")] * 2
