@@ -25,7 +25,7 @@ class HeldRun:
     conversation at that position, where it is known. `checked_at` is when this process last knew that nobody cancelled
     it, by the event loop's clock, and `until` how long it may take, by `awake_seconds`. `is_leaving`: it is handed on
     rather than ended. `is_unwatched`: everybody who waited for it or followed it here has left. `lacks_store`: it was
-    released because its conversation could not be had.
+    released because its conversation could not be had. `lacks_log`: it was let go of because the log stayed away.
     """
 
     address: Address
@@ -45,6 +45,7 @@ class HeldRun:
     is_leaving: bool = False
     is_unwatched: bool = False
     lacks_store: bool = False
+    lacks_log: bool = False
     checking: asyncio.Task[None] | None = None
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
 

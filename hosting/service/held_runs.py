@@ -275,6 +275,7 @@ class HeldRuns:
             logger.info("%s", error)
         except (LogUnavailableError, NewerVersionError) as error:
             logger.warning("Run %s is let go of, and its entity goes on: %s", held.run_id, error)
+            held.lacks_log = isinstance(error, LogUnavailableError)
         except Exception:
             logger.exception("Run %s is let go of. Its entity goes on.", held.run_id)
         finally:

@@ -223,8 +223,8 @@ class Runs:
     async def wait(self, run: Run, client: EntityClient, seconds: float) -> Run:
         """Return the run once it has ended, or as it stands after so many seconds.
 
-        It ends in the same loop turn in which this process appends the end. Raises `ThreadDeletedError` once its thread
-        is deleted.
+        It is returned as it stands, too, once it was let go of here because the log stayed away. It ends in the same
+        loop turn in which this process appends the end. Raises `ThreadDeletedError` once its thread is deleted.
         """
         clock = asyncio.get_running_loop().time
         end, look = clock() + seconds, FIRST_LOOK_SECONDS
@@ -233,14 +233,17 @@ class Runs:
             self._holders.watched(run.address, run.run_id, client),
             self._changes.followed(run.address) as follower,
         ):
-            if not run.record.is_over and self._holders.held(run.run_id) is None:
+            held = self._holders.held(run.run_id)
+            if not run.record.is_over and held is None:
                 run = await self._look(run, client, patience)
             while not run.record.is_over and (left := end - clock()) > 0:
-                is_here = self._holders.held(run.run_id) is not None
-                news = await follower.next(min(left, LONGEST_LOOK_SECONDS if is_here else look))
+                held = (here := self._holders.held(run.run_id)) or held
+                news = await follower.next(min(left, LONGEST_LOOK_SECONDS if here is not None else look))
                 known = _with_news(run, news) if not follower.has_missed else run
                 if known is not run:
                     run, look = known, FIRST_LOOK_SECONDS
+                elif held is not None and held.lacks_log:
+                    break
                 elif follower.has_missed or self._holders.held(run.run_id) is None:
                     follower.has_missed = False
                     run, look = await self._look(run, client, patience), min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)

@@ -20,7 +20,8 @@ BEHAVIOURS = {
     "conversation (rules 5, 14).",
     "service.find": "A run is found by its thread and id in any process; one of a deleted thread is gone.",
     "service.words": "Words are heard at once in the process that holds the run, and logged behind that (rule 13).",
-    "service.outage": "A run whose log stays away is let go of, for its entity to finish (rule 15).",
+    "service.outage": "A run whose log stays away is let go of, for its entity to finish, and its caller is told at "
+    "once that it goes on (rule 15).",
     "service.retry": "A failed attempt is made again under a claim of its own (rule 11).",
     "runner.words": "Words are heard as they come and logged in batches with their offset; what is logged twice, said "
     "anew or changed at the end stands right (rule 13).",
