@@ -75,7 +75,7 @@ class CorsPolicy:
 
     def allows(self, origin: str) -> bool:
         """Tell whether pages of this origin may call."""
-        return "*" in self.origins or origin.rstrip("/").lower() in self.origins
+        return "*" in self.origins or origin.lower() in self.origins
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ real host answers 204, without a body, with what was asked for.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
-from functools import lru_cache
-from urllib.parse import urlsplit
+import re
+from collections.abc import Iterable, Mapping
 
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, Response
@@ -23,7 +22,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from devhost.settings import CorsPolicy
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_OTHER_SITES = frozenset({"cross-site", "same-site"})
+_OWN_SITES = frozenset({"same-origin", "none"})
+# RFC 3986, 3.2.2: an address of version 6 in brackets, or a name; RFC 9110, 7.2: of a host there is no user before it.
+_AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)\]|([A-Za-z0-9._-]+))(?::([0-9]{0,5}))?")
+_PAGE = re.compile(r"https?://(?P<authority>.+)", re.IGNORECASE)
+_LAST_PORT = 65535
+_MOST_SHOWN = 80  # of what a caller sent, in a sentence
 _HOW_TO_OPEN = "To open the host to a page, name its origin in Host.CORS of local.settings.json."
 
 
@@ -31,7 +35,7 @@ def is_loopback_name(name: str | None) -> bool:
     """Tell whether a host name or address, without port, is this machine's loopback."""
     if not name:
         return False
-    if name.lower().rstrip(".") == "localhost":
+    if name.lower().removesuffix(".") == "localhost":
         return True
     try:
         return ipaddress.ip_address(name).is_loopback
@@ -57,8 +61,7 @@ class OriginGuard:
         """Refuse, answer a preflight, or hand on."""
         if scope["type"] != "http":
             return
-        # The first of a name counts, as in Starlette's Headers, which cost more to ask for so many names.
-        headers: Mapping[bytes, bytes] = dict(reversed(scope["headers"]))
+        headers = _merged(scope["headers"])
         if b"host" not in headers:
             await Response(status_code=400)(scope, receive, send)
             return
@@ -77,42 +80,60 @@ class OriginGuard:
 
     def _refusal(self, method: str, headers: Mapping[bytes, bytes]) -> str | None:
         policy, host = self._policy or CorsPolicy(), _text(headers, b"host")
-        if self._is_loopback and not _is_of_loopback(f"//{host}"):
-            return f"The host '{host}' is not this machine's loopback. Use http://localhost or http://127.0.0.1."
+        if self._is_loopback and not _is_of_loopback(host):
+            shown = host[:_MOST_SHOWN]
+            return f"The host '{shown}' is not this machine's loopback. Use http://localhost or http://127.0.0.1."
         origin = _text(headers, b"origin")
-        if origin and policy.allows(origin):
+        if b"origin" in headers and policy.allows(origin):
             return None
-        is_own = _is_of_loopback(origin) or (not self._is_loopback and _is_own_page(origin, headers))
-        if origin and not is_own:
-            return f"Requests from pages of '{origin}' are not allowed. {_HOW_TO_OPEN}"
-        site = _text(headers, b"sec-fetch-site").lower()
-        if method not in _READING and site in _OTHER_SITES and "*" not in policy.origins:
-            return f"Requests of '{site}' pages that write are not allowed. {_HOW_TO_OPEN}"
+        if b"origin" in headers and not self._is_own_page(origin, headers):
+            return f"Requests from pages of '{origin[:_MOST_SHOWN]}' are not allowed. {_HOW_TO_OPEN}"
+        site = _text(headers, b"sec-fetch-site")
+        is_own = b"sec-fetch-site" not in headers or site in _OWN_SITES or "*" in policy.origins
+        if method not in _READING and not is_own:
+            return f"Requests of '{site[:_MOST_SHOWN]}' pages that write are not allowed. {_HOW_TO_OPEN}"
         return None
 
+    def _is_own_page(self, origin: str, headers: Mapping[bytes, bytes]) -> bool:
+        """Tell whether a web server of this machine served the page; of an opened host, whether it did so itself.
 
-def _is_own_page(origin: str, headers: Mapping[bytes, bytes]) -> bool:
-    """Tell whether a page was served by the very name by which it calls, a proxy's name where one stands before us.
+        That is the very name by which the page calls, a proxy's name where one stands before us: no page of another
+        site can set either header.
+        """
+        page = _PAGE.fullmatch(origin)
+        if page is None:
+            return False
+        names = () if self._is_loopback else (_text(headers, name).lower() for name in (b"host", b"x-forwarded-host"))
+        return _is_of_loopback(page["authority"]) or page["authority"].lower() in names
 
-    No page of another site can set either header.
+
+def _merged(headers: Iterable[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
+    """Return the headers by name, what came twice as one list: of a host, an origin and a site there is no list.
+
+    Starlette's Headers cost more to ask for so many names, and give the first of a name, whatever the app reads.
     """
-    names = {_text(headers, name).lower() for name in (b"host", b"x-forwarded-host")}
-    return origin.lower().partition("://")[2] in names - {""}
+    merged: dict[bytes, bytes] = {}
+    for name, value in headers:
+        merged[name] = merged[name] + b", " + value if name in merged else value
+    return merged
 
 
 def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:
-    return headers.get(name, b"").decode("latin-1")
+    """Return the value, without the blanks around it that are no part of it (RFC 9110, 5.5)."""
+    return headers.get(name, b"").decode("latin-1").strip(" \t")
 
 
-@lru_cache(maxsize=128)
-def _is_of_loopback(url: str) -> bool:
-    """Tell whether the URL's host is this machine's loopback; remembered, as callers ask with few names."""
-    try:
-        address = urlsplit(url)
-        _ = address.port  # raises for what is no port: the name before it would not be the whole name
-        return is_loopback_name(address.hostname)
-    except ValueError:
+def _is_of_loopback(authority: str) -> bool:
+    """Tell whether a host, with or without port, is this machine's loopback; what is no host is not.
+
+    Parsed here by its grammar, because `urlsplit` takes what no client means: it leaves out what stands behind a
+    bracket and before an `@`.
+    """
+    parts = _AUTHORITY.fullmatch(authority)
+    if parts is None:
         return False
+    address, name, port = parts.groups()
+    return int(port or 0) <= _LAST_PORT and is_loopback_name(address or name)
 
 
 def _cors_headers(policy: CorsPolicy, origin: str) -> Mapping[str, str]:

@@ -52,6 +52,8 @@ BEHAVIOURS = {
     "devhost.mcp-official-client": "The official MCP client works against the host (local-host.md, MCP).",
     "devhost.dns-rebinding": "On loopback, every route refuses requests that name another host, come from another "
     "site's page, or write from a page of another origin (local-host.md, Who may call).",
+    "devhost.guard-grammar": "A host, an origin or a site that is none by its grammar, or comes twice, is another "
+    "site's (local-host.md, Who may call).",
     "devhost.start-prints": "Start prints the address, each function with its route, the MCP URL and the first request "
     "to try (local-host.md, Commands).",
     "devhost.port-in-use": "A port in use is one clear sentence and exit code 2 (local-host.md, Storage).",

@@ -51,6 +51,8 @@ async def test_an_opened_host_serves_programs_and_its_own_pages(headers: dict[st
         {"origin": "http://127.0.0.1:7071.evil.test"},
         {"sec_fetch_site": "cross-site"},
         {"origin": "http://box.lan:8080", "sec_fetch_site": "same-site"},
+        {"origin": "moz-extension://box.lan:7071"},
+        {"origin": ""},
     ],
 )
 async def test_an_opened_host_keeps_other_sites_pages_out(headers: dict[str, str]) -> None:
