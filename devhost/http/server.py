@@ -8,9 +8,12 @@ import errno
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import uvicorn
+from starlette.responses import Response
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from devhost.errors import AddressError
 from devhost.http.origins import is_loopback_name
@@ -18,6 +21,10 @@ from devhost.http.origins import is_loopback_name
 _BACKLOG = 2048
 # Kestrel's own; a shorter one makes pooled clients meet connections that close under them.
 _KEEP_ALIVE_SECONDS = 130
+# Of a head, Kestrel's own.
+_MOST_LINE_BYTES = 8 * 1024
+_MOST_HEADER_BYTES = 32 * 1024
+_LINGER_SECONDS = 2.0
 
 
 def bind_sockets(host: str, port: int) -> Sequence[socket.socket]:
@@ -87,13 +94,82 @@ def rpc_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+class LimitedProtocol(HttpToolsProtocol):
+    """A connection whose heads are bounded: 414 for a line over 8 KiB, 431 for headers over 32 KiB.
+
+    The parser holds whatever is no body until it is whole, so this counts what came since the last byte of a body:
+    heads, and also trailers and the extensions of chunks, which nobody here reads.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.url = b""
+        self._unread_bytes = 0
+        self._is_head = True
+        self._is_refused = False
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came; of a refused head, the rest is thrown away."""
+        if self._is_refused:
+            return
+        self._unread_bytes += len(data)
+        super().data_received(data)
+        if self._unread_bytes > _MOST_LINE_BYTES + _MOST_HEADER_BYTES and not self.transport.is_closing():
+            self._refuse(414 if len(self.url) > _MOST_LINE_BYTES else 431)
+
+    def on_message_begin(self) -> None:
+        """See `HttpToolsProtocol`."""
+        self._is_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; a trailer is none, and comes when the app may have read the headers already."""
+        if self._is_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin the request, or its refusal, which ends the connection: nobody else is asked on it any more."""
+        self._is_head = False
+        self._unread_bytes = 0
+        line_bytes = len(self.parser.get_method()) + len(self.url) + len("  HTTP/1.1\r\n")
+        header_bytes = sum(len(name) + len(value) + len(": \r\n") for name, value in self.headers)
+        if line_bytes > _MOST_LINE_BYTES or header_bytes > _MOST_HEADER_BYTES:
+            status = 414 if line_bytes > _MOST_LINE_BYTES else 431
+            self.app = Response(status_code=status, headers={"connection": "close"})
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """See `HttpToolsProtocol`."""
+        self._unread_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """See `HttpToolsProtocol`."""
+        self._unread_bytes = 0
+        super().on_message_complete()
+
+    def _refuse(self, status: int) -> None:
+        """End the connection; unless another answer is under way on it, with this status.
+
+        For a moment what still comes is taken, because a socket that is closed with unread bytes is reset, and many
+        clients then lose the answer.
+        """
+        self._is_refused = True
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.transport.close()
+            return
+        self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        self.transport.write_eof()
+        self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+
+
 class WebServer(uvicorn.Server):
     """uvicorn without its own signal handling, which would stop it before the durable engine has drained."""
 
     def __init__(self, app: ASGIApp, *, verbose: bool, grace_seconds: float) -> None:
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=LimitedProtocol,
             ws="none",
             lifespan="off",
             log_config=None,

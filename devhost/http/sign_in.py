@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from functools import lru_cache
 
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -55,7 +54,6 @@ def _is_ours(name: bytes) -> bool:
     return name.startswith(_PLATFORM) or name == _SOMEBODY_ELSE
 
 
-@lru_cache(maxsize=64)
 def _headers_of(name: str) -> tuple[tuple[bytes, bytes], ...]:
     """Return what the platform sends to the app of somebody with this name, which is also their id, and these roles."""
     name, *roles = name.split(":")

@@ -74,6 +74,8 @@ BEHAVIOURS = {
     "devhost.reset": "Reset deletes the durable state (local-host.md, Commands).",
     "devhost.request-heads": "Heads of 8 KB in their line and of 20 KB in a header are taken; one that names no host "
     "is 400 (host contract 2.4, recorded).",
+    "devhost.head-limits": "A line over 8 KiB is 414, headers over 32 KiB in all are 431, and nothing of a head stays "
+    "behind its request (host contract 2.4, recorded).",
     "devhost.idle-connections": "Thousands of idle connections do not hold up a request (local-host.md, HTTP).",
     "devhost.timers": "A timer function runs each time its schedule is due, one run at a time, whatever the last one "
     "ended with (local-host.md, Triggers).",

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import tracemalloc
+from contextlib import suppress
 
 import pytest
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
@@ -14,8 +18,12 @@ from tests.support.running_host import GUARD_SECONDS
 
 
 async def greet(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer anything."""
-    await PlainTextResponse("served")(scope, receive, send)
+    """Answer anything; `/slow` and `/headers` once the body is whole, and `/headers` with the names of the headers."""
+    if scope["path"] in ("/slow", "/headers"):
+        with suppress(ClientDisconnect):
+            await Request(scope, receive).body()
+    text = ",".join(name.decode() for name, _ in scope["headers"]) if scope["path"] == "/headers" else "served"
+    await PlainTextResponse(text)(scope, receive, send)
 
 
 class Served:
@@ -56,6 +64,7 @@ HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
     [
         (b"GET /" + b"x" * 8150 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK"),
         (HEAD + b"X-Long: " + b"x" * 20_000 + b"\r\n\r\n", "200 OK"),
+        (HEAD + b"X-Long: " + b"x" * 40_000 + b"\r\n\r\n", "431 Request Header Fields Too Large"),
         (b"GET / HTTP/1.1\r\n\r\n", "400 Bad Request"),
         (b"GET / HTTP/1.1\r\nHost: evil.test\r\nHost: localhost\r\n\r\n", "403 Forbidden"),  # apps read the first
         (b"GARBAGE\r\n\r\n", "400 Bad Request"),
@@ -68,6 +77,72 @@ async def test_a_head_is_taken_or_refused_as_recorded(sent: bytes, status: str) 
         line = await served.first_line(sent)
 
     assert line == f"HTTP/1.1 {status}"
+
+
+@pytest.mark.behaviour("devhost.head-limits")
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET /" + b"x" * 8_300 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", "414"),
+        (b"GET /" + b"x" * 20_000_000, "414"),
+        (HEAD + b"Origin: http://" + b"x" * 20_000_000, "431"),
+        (HEAD + b"X" * 20_000_000, "431"),
+        (HEAD + b"X-Many: x\r\n" * 2_000_000, "431"),
+        (HEAD + b"X-Many: x\r\n" * 3_000 + b"\r\n", "431"),
+        (b"\r\n" * 5_000_000, "431"),
+    ],
+    ids=["long line", "line", "value", "name", "headers", "headers to their end", "no head"],
+)
+async def test_of_a_head_without_end_the_host_reads_no_more_than_it_may_have(sent: bytes, status: str) -> None:
+    """The client has its answer, though it went on sending."""
+    async with Served() as served:
+        line = await served.first_line(sent)
+
+    assert line.split()[1] == status
+
+
+@pytest.mark.behaviour("devhost.head-limits")
+@pytest.mark.parametrize(
+    "sent", [b"0\r\nX: " + b"x" * 200_000, b"0\r\n" + b"X: x\r\n" * 100_000, b"1;" + b"x" * 200_000]
+)
+async def test_trailers_and_extensions_without_end_end_the_connection(sent: bytes) -> None:
+    """Nobody reads them, but the parser would hold them."""
+    async with Served() as served:
+        reader, writer = await served.connect()
+        writer.write(HEAD.replace(b"GET /", b"POST /slow") + b"Transfer-Encoding: chunked\r\n\r\n" + sent)
+        with suppress(ConnectionResetError):
+            assert await asyncio.wait_for(reader.read(), GUARD_SECONDS) == b""
+        writer.close()
+
+
+@pytest.mark.behaviour("devhost.head-limits")
+async def test_a_trailer_is_no_header() -> None:
+    """It comes behind the headers that were checked."""
+    async with Served() as served:
+        reader, writer = await served.connect()
+        head = HEAD.replace(b"GET /", b"POST /headers") + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        writer.write(head + b"0\r\nX-Late: 1\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), GUARD_SECONDS)
+        writer.close()
+
+    assert answer.endswith(b"\r\n\r\nhost,transfer-encoding,connection")
+
+
+@pytest.mark.behaviour("devhost.head-limits")
+async def test_nothing_of_the_names_that_callers_send_is_kept() -> None:
+    """A hundred hosts and origins as long as a head may be."""
+    async with Served() as served:
+        await served.first_line(HEAD + b"Origin: http://a.test\r\n\r\n")
+        tracemalloc.start()
+        for number in range(100):
+            name = b"%d" % number + b"x" * 15_000
+            await served.first_line(b"GET / HTTP/1.1\r\nHost: " + name + b"\r\nOrigin: http://" + name + b"\r\n\r\n")
+            await served.first_line(HEAD + b"Origin: http://" + name + b"\r\n\r\n")
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+
+    assert kept < 1_000_000
 
 
 @pytest.mark.slow
