@@ -86,7 +86,7 @@ class Invoker:
                     raise FunctionFailedError(f"RuntimeError: {text}")
                 return result
             case Raised(ClientDisconnect() as error):
-                logger.info("Function '%s' ended: its client left (invocation %s)", function.name, invocation_id)
+                # No fault of the function's. Who gave it the body has said so.
                 raise FunctionFailedError.of(error) from error
             case Raised(error):
                 logger.error("Function '%s' failed (invocation %s)", function.name, invocation_id, exc_info=error)

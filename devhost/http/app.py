@@ -6,6 +6,7 @@ Starlette's own router cannot.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
@@ -21,6 +22,8 @@ from devhost.http.routes import BadPathError, Match, RouteTable, clean_path
 from devhost.invoke import Invoker
 from devhost.settings import HostSettings
 from devhost.signature import HttpStyle
+
+logger = logging.getLogger(__name__)
 
 WEBHOOKS = "/runtime/webhooks"
 _WEBHOOK_VERBS = frozenset({"GET", "PUT", "POST", "DELETE", "OPTIONS"})
@@ -157,7 +160,7 @@ class BodyLimit:
     """An app that is given bodies up to the limit; beyond it, an empty answer of this status ends the connection.
 
     The limit holds before anything is kept: a declared length is refused unread, a chunked body where its bytes pass
-    the limit. Clients that leave before their body is whole end the request without a word. Starlette's
+    the limit. A client that leaves before its body is whole ends the request with one debug line. Starlette's
     RequestBodyLimitMiddleware is not used: it answers 413 with a text, the real host an empty 500.
     """
 
@@ -178,6 +181,9 @@ class BodyLimit:
             except ClientDisconnect:
                 if not body.is_too_large:
                     return
+            finally:
+                if body.has_client_left:
+                    logger.debug("A client left in its request: %s %s", scope["method"], scope["path"])
         if body.is_too_large and not body.is_answered:
             refusal = Response(status_code=self._status, headers={"connection": "close"})
             await refusal(scope, receive, send)
@@ -189,6 +195,8 @@ class _CountedBody:
     def __init__(self, receive: Receive, send: Send, limit_bytes: int) -> None:
         self.is_too_large = False
         self.is_answered = False
+        self.has_client_left = False
+        self._is_whole = False
         self._receive = receive
         self._send = send
         self._left = limit_bytes
@@ -197,6 +205,10 @@ class _CountedBody:
         if self.is_too_large:
             raise BodyTooLargeError
         message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self.has_client_left |= not self._is_whole
+        else:
+            self._is_whole |= not message.get("more_body", False)
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             self.is_too_large = True

@@ -206,7 +206,7 @@ async def respond(req: Request, work: Awaitable[Reply | Streamed]) -> Response:
     except HostingError as error:
         reply = _refusal(req, error)
     except ClientDisconnect:
-        logger.info("A caller of %s left before its request was whole.", req.url.path)
+        logger.debug("A caller of %s left before its request was whole.", req.url.path)
         reply = Reply(400, "", None)  # nobody reads it
     except Exception:
         logger.exception("A request to %s failed.", req.url.path)

@@ -158,13 +158,41 @@ def test_a_list_is_given_whatever_its_page_is_called(host: RunningHost, query: s
     assert (answer.status_code, "Traceback" in printed_until_now(host)) == (200, False)
 
 
+@pytest.fixture(scope="module")
+def telling_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    host_json = {"version": "2.0", "logging": {"logLevel": {"default": "Debug"}}}
+    with RunningHost(make_app(tmp_path_factory.mktemp("telling"), APP, host=host_json)) as host:
+        yield host
+
+
 @pytest.mark.behaviour("devhost.hostile-requests")
 @pytest.mark.parametrize("path", [*(path for path, _ in DOORS), "/api/streaming"])
-def test_a_client_that_leaves_in_its_request_ends_it_without_a_traceback(host: RunningHost, path: str) -> None:
+@pytest.mark.parametrize(
+    ("header", "half"), [("Content-Length: 1000", b"x" * 500), ("Transfer-Encoding: chunked", b"3e8\r\nxxx")]
+)
+def test_a_client_that_leaves_in_its_request_is_one_debug_line(
+    telling_host: RunningHost, path: str, header: str, half: bytes
+) -> None:
     """Half of what it declared has come."""
-    with connected(host, path, "Content-Length: 1000") as line:
-        line.sendall(b"x" * 500)
-    assert "Traceback" not in printed_until_now(host)
+    before = len(printed_until_now(telling_host))
+    with connected(telling_host, path, header) as line:
+        line.sendall(half)
+    told = telling_host.wait_for("A client left in its request")
+    printed = printed_until_now(telling_host)[before:]
+
+    assert told.endswith(f"DEBUG devhost.http.app: A client left in its request: POST {path}")
+    assert (printed.count("left"), "Traceback" in printed, " ERROR " in printed) == (1, False, False)
+
+
+@pytest.mark.behaviour("devhost.hostile-requests")
+def test_clients_that_leave_in_their_requests_are_not_in_the_log_by_default(host: RunningHost) -> None:
+    """Or any of them could fill it."""
+    before = len(printed_until_now(host))
+    for path, _ in DOORS:
+        with connected(host, path, "Content-Length: 1000") as line:
+            line.sendall(b"x" * 500)
+
+    assert printed_until_now(host)[before:].split() == ["said"]
 
 
 @pytest.mark.behaviour("devhost.hostile-requests")
