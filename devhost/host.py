@@ -123,9 +123,9 @@ class Host:
     def _make_app(self) -> ASGIApp:
         app, settings = self._app, self._app.settings
         limit = settings.body_limit_bytes
-        mcp = BodyLimit(McpEndpoint(McpServer(settings.mcp, app.mcp, self._invoker)), limit, status=413)
+        mcp = BodyLimit(McpEndpoint(McpServer(settings.mcp, app.mcp, self._invoker)), limit)
         webhooks: dict[str, ASGIApp] = {"mcp": mcp} if app.mcp else {}
-        rpc = BodyLimit(self._engine.management, limit, status=500) if self._engine else None
+        rpc = BodyLimit(self._engine.management, limit) if self._engine else None
         if rpc is not None:
             webhooks["durabletask"] = rpc
         describe = self._engine.describe if self._engine else None

@@ -6,8 +6,10 @@ Starlette's own router cannot.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 
 from starlette.datastructures import MutableHeaders
@@ -27,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 WEBHOOKS = "/runtime/webhooks"
 _WEBHOOK_VERBS = frozenset({"GET", "PUT", "POST", "DELETE", "OPTIONS"})
+_LINGER_SECONDS = 2.0
 _FREE_PATHS = frozenset({"", "/admin/host/ping"})
 
 Answer = Callable[[Match, Invoker, Scope, Receive, Send], Awaitable[None]]
@@ -124,7 +127,7 @@ class FunctionsEndpoint:
             if not self._keys.opens_function(given, match.function.name, trigger.auth_level):
                 return Response(status_code=401)
         answer_request = partial(self._answers[match.function.http_style], match, self._invoker)
-        return BodyLimit(answer_request, self._body_limit_bytes, status=500)
+        return BodyLimit(answer_request, self._body_limit_bytes)
 
     def _with_custom_headers(self, send: Send) -> Send:
         async def send_with_headers(message: Message) -> None:
@@ -157,17 +160,16 @@ class BodyTooLargeError(ClientDisconnect):
 
 
 class BodyLimit:
-    """An app that is given bodies up to the limit; beyond it, an empty answer of this status ends the connection.
+    """An app that is given bodies up to the limit; beyond it, an empty 413 ends the connection.
 
     The limit holds before anything is kept: a declared length is refused unread, a chunked body where its bytes pass
     the limit. A client that leaves before its body is whole ends the request with one debug line. Starlette's
-    RequestBodyLimitMiddleware is not used: it answers 413 with a text, the real host an empty 500.
+    RequestBodyLimitMiddleware is not used: it answers with a text. The real host answers 500, as if it had failed.
     """
 
-    def __init__(self, app: ASGIApp, limit_bytes: int, status: int) -> None:
+    def __init__(self, app: ASGIApp, limit_bytes: int) -> None:
         self._app = app
         self._limit_bytes = limit_bytes
-        self._status = status
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand the request on, and answer in the app's place when its body is too large."""
@@ -185,8 +187,25 @@ class BodyLimit:
                 if body.has_client_left:
                     logger.debug("A client left in its request: %s %s", scope["method"], scope["path"])
         if body.is_too_large and not body.is_answered:
-            refusal = Response(status_code=self._status, headers={"connection": "close"})
-            await refusal(scope, receive, send)
+            await _refuse_body(receive, send)
+
+
+async def _refuse_body(receive: Receive, send: Send) -> None:
+    """Answer 413, and take what still comes for a moment, keeping none of it, before the connection ends.
+
+    A socket that is closed with unread bytes is reset: a client that writes its whole body first, as most do, would
+    meet the reset and never read the answer.
+    """
+    headers = [(b"content-length", b"0"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(_read_to_the_end(receive), _LINGER_SECONDS)
+    await send({"type": "http.response.body"})
+
+
+async def _read_to_the_end(receive: Receive) -> None:
+    while (await receive()).get("more_body", False):
+        pass
 
 
 class _CountedBody:

@@ -15,11 +15,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from devhost.mcp.jsonrpc import (
+    MOST_LEVELS,
     TRANSPORT_ERROR,
     Call,
     CallError,
     EmptyMessageError,
     Notice,
+    TooDeepError,
     UnreadableError,
     error_message,
     parse_message,
@@ -28,6 +30,7 @@ from devhost.mcp.jsonrpc import (
 from devhost.mcp.server import Caller, McpServer
 
 _NO_MESSAGE = "Bad Request: The POST body did not contain a valid JSON-RPC message."
+_TOO_DEEP = f"Bad Request: The POST body is nested deeper than {MOST_LEVELS} levels."
 _NOT_ACCEPTABLE = "Not Acceptable: Client must accept both application/json and text/event-stream"
 _STATE = re.compile(r"[A-Za-z0-9]{1,64}\|[A-Za-z0-9]{1,64}")
 _ALPHABET = string.ascii_lowercase + string.digits
@@ -63,7 +66,10 @@ class McpEndpoint:
             return _refusal(request) or await self._answer_message(request)
         except EmptyMessageError:
             return _refused(400, _NO_MESSAGE)
+        except TooDeepError:
+            return _refused(400, _TOO_DEEP)
         except UnreadableError:
+            # As recorded; the caller's mistake all the same.
             return Response(status_code=500)
 
     async def _answer_message(self, request: Request) -> Response:

@@ -11,7 +11,7 @@ METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 TRANSPORT_ERROR = -32000
 MessageId = str | int
-_MOST_LEVELS = 64
+MOST_LEVELS = 64
 """How deep .NET's JSON reader goes; also far from what Python's can take."""
 
 
@@ -21,6 +21,10 @@ class UnreadableError(Exception):
 
 class EmptyMessageError(Exception):
     """The body is the JSON value `null`, which the extension refuses with a message of its own."""
+
+
+class TooDeepError(Exception):
+    """The body is nested deeper than the extension reads."""
 
 
 class CallError(Exception):
@@ -47,14 +51,18 @@ class Notice:
 
 
 def parse_message(body: bytes) -> Call | Notice:
-    """Return the message in the body; raise `UnreadableError` or `EmptyMessageError` for anything else."""
+    """Return the message in the body; raise one of the errors above for anything else."""
     try:
         message: object = json.loads(body)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise TooDeepError from error
+    except ValueError as error:
         raise UnreadableError from error
     if message is None:
         raise EmptyMessageError
-    if _is_deeper_than(_MOST_LEVELS, message) or not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+    if _is_deeper_than(MOST_LEVELS, message):
+        raise TooDeepError
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise UnreadableError
     message_id, method, params = message.get("id"), message.get("method"), message.get("params")
     if "id" not in message and isinstance(method, str):

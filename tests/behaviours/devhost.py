@@ -34,8 +34,8 @@ BEHAVIOURS = {
     "devhost.failures-hidden-from-callers": "The text of a failure goes to the log and never to the caller (host "
     "contract 2.3).",
     "devhost.function-timeout": "A function past functionTimeout is answered as failed (host contract 6.1).",
-    "devhost.body-limit": "A body over 100 MB, declared or chunked, is an empty 500, over MCP 413, and is not read to "
-    "its end (host contract 2.4).",
+    "devhost.body-limit": "A body over 100 MB, declared or chunked, is an empty 413, which its client can read, and is "
+    "not kept (local-host.md, Limits).",
     "devhost.hostile-requests": "Nesting without end, bytes that are no text and clients that leave end their own "
     "request, without a traceback (local-host.md, Limits).",
     "devhost.admin-endpoints": "Home page, status, ping and the function list answer the tools; others say that they "

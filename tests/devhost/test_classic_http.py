@@ -138,14 +138,14 @@ def test_custom_headers_of_host_json_are_added(client):
 
 
 @pytest.mark.behaviour("devhost.body-limit")
-def test_a_body_over_the_limit_is_an_empty_500_without_being_read(classic_host):
+def test_a_body_over_the_limit_is_an_empty_413_without_being_read(classic_host):
     """104,857,600 bytes pass, one more does not; the declared length decides."""
     connection = http.client.HTTPConnection(classic_host.origin.removeprefix("http://"), timeout=GUARD_SECONDS)
     connection.putrequest("POST", "/api/echo/x")
     connection.putheader("Content-Length", "104857601")
     connection.endheaders()
     answer = connection.getresponse()
-    assert (answer.status, answer.read(), answer.getheader("connection")) == (500, b"", "close")
+    assert (answer.status, answer.read(), answer.getheader("connection")) == (413, b"", "close")
     connection.close()
 
 
