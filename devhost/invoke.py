@@ -165,7 +165,8 @@ class AppFunctions:
         try:
             result = await self._invoker.call(function, value, str(uuid.uuid4()))
         except FunctionFailedError as failure:
-            raise FunctionFailedError(well_formed(failure.message), failure.stack) from failure
+            message = well_formed(failure.message)
+            raise FunctionFailedError(message, failure.stack, is_exit=failure.is_exit) from failure
         answer = encode_result(function.trigger_type, result).value
         if not isinstance(answer, str):
             found = f"'{function.name}' must answer a text, but answered {type(answer).__name__}"

@@ -14,19 +14,21 @@ class FunctionFailedError(Exception):
     """The app's function raised, timed out or answered something that its binding cannot carry.
 
     `message` is what the real worker puts on the wire, "TypeName: text" (host contract 1.7); `stack` is the Python
-    traceback. Neither is meant for the callers of the app: hosts log them.
+    traceback. Neither is meant for the callers of the app: hosts log them. `is_exit` says that what was raised is no
+    `Exception`, a cancellation or an exit: nothing between the code that raised it and the host has caught it.
     """
 
-    def __init__(self, message: str, stack: str = "") -> None:
+    def __init__(self, message: str, stack: str = "", *, is_exit: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.stack = stack
+        self.is_exit = is_exit
 
     @classmethod
     def of(cls, error: BaseException) -> FunctionFailedError:
         """Return the app's exception as the worker reports it: "TypeName: text", with its traceback."""
         stack = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        return cls(f"{type(error).__name__}: {error}", stack)
+        return cls(f"{type(error).__name__}: {error}", stack, is_exit=not isinstance(error, Exception))
 
 
 class DurableFunctions(Protocol):

@@ -2,6 +2,10 @@
 
 The state is an opaque text that nobody here reads. Effects of a batch are kept as a whole: the new state, a reply to
 each caller in the order of the operations, and the signals that the entity sent (host contract 3.15).
+
+What an operation raises, the SDK answers for that operation. A cancellation or an exit passes it, and fails the call of
+the whole batch: that would fail again, and hold up the entity for ever. So the operations are then called one by one,
+and the one that raises it has failed. Any other failure of a call is the app's way to have the batch delivered again.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ from devhost.durable.records import (
     entity_target,
     orchestration_target,
 )
+from devhost.durable.texts import compact
 from devhost.durable.wire import response_text
 from devhost.durable.worker import Abandoned, Done, Held, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing, missing_function
@@ -62,7 +67,20 @@ class Entities:
         operations = bodies(inbox.messages, Operation)
         entity = inbox.record if isinstance(inbox.record, Entity) else None
         crash_points.reached("before-entity")
-        answer: EntityAnswer | TimedOut
+        batch = await self._call(entity_id, entity, operations)
+        if isinstance(batch, Abandoned):
+            return batch
+        crash_points.reached("after-entity")
+        for signal in batch.undeliverable:
+            logger.error("%s: %s", entity_id, missing_function(self._names, "entity", signal.entity_name))
+        step = Step(seqs(inbox.messages), entity=batch.entity, produced=batch.outgoing, read=Read.of(target, entity))
+        return Done(step)
+
+    async def _call(
+        self, entity_id: EntityId, entity: Entity | None, operations: Sequence[Operation]
+    ) -> Batch | Abandoned:
+        """Return what the operations change; each failure that the protocol does not answer is tried again later."""
+        answer: EntityAnswer | Failed
         try:
             text = await self._functions.call(
                 "entity", entity_id.name, wire.entity_payload(entity_id, entity, operations)
@@ -70,24 +88,40 @@ class Entities:
             answer = parse_entity_answer(text, len(operations))
         except FunctionFailedError as failure:
             too_long = timeout_text(failure.message)
-            if too_long is None:
+            if failure.is_exit and len(operations) > 1:
+                return await self._call_each(entity_id, entity, operations)
+            if not failure.is_exit and too_long is None:
                 return Abandoned(failure.message)
-            answer = TimedOut(too_long)
+            # A time-out's text is no JSON on the real host either: the SDK knows it by its first words.
+            answer = Failed(too_long or compact(failure.message))
         except UnreadableAnswerError as error:
             return Abandoned(str(error))
-        crash_points.reached("after-entity")
-        batch = apply_batch(entity_id, operations, answer, self._names, self._clock.now())
-        for signal in batch.undeliverable:
-            logger.error("%s: %s", entity_id, missing_function(self._names, "entity", signal.entity_name))
-        step = Step(seqs(inbox.messages), entity=batch.entity, produced=batch.outgoing, read=Read.of(target, entity))
-        return Done(step)
+        return apply_batch(entity_id, operations, answer, self._names, self._clock.now())
+
+    async def _call_each(
+        self, entity_id: EntityId, entity: Entity | None, operations: Sequence[Operation]
+    ) -> Batch | Abandoned:
+        """Return what the operations change, each called with the state that the last one left."""
+        changed: Entity | None = None
+        batches: list[Batch] = []
+        for operation in operations:
+            batch = await self._call(entity_id, changed or entity, (operation,))
+            if isinstance(batch, Abandoned):
+                return batch
+            changed = batch.entity or changed
+            batches.append(batch)
+        return Batch(
+            changed,
+            tuple(outgoing for batch in batches for outgoing in batch.outgoing),
+            tuple(signal for batch in batches for signal in batch.undeliverable),
+        )
 
 
 @dataclass(frozen=True)
-class TimedOut:
-    """The batch ran past `functionTimeout`; nothing of it is stored."""
+class Failed:
+    """The batch ran past `functionTimeout`, or its one operation raised an exit; nothing of it is stored."""
 
-    message: str
+    result: str
 
 
 @dataclass(frozen=True)
@@ -105,14 +139,13 @@ class Batch:
 def apply_batch(
     entity_id: EntityId,
     operations: Sequence[Operation],
-    answer: EntityAnswer | TimedOut,
+    answer: EntityAnswer | Failed,
     names: FunctionNames,
     now: datetime,
 ) -> Batch:
-    """Return what the answer to these operations changes; a batch that timed out is an error to every caller."""
-    if isinstance(answer, TimedOut):
-        # The text is no JSON on the real host either: the SDK knows it by its first words.
-        failure = OperationResult(answer.message, is_error=True)
+    """Return what the answer to these operations changes; a batch that failed is an error to every caller."""
+    if isinstance(answer, Failed):
+        failure = OperationResult(answer.result, is_error=True)
         return Batch(
             None, tuple(_reply(operation, failure, now) for operation in operations if not operation.is_signal)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import contextlib
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import azure.durable_functions as df
 import httpx
 import pytest
 
+from devhost.durable.records import EntityId
 from devhost.ports import FunctionFailedError
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable_functions import activity, functions_of
@@ -180,6 +182,59 @@ async def test_durable_functions_that_raise_cancellations_fail_by_name():
         "\"Activity function 'cancelled' failed:  CancelledError: by the app\"",
         "\"Orchestrator function 'raises' failed: CancelledError: by the app\"",
     ]
+
+
+def sync_entity(app: df.DFApp, make_error: Callable[[], BaseException]) -> None:
+    """Declare a counter by the SDK's decorator, which calls it for each operation of a batch."""
+
+    @app.entity_trigger(context_name="context")
+    def counter(context):
+        if context.operation_name == "fails":
+            raise make_error()
+        context.set_state(context.get_state(lambda: 0) + 1)
+
+
+def async_entity(app: df.DFApp, make_error: Callable[[], BaseException]) -> None:
+    """Declare a counter on a generic trigger, which gets the batch as it is."""
+
+    @app.generic_trigger(arg_name="context", type="entityTrigger")
+    async def counter(context):
+        batch = json.loads(context.body)
+        state, results = json.loads(batch["state"] or "0"), []
+        for operation in batch["batch"]:
+            if operation["name"] == "fails":
+                raise make_error()
+            state += 1
+            results.append({"isError": False, "duration": 0, "result": "null"})
+        return json.dumps({"entityExists": True, "entityState": json.dumps(state), "results": results, "signals": []})
+
+
+@pytest.mark.behaviour("devhost.isolated-functions")
+@pytest.mark.parametrize("declare", [sync_entity, async_entity])
+@pytest.mark.parametrize(("make_error", "message"), ERRORS)
+async def test_an_operation_of_an_entity_that_raises_them_fails_alone(declare, make_error, message):
+    """Those before and behind it count, in its batch and in others, and its caller hears of it."""
+    app = df.DFApp()
+    declare(app, make_error)
+
+    @app.orchestration_trigger(context_name="context")
+    def calls(context):
+        try:
+            yield context.call_entity(df.EntityId("counter", "k"), "fails")
+        except Exception as error:
+            return str(error)
+
+    counter = EntityId.of("counter", "k")
+    async with running(functions_of(app)) as engine:
+        names = ("add", "add", "fails", "add", "fails")
+        await asyncio.gather(*(engine.hub.signal(counter, name, None) for name in names))
+        await asyncio.wait_for(engine.state_is(counter, "3"), GUARD_SECONDS)
+        await engine.hub.start("calls", "calls", None)
+        ended = await asyncio.wait_for(engine.store.until_ended("calls"), GUARD_SECONDS)
+        await engine.hub.signal(counter, "add", None)
+        await asyncio.wait_for(engine.state_is(counter, "4"), GUARD_SECONDS)
+
+    assert json.loads(ended.output) == message
 
 
 APP = """
