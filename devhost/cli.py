@@ -136,7 +136,11 @@ def _start(options: argparse.Namespace) -> None:
         queue_poll_seconds=options.queue_poll,
         principal=options.principal,
     )
-    _run(host.run(sockets, lambda: _announce(app, address, options.principal)))
+    try:
+        _run(host.run(sockets, lambda: _announce(app, address, options.principal)))
+    except HostError as error:
+        end_process_soon(error.exit_code)
+        raise
     print("Stopped.", flush=True)
     end_process_soon(0)
 

@@ -81,6 +81,16 @@ class StoreUnreachableError(DurableError):
     """There is no stored file to look at, or it cannot be looked at for now."""
 
 
+class StoreRemovedError(DurableError):
+    """The stored file was deleted, moved or replaced under this process; what it goes on to write, nobody reads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} was removed or replaced while this host used it, so it keeps nothing any more. Start it again; to "
+            "begin with nothing, stop all hosts of the folder first and run `python -m devhost reset`."
+        )
+
+
 class StaleStepError(DurableError):
     """What a step was decided on is no longer so: another one, perhaps of another process, came first.
 

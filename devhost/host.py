@@ -141,7 +141,8 @@ class Host:
     async def run(self, sockets: Sequence[socket.socket], announce: Callable[[], None]) -> None:
         """Serve until a signal asks to stop, then drain; `announce` is called once requests are answered.
 
-        Raises `devhost.errors.DurableError` before anything is served when the engine cannot have its folder.
+        Raises `devhost.errors.DurableError` before anything is served when the engine cannot have its folder, and at
+        the end of a run under which the folder was removed: its work is not kept, and is given no time.
         """
         asyncio.get_running_loop().set_task_factory(make_task)
         stop = StopRequest()
@@ -155,16 +156,26 @@ class Host:
             _spare_what_stays()
             announce()
             self._timers.start()
+        removal = asyncio.create_task(self._engine.until_removed()) if self._engine else None
+        if removal is not None:
+            removal.add_done_callback(lambda _: stop.ask())
         await stop.wait()
-        print(f"Stopping: running work has {GRACE_SECONDS:.0f} s. Ask again to stop at once.", flush=True)
-        await asyncio.gather(self._timers.stop(GRACE_SECONDS), self._stop_engine())
+        removed = removal.result() if removal and removal.done() else None
+        grace_seconds = 0.0 if removed else GRACE_SECONDS
+        rest = "what runs is not kept" if removed else f"running work has {GRACE_SECONDS:.0f} s"
+        print(f"Stopping: {rest}. Ask again to stop at once.", flush=True)
+        if removal is not None:
+            removal.cancel()
+        await asyncio.gather(self._timers.stop(grace_seconds), self._stop_engine(grace_seconds))
         self._server.should_exit = True
         await serving
         self._invoker.close()
+        if removed:
+            raise removed
 
-    async def _stop_engine(self) -> None:
+    async def _stop_engine(self, grace_seconds: float) -> None:
         if self._engine is not None:
-            await self._engine.stop(GRACE_SECONDS)
+            await self._engine.stop(grace_seconds)
 
 
 def _spare_what_stays() -> None:

@@ -31,13 +31,14 @@ from devhost.durable.store.contract import Store
 from devhost.durable.store.lock import HOSTS_LOCK, WORKER_LOCK, FolderLock
 from devhost.durable.store.tables import FILE
 from devhost.durable.worker import QueuePoll, Worker
-from devhost.errors import DurableError, StoreInUseError
+from devhost.errors import DurableError, StoreInUseError, StoreRemovedError
 from devhost.ports import DurableFunctions, function_names
 
 logger = logging.getLogger(__name__)
 
 _FILES = (FILE, f"{FILE}-wal", f"{FILE}-shm")
 _LOCK_POLL_SECONDS = 0.1
+_REMOVAL_POLL_SECONDS = 0.5
 
 
 class Role(Enum):
@@ -129,6 +130,17 @@ class DurableTask:
         await self._poll.stop()
         await self._worker.stop(grace_seconds)
         await self._let_go()
+
+    async def until_removed(self) -> StoreRemovedError:
+        """Return, once the store was removed under this engine, what to say of it; nothing is kept any more."""
+        while True:
+            await asyncio.sleep(_REMOVAL_POLL_SECONDS)
+            try:
+                await self._store.version_of_others()
+            except StoreRemovedError as error:
+                return error
+            except DurableError:
+                continue  # for now: whoever needs the store says so
 
     async def describe(self, instance_id: str | None = None) -> list[str]:
         """Return readable lines about one instance or entity, or about everything (see `inspection.describe`)."""

@@ -12,13 +12,13 @@ MOST_FUNCTION_LINES = 70
 ENGINE = sorted(path for path in (ROOT / "devhost" / "durable").rglob("*.py") if "management" not in path.parts)
 LOCAL_HOST = sorted((ROOT / "devhost").rglob("*.py"))
 MOST_LOCAL_HOST_FILES = 72
-MOST_LOCAL_HOST_LINES = 10_560
+MOST_LOCAL_HOST_LINES = 10_820
 HOUSE = sorted(path for package in ("hosting", "state") for path in (ROOT / package).rglob("*.py"))
 MOST_HOUSE_FILES = 120
 MOST_HOUSE_LINES = 23_360
 LEAST_HOUSE_FILE_LINES = 40
 MOST_ENGINE_FILES = 27
-MOST_ENGINE_LINES = 4_950
+MOST_ENGINE_LINES = 5_000
 LEAST_ENGINE_FILE_LINES = 40
 
 

@@ -69,6 +69,8 @@ BEHAVIOURS = {
     "devhost.groups": "An app runs in several processes by groups of its functions, named by --group or "
     "FUNCTIONS_TARGET_GROUP; the durable one may be absent or killed while the others take requests (local-host.md, "
     "groups).",
+    "devhost.removed-folder": "A host whose .devhost is removed or replaced takes nothing any more, says so and stops "
+    "(local-host.md, Limits).",
     "devhost.one-host-per-folder": "A second process on the same folder is refused by one sentence and harms nothing "
     "(local-host.md, Storage).",
     "devhost.reset": "Reset deletes the durable state (local-host.md, Commands).",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import httpx
@@ -12,7 +13,7 @@ from devhost.errors import SettingsError
 from devhost.groups import Group, find_group
 from devhost.index import FunctionIndex
 from tests.support.app_folder import make_app
-from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
+from tests.support.running_host import APPS, GUARD_SECONDS, START_GUARD_SECONDS, RunningHost, run_command
 
 pytestmark = pytest.mark.behaviour("devhost.groups")
 QUICK = ("--queue-poll", "0.05")
@@ -127,3 +128,20 @@ def test_a_group_is_named_without_case() -> None:
     assert find_group("Durable", FunctionIndex(())) == Group("durable")
     with pytest.raises(SettingsError, match="the groups of this app are http, durable, blob"):
         find_group("timers", FunctionIndex(()))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
+@pytest.mark.behaviour("devhost.removed-folder")
+def test_hosts_whose_folder_is_removed_say_so_and_stop(tmp_path: Path) -> None:
+    """Each of them, the one that works on nothing too; a new one begins with nothing."""
+    folder = make_app(tmp_path, MIXED)
+    with start(folder, "http") as web, start(folder, "durable") as durable:
+        shutil.rmtree(folder / ".devhost")
+        ended = [host.process.wait(START_GUARD_SECONDS) for host in (web, durable)]
+
+    assert ended == [1, 1]
+    for host in (web, durable):
+        assert "durable.db was removed or replaced while this host used it" in host.printed_so_far()
+        assert "Traceback" not in host.printed_so_far()
+    with start(folder, "http") as web:
+        assert httpx.get(f"{web.origin}/api/hello", timeout=GUARD_SECONDS).text == "hello"

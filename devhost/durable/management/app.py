@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from devhost.durable.management.entities import Entities
 from devhost.durable.management.http import ManagementRequest, unexpected
 from devhost.durable.management.instances import Instances
+from devhost.errors import DurableError
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +55,9 @@ class ManagementApp:
             return
         try:
             response = await self._answer(request)
+        except DurableError as error:
+            logger.error("%s %s failed: %s", request.method, request.path, error)
+            response = unexpected(str(error), type(error).__name__)
         except Exception as error:
             logger.exception("%s %s failed", request.method, request.path)
             response = unexpected(str(error), type(error).__name__)

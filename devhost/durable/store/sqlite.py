@@ -30,7 +30,13 @@ from devhost.durable.records import Orchestration, Read, Step, Target, TargetKin
 from devhost.durable.store import tables
 from devhost.durable.store.reader import SqliteReader
 from devhost.durable.texts import compact
-from devhost.errors import StaleStepError, StoreUnreachableError, StoreUnreadableError, StoreUnwritableError
+from devhost.errors import (
+    StaleStepError,
+    StoreRemovedError,
+    StoreUnreachableError,
+    StoreUnreadableError,
+    StoreUnwritableError,
+)
 from devhost.own_files import close_file_to_others, make_own_file, make_own_folder
 
 logger = logging.getLogger(__name__)
@@ -69,11 +75,13 @@ class SqliteStore(SqliteReader):
         super().__init__(folder / tables.FILE, self._connect_checked)
         self._busy_timeout_ms = busy_timeout_ms
         self._writer = Writer(self._path, _apply)
+        self._identity: tuple[int, int] | None = None
 
     def open(self) -> None:
         try:
             make_own_folder(self._path.parent)
             make_own_file(self._path)
+            self._identity = _identity_of(self._path)
             for suffix in ("-wal", "-shm"):  # new ones take the mode of their file
                 close_file_to_others(self._path.with_name(tables.FILE + suffix))
             super().open()
@@ -86,7 +94,17 @@ class SqliteStore(SqliteReader):
             raise StoreUnreadableError(self._path, error) from error
 
     def commit(self, step: Step) -> asyncio.Future[None]:
+        if _identity_of(self._path) != self._identity:
+            refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            refused.set_exception(StoreRemovedError(self._path))
+            return refused
         return self._writer.commit(step)
+
+    def _opened(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        # An open file outlives its name: reads and writes would go on, and be lost.
+        if _identity_of(self._path) != self._identity:
+            raise StoreRemovedError(self._path)
+        return super()._opened(connection)
 
     async def close(self) -> None:
         self._writer.commit_waiting()
@@ -109,6 +127,15 @@ class SqliteStore(SqliteReader):
         finally:
             connection.close()
         return self._connect()
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file from another one of its name; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _apply(connection: sqlite3.Connection, step: Step) -> None:

@@ -22,10 +22,11 @@ from devhost.durable.store import tables
 from devhost.durable.store.contract import Arrivals
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.worker import QueuePoll
-from devhost.errors import StoreInUseError, StoreUnreachableError, StoreUnreadableError
+from devhost.errors import StoreInUseError, StoreRemovedError, StoreUnreachableError, StoreUnreadableError
 from devhost.ports import DurableFunctions
 from tests.devhost.durable.clocks import START
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
+from tests.support.running_host import GUARD_SECONDS
 
 _ROOT = Path(__file__).parents[3]
 _HOLDER = """
@@ -145,6 +146,29 @@ async def test_what_is_sent_to_a_closed_engine_fails_and_does_not_wait(tmp_path:
     await engine.stop(0)
     with pytest.raises(StoreUnreachableError, match="this host stops"):
         await asyncio.wait_for(engine.hub.signal(KEY, "too late", None), 5)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
+@pytest.mark.behaviour("devhost.removed-folder")
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["removed", "replaced"])
+async def test_nothing_is_taken_or_read_once_the_file_is_another(tmp_path: Path, is_replaced: bool) -> None:
+    """It would be written where nobody finds it: whoever sends or asks hears so at once."""
+    engine, later = engine_on(tmp_path / "used", Role.CLIENT), engine_on(tmp_path / "used", Role.CLIENT)
+    await engine.start()
+    await engine.hub.signal(KEY, "add", "1")
+    (tmp_path / "used").rename(tmp_path / "moved")
+    if is_replaced:
+        await later.start()
+
+    with pytest.raises(StoreRemovedError, match=r"durable\.db was removed or replaced while this host used it"):
+        await engine.hub.signal(KEY, "add", "1")
+    with pytest.raises(StoreRemovedError):
+        await engine.describe()
+    assert isinstance(await asyncio.wait_for(engine.until_removed(), GUARD_SECONDS), StoreRemovedError)
+    if is_replaced:
+        await later.hub.signal(KEY, "add", "1")
+        await later.stop(0)
+    await engine.stop(0)
 
 
 @pytest.mark.behaviour("engine.groups")
