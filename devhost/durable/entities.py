@@ -48,6 +48,7 @@ from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, 
 
 logger = logging.getLogger(__name__)
 
+_MOST_SHOWN = 200
 _SIGNAL_IDS = uuid.UUID("0d3c1c5e-4f0a-5f1a-8a3f-5b1d0c2f7e66")
 
 
@@ -96,6 +97,8 @@ class Entities:
             answer = Failed(too_long or compact(failure.message))
         except UnreadableAnswerError as error:
             return Abandoned(str(error))
+        else:
+            _tell_unheard(entity_id, operations, answer)
         return apply_batch(entity_id, operations, answer, self._names, self._clock.now())
 
     async def _call_each(
@@ -115,6 +118,14 @@ class Entities:
             tuple(outgoing for batch in batches for outgoing in batch.outgoing),
             tuple(signal for batch in batches for signal in batch.undeliverable),
         )
+
+
+def _tell_unheard(entity_id: EntityId, operations: Sequence[Operation], answer: EntityAnswer) -> None:
+    """Log the failures that nobody waits for: the SDK makes them results, and a signal has no reply to carry one."""
+    for operation, result in zip(operations, answer.results, strict=True):
+        if result.is_error and operation.is_signal:
+            shown = (result.result or "")[:_MOST_SHOWN]
+            logger.error("%s: the signal '%s' failed, and no caller hears of it: %s", entity_id, operation.name, shown)
 
 
 @dataclass(frozen=True)

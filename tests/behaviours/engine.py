@@ -33,6 +33,8 @@ BEHAVIOURS = {
     "the order of sending (host contract 3.15).",
     "engine.failed-batch-again": "A batch whose invocation failed is delivered again, after 3 s, then after twice as "
     "long each time (host contract 3.15).",
+    "engine.unheard-failures": "An entity's signal that fails is told in the log, because no caller waits for it "
+    "(local-host.md, What it hosts).",
     "engine.missing-by-name": "A call to a function that the app does not have fails the instance, naming those it "
     "has, where the real host hangs (host contract 3.6).",
     "engine.open-work": "An instance ends only when no activity, timer or sub-orchestration is open (host contract "

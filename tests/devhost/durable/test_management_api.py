@@ -387,6 +387,20 @@ async def test_a_signal_is_202_and_text_reaches_python_as_json(engine: RunningEn
     assert (await engine.client.get("/entities/counter/k")).text == "12"
 
 
+@pytest.mark.behaviour("engine.unheard-failures")
+@pytest.mark.parametrize("body", [b"5", b'"x"'])
+async def test_json_that_python_cannot_decode_twice_fails_its_operation_and_the_log_says_so(
+    engine: RunningEngine, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As on the real host, recorded for `5`: the JSON travels as it is, the SDK fails on it, the state stays null."""
+    reply = await engine.client.post(
+        "/entities/counter/k?op=add", content=body, headers={"Content-Type": "application/json"}
+    )
+    await engine.state_is(EntityId("counter", "k"), "null")
+    assert (reply.status_code, (await engine.client.get("/entities/counter/k")).text) == (202, "null")
+    assert "@counter@k: the signal 'add' failed, and no caller hears of it: " in caplog.text
+
+
 @pytest.mark.behaviour("engine.missing-by-name")
 async def test_a_signal_that_cannot_arrive_is_400(engine: RunningEngine) -> None:
     """Unknown entity, forbidden key, broken JSON; a slash in the key is another path."""
