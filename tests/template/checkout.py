@@ -27,7 +27,7 @@ class Checkout:
         self, *arguments: str, python: str = sys.executable, folder: Path | None = None, **environ: str
     ) -> subprocess.CompletedProcess[str]:
         """Run dev.py in `folder` to its end, without uv and with the variables `environ` in addition."""
-        environment = {**os.environ, "PATH": os.path.dirname(python), **environ}
+        environment = {**os.environ, "PATH": "", **environ}
         command = [python, str(self.folder / "dev.py"), *arguments]
         return subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
