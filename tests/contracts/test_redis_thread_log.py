@@ -23,7 +23,7 @@ from tests.support.redis_server import RedisServer, find_server, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 THREAD = "{hub/joker.app~thread}"
-GUARD_SECONDS = 5
+GUARD_SECONDS = 20
 NOBODY_CAME = 30.0
 WAKES = 50
 SECRET = b"what was said"
