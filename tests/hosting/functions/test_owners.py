@@ -138,11 +138,12 @@ async def test_one_id_is_another_thread_for_each_owner(owned: OwnedApp) -> None:
 async def test_one_idempotency_key_is_another_run_for_each_owner(owned: OwnedApp) -> None:
     """Without a thread's id it names a thread of the owner's, which a repeat finds."""
     key = {"idempotency-key": "order-1"}
-    runs = {user: [await owned.say(user, "hi", None, headers=key) for _ in range(2)] for user in ("ada", "bob")}
+    adas = [await owned.say("ada", "hi", None, headers=key) for _ in range(2)]
+    bobs = [await owned.say("bob", "hi", None, headers=key) for _ in range(2)]
 
-    assert runs["ada"][0]["run_id"] == runs["ada"][1]["run_id"] != runs["bob"][0]["run_id"]
-    assert runs["bob"][0]["run_id"] == runs["bob"][1]["run_id"]
-    assert runs["ada"][0]["thread_id"] != runs["bob"][0]["thread_id"]
+    assert adas[0]["run_id"] == adas[1]["run_id"] != bobs[0]["run_id"]
+    assert bobs[0]["run_id"] == bobs[1]["run_id"]
+    assert adas[0]["thread_id"] != bobs[0]["thread_id"]
 
 
 @pytest.mark.behaviour("owners.one-404")
