@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -144,21 +145,24 @@ async def test_half_of_a_character_in_a_call_that_waits_for_its_approval_is_its_
 
 @pytest.mark.behaviour("service.unstorable")
 @pytest.mark.parametrize(
-    "given",
+    ("given", "code"),
     [
-        calling("look", {"n": DEEP}),
-        calling("look", {"n": DEEPER}),
-        calling("dig", {}),
+        (calling("look", {"n": DEEP}), "unstorable_answer"),
+        # From Python 3.12 on agent-framework itself gives up on a call that is nested so deep.
+        (calling("look", {"n": DEEPER}), "unstorable_answer" if sys.version_info < (3, 12) else "run_failed"),
+        (calling("dig", {}), "unstorable_answer"),
     ],
     ids=["deep", "deeper", "a result"],
 )
-async def test_a_step_that_cannot_be_written_ends_its_run_by_that_name_and_the_process_goes_on(given: Content) -> None:
+async def test_a_step_that_cannot_be_written_ends_its_run_by_that_name_and_the_process_goes_on(
+    given: Content, code: str
+) -> None:
     """No later attempt could write it either."""
     async with served(app_of(odd_agent(given))) as (_, http):
         answer = await ask(http, "do")
         after = await ask(http, "hi")
 
-    assert (answer.status_code, answer.json()["code"]) == (500, "unstorable_answer")
+    assert (answer.status_code, answer.json()["code"]) == (500, code)
     assert (after.status_code, after.json()["response"]) == (200, "hello")
 
 
