@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from agent_framework import Message, SupportsChatGetResponse
 
 from agents.offline import OfflineChatClient
+from hosting.settings import report_misspelt
 
 ChatClient: TypeAlias = SupportsChatGetResponse[Any]
 Settings: TypeAlias = Mapping[str, str]
@@ -38,8 +39,9 @@ class Provider:
 def create_chat_client(environ: Mapping[str, str]) -> ChatClient:
     """The client for the provider that the settings name; blank settings count as absent.
 
-    Raises ModelSettingsError when settings of two providers are set, or of one only half.
+    Raises ModelSettingsError when settings of two providers are set, or of one only half. A misspelt one is logged.
     """
+    report_misspelt(environ, BEGINNINGS, (*SETTINGS, *READ_BY_LIBRARIES), page="docs/models.md")
     settings = {name: environ[name].strip() for name in SETTINGS if environ.get(name, "").strip()}
     named = [provider for provider in PROVIDERS if any(name in settings for name in provider.all_settings())]
     if not named:
@@ -146,3 +148,13 @@ PROVIDERS = (
     ),
 )
 SETTINGS = tuple(name for provider in PROVIDERS for name in provider.all_settings())
+BEGINNINGS = ("OPENAI_", "AZURE_OPENAI_")
+READ_BY_LIBRARIES = (
+    "AZURE_OPENAI_AD_TOKEN",
+    "OPENAI_ADMIN_KEY",
+    "OPENAI_API_VERSION",
+    "OPENAI_LOG",
+    "OPENAI_ORG_ID",
+    "OPENAI_PROJECT_ID",
+    "OPENAI_WEBHOOK_SECRET",
+)

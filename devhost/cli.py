@@ -137,7 +137,7 @@ def _start(options: argparse.Namespace) -> None:
         principal=options.principal,
     )
     try:
-        _run(host.run(sockets, lambda: _announce(app, address, options.principal)))
+        _run(host.run(sockets, lambda: _announce(app, address, options)))
     except HostError as error:
         end_process_soon(error.exit_code)
         raise
@@ -190,13 +190,15 @@ def _describe_host_to_app(address: Address) -> None:
         os.environ[name] = os.environ.get(name) or "1"
 
 
-def _announce(app: HostedApp, address: Address, principal: str | None) -> None:
+def _announce(app: HostedApp, address: Address, options: argparse.Namespace) -> None:
+    principal = options.principal
     part = f" (group {app.group.name})" if app.group.name else ""
     lines = [
         f"Local Functions host, for development only: {address.origin}{part}",
         *([f"Each request is signed in as {principal}, or by X-Local-Principal: NAME."] if principal else []),
         "",
-        *describe_functions(app, address.origin),
+        *(f"{line}\n" for line in app.introduction.lines),
+        *describe_functions(app, address.origin, is_whole=options.verbose),
         *describe_doors(app, address.origin),
     ]
     print("\n".join(lines), flush=True)

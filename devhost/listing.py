@@ -15,16 +15,25 @@ from devhost.mcp.catalog import Catalog
 _PARAMETER = re.compile(r"\{\*{0,2}([^=?{}]+)(?:=[^{}?]*)?\??\}")
 
 
-def describe_functions(app: HostedApp, origin: str) -> Iterable[str]:
-    """Return the lines of the function list, in Core Tools' shape, which tools parse (host contract 2.5)."""
+def describe_functions(app: HostedApp, origin: str, *, is_whole: bool = True) -> Iterable[str]:
+    """Return the lines of the function list, in Core Tools' shape, which tools parse (host contract 2.5).
+
+    Unless `is_whole`, what the app calls details is counted only. A function that does not run is told all the same.
+    """
+    details = frozenset() if is_whole else app.introduction.details
+    left_out = [function for function in app.index.functions if function.name in details and not function.not_run]
     yield "Functions:"
     yield ""
     for function in app.index.functions:
+        if function in left_out:
+            continue
         not_run = function.not_run or app.group.reason_not_to_run(function)
         reason = f" ({not_run})" if not_run else ""
         yield f"\t{function.name}: {_describe(app, function, origin)}{reason}"
     if not app.index.functions:
         yield f"\tnone: {app.settings.script} declares no functions"
+    if left_out:
+        yield f"\t{len(left_out)} more with --verbose"
 
 
 def _describe(app: HostedApp, function: Function, origin: str) -> str:
@@ -56,11 +65,17 @@ def _offers(catalog: Catalog) -> str:
 
 
 def _first_request(app: HostedApp, origin: str) -> str | None:
-    """Return a curl line for the first HTTP function, its parameters' names as their values."""
-    for function in app.index.running():
-        if isinstance(function.trigger, HttpTrigger) and app.group.listens_for(function):
+    """Return a curl line for the function that the app names, else for the first HTTP function.
+
+    The values of its parameters are their names.
+    """
+    named, text = app.introduction.request or ("", "")
+    found = [function for function in app.index.running() if app.group.listens_for(function)]
+    for function in sorted(found, key=lambda function: function.name != named):
+        if isinstance(function.trigger, HttpTrigger):
             path = _PARAMETER.sub(r"\1", displayed_route(function.trigger, app.settings.route_prefix))
-            return _curl(f"{origin}/{path}", function.trigger.methods)
+            url = f"{origin}/{path}"
+            return f'curl {url} -d "{text}"' if function.name == named else _curl(url, function.trigger.methods)
     return None
 
 

@@ -31,6 +31,29 @@ _SCRIPT_NAME = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_\-]*\.py")
 
 
 @dataclass(frozen=True)
+class Introduction:
+    """What the app object says of itself in an attribute `introduction`, which any app may have.
+
+    It is a mapping: `lines` to print at start-up, the functions to leave out of the list there (`details`), and the
+    `request` to try first, as the name of its function and the text to send.
+    """
+
+    lines: tuple[str, ...] = ()
+    details: frozenset[str] = frozenset()
+    request: tuple[str, str] | None = None
+
+    @classmethod
+    def of(cls, app: object) -> Introduction:
+        """Return what the app says; nothing for most apps."""
+        said = getattr(app, "introduction", None)
+        if not isinstance(said, Mapping):
+            return cls()
+        function, text = said.get("request") or ("", "")
+        request = (str(function), str(text)) if function else None
+        return cls(tuple(said.get("lines", ())), frozenset(said.get("details", ())), request)
+
+
+@dataclass(frozen=True)
 class HostedApp:
     """One Functions app, ready to be served; routes and timers are those that this host's group listens for."""
 
@@ -40,20 +63,26 @@ class HostedApp:
     routes: RouteTable
     mcp: Catalog
     timers: tuple[Timer, ...]
+    introduction: Introduction
 
 
 def load_hosted_app(settings: HostSettings, environ: Mapping[str, str]) -> HostedApp:
     """Import the app of the settings' folder and return it; raise `HostError` with what to mend."""
-    declared = _load_declared_functions(settings.folder, settings.script)
+    declared, introduction = _load_declared_functions(settings.folder, settings.script)
     try:
-        return _indexed(declared, settings, environ)
+        return _indexed(declared, introduction, settings, environ)
     except FunctionLoadError as error:
         handlers = {str(function.get_function_name()): function.get_user_function() for function in declared}
         place = place_of(handlers[error.function_name])
         raise FunctionLoadError(error.function_name, error.reason, place) from error
 
 
-def _indexed(declared: Sequence[DeclaredFunction], settings: HostSettings, environ: Mapping[str, str]) -> HostedApp:
+def _indexed(
+    declared: Sequence[DeclaredFunction],
+    introduction: Introduction,
+    settings: HostSettings,
+    environ: Mapping[str, str],
+) -> HostedApp:
     index = build_index(declared, settings, environ)
     group = find_group(settings.group, index)
     # All of it is read, whatever the group: what is wrong with an app must not depend on who hosts it.
@@ -65,14 +94,15 @@ def _indexed(declared: Sequence[DeclaredFunction], settings: HostSettings, envir
         RouteTable(route for route in routes.routes if group.listens_for(route.function)),
         find_catalog(index),
         tuple(timer for timer in timers if group.listens_for(timer.function)),
+        introduction,
     )
 
 
-def _load_declared_functions(folder: Path, script: str) -> Sequence[DeclaredFunction]:
+def _load_declared_functions(folder: Path, script: str) -> tuple[Sequence[DeclaredFunction], Introduction]:
     """Return the functions that the app declares, with the folder as current folder and first on `sys.path`.
 
-    One app per process: the module stays imported, and asking the app for its functions works once only. Raises
-    `AppLoadError` with the file, the line and what to do.
+    And what the app says of itself. One app per process: the module stays imported, and asking the app for its
+    functions works once only. Raises `AppLoadError` with the file, the line and what to do.
     """
     if not _SCRIPT_NAME.fullmatch(script):
         raise AppLoadError(f"PYTHON_SCRIPT_FILE_NAME must be the name of a Python file, but is {script!r}.")
@@ -84,7 +114,7 @@ def _load_declared_functions(folder: Path, script: str) -> Sequence[DeclaredFunc
     module = _import_script(folder, script)
     app = _find_app(module, script)
     try:
-        return list(app.get_functions())
+        return list(app.get_functions()), Introduction.of(app)
     except Exception as error:
         raise AppLoadError(_explained(error, folder, script)) from error
 

@@ -46,7 +46,7 @@ from hosting.http.owner_routes import OWNED_ROUTES
 from hosting.http.routes import ORCHESTRATION, ROUTES
 from hosting.invocation import end_start_up, keep_start_up
 from hosting.names import entity_name, http_function
-from hosting.plan import Plan
+from hosting.plan import Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
@@ -67,6 +67,9 @@ _NOT_YET = {
     "entity_id": "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out.",
     "workflow_name": "Workflows are not hosted yet. Leave workflow_name out.",
 }
+
+
+_SHARED_FUNCTIONS = {route.function for route in (*ROUTES, *OWNED_ROUTES, ORCHESTRATION)} | {NO_AGENT_FUNCTION}
 
 
 class AgentFunctionApp(df.DFApp):
@@ -173,6 +176,12 @@ class AgentFunctionApp(df.DFApp):
         planned = self._plan.known(name)
         return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry, owner)
 
+    @property
+    def introduction(self) -> Mapping[str, Any]:
+        """What a local host shows of the app when it starts: models, routes, a first request."""
+        shared = (*_SHARED_FUNCTIONS, RETENTION_FUNCTION, SWEEP_FUNCTION, ENTITY)
+        return introduction_of(self._plan, shared)
+
     async def principal_of(self, req: func.HttpRequest) -> Principal | None:
         """Return who sends a request to a route of your own; None for nobody, and in an app without `principal`."""
         return await self._orchestrations.principal(req)
@@ -208,7 +217,7 @@ class AgentFunctionApp(df.DFApp):
         if not self._plan.agents:
             logger.warning("This app has no agents. Give AgentFunctionApp(agents=[...]), or call add_agent(...).")
         by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
-        ours = by_agent | {route.function for route in (*ROUTES, *OWNED_ROUTES, ORCHESTRATION)} | {NO_AGENT_FUNCTION}
+        ours = by_agent | _SHARED_FUNCTIONS
         refuse_taken_routes(functions, ours)
         if self._plan.has_owners:
             warn_of_management_urls(function for function in functions if function.get_function_name() not in ours)

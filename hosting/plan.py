@@ -1,18 +1,28 @@
-"""What will be registered: every agent checked, every collision refused, before a function exists."""
+"""What will be registered: every agent checked, every collision refused, before a function exists.
+
+And what is said of it at a start.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
 
 from agent_framework import SupportsAgentRun
 
 from hosting.errors import ConfigurationError, UnknownAgentError
-from hosting.names import check_agent_name
+from hosting.host_settings import ATTRIBUTE
+from hosting.names import check_agent_name, entity_name, http_function, mcp_function
 
 _TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
 """What every MCP client and model takes as a tool's name."""
+
+QUESTION = "What can you do?"
+"""Every agent can say something to it."""
 
 
 @dataclass(frozen=True)
@@ -123,3 +133,42 @@ class Plan:
                     "compared without case. Give one of them another mcp_tool_name."
                 )
         return tool
+
+
+def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:
+    """Return what a local host shows of the app when it starts, as a plain mapping; other hosts never ask.
+
+    `lines` are about models, `details` the functions that nobody calls first (`shared` and each agent's), `request` is
+    the function to try and what to ask it.
+    """
+    planned = plan.agents.values()
+    details = {name(agent.name) for agent in planned for name in (entity_name, mcp_function)}
+    asked = next((http_function(agent.name) for agent in planned if agent.http), None)
+    return {
+        "lines": _models(plan.by_name()),
+        "details": sorted(details.union(shared)),
+        "request": asked and (asked, QUESTION),
+    }
+
+
+def _models(agents: Mapping[str, SupportsAgentRun]) -> list[str]:
+    """Return a line for each model, with its agents' names where there are several."""
+    agents_of: dict[str, list[str]] = {}
+    for name, agent in agents.items():
+        if (client := getattr(agent, "client", None)) is not None:
+            agents_of.setdefault(_model(client), []).append(name)
+    several = len(agents_of) > 1
+    return [
+        f"Model of {', '.join(names)}: {model}" if several else f"Model: {model}" for model, names in agents_of.items()
+    ]
+
+
+def _model(client: object) -> str:
+    """Return the model's name and where it is; for one that is for development, what to set for another."""
+    provider = getattr(client, "OTEL_PROVIDER_NAME", type(client).__name__)
+    if advice := getattr(client, ATTRIBUTE, None):
+        return f"{provider}, for development only. {advice}"
+    name, where = getattr(client, "model", None) or provider, getattr(client, "service_url", str)()
+    parts = urlsplit(str(where))
+    # Without what stands before the server's name or behind the path: there may be a key.
+    return f"{name} at {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else str(name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -202,10 +202,14 @@ def meaning_of(setting: str) -> str:
 
 def report_unknown(environ: Mapping[str, str]) -> None:
     """Log a warning for each setting that begins as ours and is none, with the nearest that is one."""
-    known = [str(field.alias) for field in Settings.model_fields.values()]
+    report_misspelt(environ, ("AGENT_",), [str(field.alias) for field in Settings.model_fields.values()])
+
+
+def report_misspelt(
+    environ: Mapping[str, str], beginnings: tuple[str, ...], known: Sequence[str], page: str = "docs/settings.md"
+) -> None:
+    """Log a warning for each setting that begins as `known` ones do and is none; nothing where no host runs."""
     for name in sorted(environ) if is_hosted(environ) else ():
-        if name.upper().startswith("AGENT_") and name not in known:
+        if name.upper().startswith(beginnings) and name not in known:
             nearest = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.0)[0]
-            logger.warning(
-                "There is no setting %s, so it does nothing. Is %s meant? See docs/settings.md.", name, nearest
-            )
+            logger.warning("There is no setting %s, so it does nothing. Is %s meant? See %s.", name, nearest, page)

@@ -56,6 +56,8 @@ BEHAVIOURS = {
     "site's (local-host.md, Who may call).",
     "devhost.start-prints": "Start prints the address, each function with its route, the MCP URL and the first request "
     "to try (local-host.md, Commands).",
+    "devhost.start-introduces": "An app may say what its start shows, what is listed with --verbose only and what to "
+    "ask first (local-host.md, Commands).",
     "devhost.port-in-use": "A port in use is one clear sentence and exit code 2 (local-host.md, Storage).",
     "devhost.drains": "The first signal lets running work end, the second stops at once (local-host.md, Commands).",
     "devhost.forwarded-logs": "Of what the app logs, the local host shows what Azure would get; the rest with "

@@ -10,6 +10,10 @@ BEHAVIOURS = {
     "template.offline-values-bounded": "A response_format for which the offline model would make more than so many "
     "values or characters fails its run at once, by a sentence in the log.",
     "template.no-settings-no-network": "With no model settings the agents talk to the offline model (design.md 4).",
+    "template.start-shows-the-model": "Start-up says which model answers and how to set another, shows the agents' "
+    "routes and the MCP address, and its first request asks an agent (models.md).",
+    "template.misspelt-model-setting-named": "A misspelt setting of a model is named at start-up, with the nearest one "
+    "there is (models.md).",
     "template.half-set-model-refused": "Model settings that are half set, or name two providers, are refused by a "
     "sentence that names the setting and the fix (style.md, Types).",
     "template.dev-names-the-python": "dev.py under a Python that cannot run the app names the found and the needed "

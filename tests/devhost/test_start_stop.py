@@ -67,6 +67,40 @@ def test_the_first_request_posts_where_only_post_is_taken(tmp_path):
     assert line == f'Try: curl -X POST {url} -H "Content-Type: application/json" -d "{{}}"'
 
 
+INTRODUCED = """
+import azure.functions as func
+
+class App(func.FunctionApp):
+    introduction = {"lines": ["Model: small"], "details": ["beside", "queued"], "request": ("main", "Who are you?")}
+
+app = App()
+
+@app.route(route="a/beside", methods=["GET"])
+def beside(req): ...
+
+@app.route(route="main", methods=["POST"])
+def main(req): ...
+
+@app.queue_trigger(arg_name="msg", queue_name="q", connection="c")
+def queued(msg): ...
+"""
+
+
+@pytest.mark.behaviour("devhost.start-introduces")
+@pytest.mark.parametrize(
+    ("verbose", "listed"), [((), "\t1 more with --verbose"), (("--verbose",), "\tbeside: [GET] {origin}/api/a/beside")]
+)
+def test_an_app_says_what_its_start_shows(tmp_path, verbose, listed):
+    """What does not run is told whatever the app says."""
+    with RunningHost(make_app(tmp_path, INTRODUCED), "--port", "0", *verbose) as host:
+        line = host.wait_for("Try: ")
+    origin = host.origin.replace("127.0.0.1", "localhost")
+    assert line == f'Try: curl {origin}/api/main -d "Who are you?"'
+    assert listed.format(origin=origin) in host.printed
+    assert {"Model: small", f"\tmain: [POST] {origin}/api/main"} <= set(host.printed)
+    assert any(printed.startswith("\tqueued: queueTrigger (not run here") for printed in host.printed)
+
+
 @pytest.mark.behaviour("devhost.port-in-use")
 def test_a_port_in_use_is_one_sentence_and_exit_code_two():
     """The host that has the port goes on."""
