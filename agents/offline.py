@@ -1,7 +1,8 @@
 """The model that needs no key and no network: a chat client of agent-framework like any other, answering by rules."""
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
@@ -22,12 +23,14 @@ from agents.offline_answers import Answer, Say, Turn, answer
 from agents.offline_values import in_format
 
 CHARACTERS_PER_TOKEN = 4
+MOST_STREAM_SECONDS = 1.0
 
 
 class RuleChatClient(BaseChatClient[Any]):
     """One model call: the newest message in, words or function calls out; the layers around it run the functions."""
 
     OTEL_PROVIDER_NAME = "offline"
+    WORD_SECONDS = 0.05  # between two words of a stream, so that a person sees it grow; 0 where time is measured
     MODEL_INPUTS = ("text",)  # read by hosting: pictures and files are refused before they come here
     ONLY_FOR_DEVELOPMENT = (  # read by hosting too: an app in production is told so at its start
         "Choose a model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or OPENAI_API_KEY: docs/models.md."
@@ -37,7 +40,7 @@ class RuleChatClient(BaseChatClient[Any]):
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
         if stream:
-            return self._build_response_stream(stream_updates(messages, options))
+            return self._build_response_stream(stream_updates(messages, options, self.WORD_SECONDS))
         return complete(messages, options)
 
 
@@ -49,7 +52,8 @@ class OfflineChatClient(
 ):
     """The offline model with what every client of agent-framework has: function invocation, middleware, telemetry.
 
-    The same conversation always gets the same answer, well within a millisecond. It holds nothing between calls.
+    The same conversation always gets the same answer, well within a millisecond if it is not streamed. It holds nothing
+    between calls.
     """
 
 
@@ -64,10 +68,16 @@ async def complete(messages: Sequence[Message], options: Mapping[str, Any]) -> C
     )
 
 
-async def stream_updates(messages: Sequence[Message], options: Mapping[str, Any]) -> AsyncIterator[ChatResponseUpdate]:
-    """The same answer word by word; function calls whole, the usage last."""
+async def stream_updates(
+    messages: Sequence[Message], options: Mapping[str, Any], word_seconds: float
+) -> AsyncIterator[ChatResponseUpdate]:
+    """The same answer word by word, a long one faster; function calls whole, the usage last."""
     contents = answer_contents(messages, options)
-    for piece in pieces(contents):
+    said = pieces(contents)
+    pause = min(word_seconds, MOST_STREAM_SECONDS / max(len(said), 1))
+    for number, piece in enumerate(said):
+        if number and pause and piece.type == "text":
+            await asyncio.sleep(pause)
         yield ChatResponseUpdate(role="assistant", contents=[piece], model="offline")
     spent = Content.from_usage(usage(messages, contents))
     yield ChatResponseUpdate(role="assistant", contents=[spent], model="offline", finish_reason=finish_reason(contents))
@@ -81,10 +91,10 @@ def answer_contents(messages: Sequence[Message], options: Mapping[str, Any]) -> 
     return contents_of(given, call_prefix=f"call_{len(messages)}")
 
 
-def offered_tools(options: Mapping[str, Any]) -> Collection[str]:
+def offered_tools(options: Mapping[str, Any]) -> Mapping[str, Any]:
     if options.get("tool_choice") == "none":
-        return ()
-    return [tool.name for tool in options.get("tools") or ()]
+        return {}
+    return {tool.name: tool for tool in options.get("tools") or ()}
 
 
 def contents_of(given: Answer, call_prefix: str) -> list[Content]:

@@ -7,13 +7,13 @@ Earlier messages are read only when the newest one asks about them.
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from agent_framework import Content, Message
 
-WEATHER_TOOL = "get_weather"
+from agents.offline_tools import WEATHER_TOOL, example_arguments, nearest_tool
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class CallTool:
 
 @dataclass(frozen=True)
 class Turn:
-    """What an answer may look at: the conversation with its newest message last, and the offered tools' names."""
+    """What an answer may look at: the conversation with its newest message last, and the offered tools by name."""
 
     messages: Sequence[Message]
-    tools: Collection[str]
+    tools: Mapping[str, Any]
 
 
 Answer: TypeAlias = Say | CallTool
@@ -51,7 +51,20 @@ def answer(turn: Turn) -> Answer:
     for pattern, decide in RULES:
         if found := pattern.search(text):
             return decide(found, turn)
-    return Say(f'You said: "{shortened(text)}". {INTRODUCTION}' if text else INTRODUCTION)
+    return introduce(text, turn)
+
+
+def introduce(text: str, turn: Turn) -> Answer:
+    """Who answers what no rule fits, and what to say instead: for a tool that could do it, the very words."""
+    has_weather = WEATHER_TOOL in turn.tools
+    told = INTRODUCTION.format(weather='ask me "What is the weather in Paris?", ' if has_weather else "")
+    if text:
+        told = f'You said: "{shortened(text)}". {told}'
+    tool = nearest_tool(text, turn.tools.values())
+    if tool is None or tool.name == WEATHER_TOOL:
+        return Say(told)
+    arguments = json.dumps(example_arguments(tool, text), ensure_ascii=False)
+    return Say(f"{told} To have the tool {tool.name} called, send me this:\n\nCall {tool.name} with {arguments}")
 
 
 def told_results(messages: Sequence[Message]) -> str:
@@ -74,6 +87,8 @@ def told_result(call: Content | None, result: Content) -> str:
 
 
 def ask_weather(found: re.Match[str], turn: Turn) -> Answer:
+    if turn.tools and WEATHER_TOOL not in turn.tools:
+        return introduce(found.string, turn)
     return call(WEATHER_TOOL, tuple({"city": city} for city in cities_in(found)), turn)
 
 
@@ -152,8 +167,8 @@ def shortened(text: str) -> str:
 
 CHARACTERS_READ = 2000
 INTRODUCTION = (
-    'I am the offline model: I answer by rules. Ask me "What is the weather in Paris?", tell me your name and ask '
-    "for it later, or ask what you asked before. docs/models.md tells how to connect a real model."
+    "I am the offline model: I answer by rules. For example, {weather}tell me your name and ask for it later, or ask "
+    "what you asked before. docs/models.md tells how to connect a real model."
 )
 SEPARATORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+(?:and|or)\s+", re.IGNORECASE)
 TIME_WORDS = re.compile(r"[\s,](?:today|tonight|tomorrow|now|right now|this week|please)\b.*$", re.IGNORECASE)

@@ -3,6 +3,10 @@
 BEHAVIOURS = {
     "template.offline-uses-the-tool": "Asked for the weather in a city, the offline model calls the weather tool and "
     "answers from its result (design.md 4).",
+    "template.offline-says-how-to-call": "Asked in plain words for what a tool does, the offline model answers with "
+    "the message that calls it (models.md).",
+    "template.offline-streams-words": "A streamed answer of the offline model comes in several words over a short time "
+    "(models.md).",
     "template.offline-remembers-by-the-conversation": "What the offline model recalls comes from the conversation it "
     "is sent, and from nowhere else (design.md 4).",
     "template.offline-is-deterministic": "The same conversation always gets the same answer, streamed or whole "
