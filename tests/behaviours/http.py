@@ -29,6 +29,8 @@ BEHAVIOURS = {
     "left alone (thread-log.md 1).",
     "http.unknown-places": "What is not there is 404, what cannot be asked for 400, by a problem (http-api.md 3).",
     "http.negotiates": "The answer is JSON or text as Accept prefers, else as the request was (http-api.md 2).",
+    "http.json-without-its-type": "A JSON object with a request's fields and without a JSON content type is refused, "
+    "and the header is named (http-api.md 2).",
     "http.names-the-thread": "Every answer that knows its thread names it in headers, and a problem in its members too "
     "(http-api.md 1 and 4).",
     "http.thread-id-spellings": "A thread is named by any of its names in body, query or header; blank is absent "

@@ -96,6 +96,19 @@ BAD_REQUESTS = {
     "another charset": Bad(
         415, "unsupported_media_type", "utf-16", b"hi", {"content-type": "text/plain; charset=utf-16"}
     ),
+    "JSON as curl's form": Bad(
+        415,
+        "unsupported_media_type",
+        "Content-Type: application/json",
+        b' {"message": "hi", "steam": 1}',
+        {"content-type": "application/x-www-form-urlencoded"},
+    ),
+    "JSON as a page's text": Bad(
+        415, "unsupported_media_type", "'text/plain'", b'{"contents": [], "thread_id": "a"}', TEXT
+    ),
+    "JSON without a type": Bad(
+        415, "unsupported_media_type", "there is no Content-Type", b'\xef\xbb\xbf{"message": "hi"}', {}
+    ),
     "an unknown agent": Bad(404, "unknown_agent", "Agents: Joker.", b"hi", {}, "/api/agents/Nobody/run"),
     "an agent without this door": Bad(404, "unknown_agent", "'quiet'", b"hi", {}, "/api/agents/quiet/run"),
 }

@@ -11,6 +11,7 @@ BAD = {**BAD_REQUESTS, **BAD_FORMATS, **BAD_CONTENTS}
 
 
 @pytest.mark.behaviour("http.bad-requests-store-nothing")
+@pytest.mark.behaviour("http.json-without-its-type")
 @pytest.mark.parametrize("bad", BAD.values(), ids=list(BAD))
 async def test_a_bad_request_is_refused_in_our_words_and_stores_nothing(api: Api, bad: Bad) -> None:
     """The problem names what was wrong; there is no log and no conversation more than before."""
@@ -27,10 +28,10 @@ async def test_a_bad_request_is_refused_in_our_words_and_stores_nothing(api: Api
 
 
 @pytest.mark.behaviour("http.problem-forms")
-@pytest.mark.parametrize("headers", [TEXT, {**JSON, "accept": "text/plain"}])
-async def test_a_text_client_is_refused_by_the_sentence_alone(api: Api, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(("headers", "body"), [(TEXT, b"hi"), ({**JSON, "accept": "text/plain"}, b'{"message": "hi"}')])
+async def test_a_text_client_is_refused_by_the_sentence_alone(api: Api, headers: dict[str, str], body: bytes) -> None:
     """The same detail that a JSON client gets."""
-    answer = await api.http.post(f"{RUN}?thread_id=..", content=b'{"message": "hi"}', headers=headers)
+    answer = await api.http.post(f"{RUN}?thread_id=..", content=body, headers=headers)
 
     assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (400, "text/plain")
     assert answer.text.startswith("Thread id '..' is not valid. Use 1 to 64 of the characters")

@@ -59,6 +59,17 @@ def test_prefer_is_read_as_rfc_7240_says(prefer: str, seconds: float | None, ans
     assert (wait.seconds, wait.answer, wait.applied) == (seconds, answer, applied)
 
 
+@pytest.mark.behaviour("http.json-without-its-type")
+@pytest.mark.parametrize(
+    "text", ["{}", '{"name": "Ada"}', '{"role": "user", "name": "Ada"}', '{"message": ', '["message"]', "{message}"]
+)
+def test_a_text_that_is_no_request_of_ours_is_the_message(text: str) -> None:
+    """JSON may be what the agent is to read: only an object with our fields is taken for a slip."""
+    read = parse_run(RawRequest({}, {}, text.encode()), "Joker", limits_of(object(), read_settings({})))
+
+    assert read.request.message == text
+
+
 def test_a_fingerprint_is_of_the_request_and_its_thread() -> None:
     """Not of whether the answer is waited for; another agent, thread, message or switch is another request."""
     plain = call().fingerprint("Joker")
