@@ -137,7 +137,9 @@ def run_reply(record: RunRecord, form: Form, thread_url: str, extra: Mapping[str
     headers = {**run_headers(record), **(extra or {})}
     if isinstance(terminal, Completed):
         if form == "text":
-            return Reply(200, answer_with_calls(record, terminal), "text/plain", headers)
+            return Reply(
+                200, answer_with_calls(record, terminal, f"{thread_url}/approvals/<id>"), "text/plain", headers
+            )
         return json_reply(200, completed_fields(record, terminal), headers)
     if terminal is not None:
         return problem_reply(run_error(terminal), form, headers, ids(record))

@@ -123,7 +123,9 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP) ->
     How long a thread id may be depends on the owner.
     """
     form = body_form(call, limits.body_bytes)
-    fields = json_fields(call.body, FIELDS) if form == "json" else {"message": message_text(call)}
+    fields = json_fields(call.body, FIELDS) if form == "json" else {"message": decode_utf8(call.body)}
+    if form == "text" and fields["message"].lstrip().startswith("{"):
+        refuse_unsaid_json(call)
     streams = fields.get(STREAM) is not None and read_flag(STREAM, fields[STREAM])
     answer = answer_form(call.headers.get("accept", ""), "events" if streams else form)
     for name in THREAD_ID_FIELDS:
@@ -265,19 +267,16 @@ def json_fields(body: bytes, known: Set[str]) -> dict[str, Any]:
     raise UnknownFieldError(f"The field {unknown!r} is not known. {advice}")
 
 
-def message_text(call: RawRequest) -> str:
-    """Return the body as the message; raise `UnsupportedMediaTypeError` for one of our JSON objects.
+def refuse_unsaid_json(call: RawRequest) -> None:
+    """Raise `UnsupportedMediaTypeError` for a text that is one of our JSON objects.
 
     curl and browsers give a body that is not said to be JSON a type of their own, and the model would be asked to
     answer the braces.
     """
-    text = decode_utf8(call.body)
-    if text.lstrip()[:1] != "{":
-        return text
     try:
         fields = parse_json(call.body)
     except RequestError:
-        return text
+        return
     if "message" in fields or (fields and fields.keys() <= FIELDS):
         media = call.headers.get("content-type", "").partition(";")[0].strip()[:80]
         raise UnsupportedMediaTypeError(
@@ -285,7 +284,6 @@ def message_text(call: RawRequest) -> str:
             f"{f'its Content-Type is {media!r}' if media else 'there is no Content-Type'}. "
             "Send the header Content-Type: application/json."
         )
-    return text
 
 
 def one_thread_id(names: Iterable[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 BEHAVIOURS = {
     "approvals.asked": "A tool marked as needing approval ends the run, is not called, and stands in the answer.",
+    "approvals.said": "The response of a run that waits says so, and for the approval of which tools (approvals.md).",
     "approvals.listed": "A thread lists what it waits for now, and nothing else.",
     "approvals.goes-on": "An approved call is made and the model goes on; that answer is the approval's answer.",
     "approvals.refused": "A refused call is not made, and the model and the conversation are told the person's reason.",
@@ -14,7 +15,7 @@ BEHAVIOURS = {
     "approvals.forgotten": "A reset and a delete take what waits with them.",
     "approvals.kept": "What waits, and what was answered, is read and exported with its thread.",
     "approvals.form": "The answer has the form that the run was asked for, also when a run goes on; text tells what "
-    "waits.",
+    "waits and how to answer.",
     "approvals.mcp": "An MCP client is told what waits and where a person answers; it cannot answer itself.",
     "approvals.orchestrations": "An orchestration gets the framework's requests and brings all answers in one run; of "
     "it and a person over HTTP one decides.",

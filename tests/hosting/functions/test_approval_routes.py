@@ -17,11 +17,20 @@ async def test_a_tool_that_needs_approval_ends_the_run_and_is_not_called(desk: D
     answer = (await desk.say("call refund 5")).json()
 
     (approval,) = answer["pending_approvals"]
-    assert (answer["status"], answer["response"], desk.notes) == ("success", "One moment.", [])
+    assert (answer["status"], desk.notes) == ("success", [])
     assert approval["tool"] == "refund"
     assert approval["arguments"] == {"n": "5"}
     assert approval["run_id"] == answer["run_id"]
     assert approval["requested_at"] < approval["expires_at"]
+
+
+@pytest.mark.behaviour("approvals.said")
+async def test_the_response_says_what_the_run_waits_for(desk: Desk) -> None:
+    """Behind what the agent said, each tool once; a model that calls a tool mostly says nothing."""
+    answer = (await desk.say("call refund 5, refund 7")).json()
+    later = (await desk.http.get(f"/api/agents/Clerk/threads/t/runs/{answer['run_id']}")).json()
+
+    assert answer["response"] == later["response"] == "One moment.\n\nWaits for a person's approval of: refund."
 
 
 @pytest.mark.behaviour("approvals.listed")
@@ -252,14 +261,21 @@ async def test_a_format_holds_for_the_run_that_goes_on(desk: Desk) -> None:
 
 
 @pytest.mark.behaviour("approvals.form")
-async def test_an_answer_in_text_names_what_waits(desk: Desk) -> None:
-    """Behind the agent's text, with the id to answer by."""
+async def test_an_answer_in_text_names_what_waits_and_how_to_answer(desk: Desk) -> None:
+    """Behind the agent's text, with the id to answer by and the place to send it to."""
     answer = await desk.http.post(
         "/api/agents/Clerk/run?thread_id=t", content="call refund 5", headers={"content-type": "text/plain"}
     )
     (approval,) = await desk.waiting()
 
-    assert answer.text == f'One moment.\n\nWaits for approval {approval}: refund({{"n": "5"}})'
+    *said, how = answer.text.split("\n\n")
+    assert said == ["One moment.", f'Waits for approval {approval}: refund({{"n": "5"}})']
+    sent = "http://app.example/api/agents/Clerk/threads/t/approvals/<id>"
+    assert how == (
+        f'To answer, POST {{"approved": true}} or {{"approved": false, "reason": "..."}} as application/json to {sent}'
+    )
+    answered = await desk.http.post(sent.replace("<id>", approval), json={"approved": True})
+    assert answered.json()["response"] == "told: refunded 5"
 
 
 @pytest.mark.behaviour("approvals.not-waited")

@@ -27,7 +27,7 @@ async def test_an_mcp_client_learns_what_waits_and_where_a_person_answers(desk: 
 
     assert (result["isError"], structure["response"], structure["pending_approvals"][0]["id"]) == (
         False,
-        "One moment.",
+        "One moment.\n\nWaits for a person's approval of: refund.",
         approval,
     )
     assert f"Waits for approval {approval}: refund" in text
