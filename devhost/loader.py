@@ -138,7 +138,7 @@ def _explained(error: BaseException, folder: Path, script: str) -> str:
 
 def _advice(error: BaseException, said: str, folder: Path) -> str:
     if not isinstance(error, ModuleNotFoundError):
-        return "" if said.endswith(".") else "Correct it and start again."
+        return "" if said.endswith(".") else "Correct it."
     package = (error.name or "").partition(".")[0]
     if (folder / package).is_dir() or (folder / f"{package}.py").is_file():
         return "Correct the name."

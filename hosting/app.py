@@ -54,7 +54,7 @@ from hosting.runner.attempt import TimeLimit, function_timeout_seconds
 from hosting.runner.callbacks import AgentResponseCallbackProtocol, CallbackCalls, Listeners
 from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
 from hosting.service.services import Services
-from hosting.settings import Settings, is_production, read_settings, report_unknown
+from hosting.settings import Settings, is_developers, is_production, read_settings, report_unknown
 from hosting.stores.choice import choose_stores
 
 __all__ = ["AgentFunctionApp", "Principal", "PrincipalRequest"]
@@ -119,6 +119,7 @@ class AgentFunctionApp(df.DFApp):
             self._settings.tool_threads,
             most_blocked_seconds=self._settings.blocked_seconds,
             names_code=not is_production(environ),
+            names_causes=is_developers(environ),
         )
         self._calls = CallbackCalls(self._settings.callback_seconds)
         self._listeners = Listeners(self._calls)

@@ -61,6 +61,11 @@ def needs_shared_stores(environ: Mapping[str, str]) -> bool:
     return is_production(environ) or any(environ.get(name) for name in _SET_BY_AZURE)
 
 
+def is_developers(environ: Mapping[str, str]) -> bool:
+    """Whether a local host runs the app for its developer alone, who may be told what went wrong in it."""
+    return is_hosted(environ) and not needs_shared_stores(environ)
+
+
 MODEL_INPUT = r"text|hostedFile|\*/\*|[a-z]+/(\*|[a-z0-9.+-]+)"
 
 

@@ -111,7 +111,8 @@ class Shutdown:
 
     def _end(self) -> None:
         number = self._signals.get()
-        logger.info("The process is asked to end: no new runs; those that run have %g s.", self._grace_seconds)
+        # No invocation has it, so Azure drops it: at INFO a local host would name this logger at each restart.
+        logger.debug("The process is asked to end: no new runs; those that run have %g s.", self._grace_seconds)
         end = time.monotonic() + self._grace_seconds + _RELEASE_SECONDS
         has_left = True
         if self._leave is not None and self._loop is not None:

@@ -123,7 +123,8 @@ class ToolThreads(ThreadPoolExecutor):
 class AgentLoop:
     """An event loop in a daemon thread, started by the first run.
 
-    It admits no run once it is blocked for `most_blocked_seconds`; `names_code`: callers are told by which line.
+    It admits no run once it is blocked for `most_blocked_seconds`; `names_code`: callers are told by which line, and
+    `names_causes`: what a failed run's agent raised.
     """
 
     def __init__(
@@ -133,10 +134,12 @@ class AgentLoop:
         *,
         most_blocked_seconds: float = math.inf,
         names_code: bool = False,
+        names_causes: bool = False,
     ) -> None:
         self._name = name
         self._most_blocked_seconds = most_blocked_seconds
         self._names_code = names_code
+        self.names_causes = names_causes
         self._blocked_since: float | None = None
         self._thread: threading.Thread | None = None
         self._most_tools = tool_threads

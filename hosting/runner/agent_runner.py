@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -66,6 +67,7 @@ STOPPING_SECONDS = 5.0
 """For so long an agent that was cancelled may clean up."""
 
 CONTEXT_TOKENS = 100_000
+LONGEST_CAUSE = 500
 
 
 @dataclass(frozen=True)
@@ -165,9 +167,9 @@ class AgentRunner:
                 logger.error("Run %s of agent %s failed: %s", attempt.run_id, self._name, unreached)
             else:
                 logger.exception("Run %s of agent %s failed.", attempt.run_id, self._name)
-            return AgentFailure(
-                RunFailedError(f"Agent {self._name!r} failed; its log has the cause at run {attempt.run_id}.")
-            )
+            told = unreached or _named(error) if self._loop.names_causes else ""
+            sentence = f" failed: {told} Its log has more" if told else " failed; its log has the cause"
+            return AgentFailure(RunFailedError(f"Agent {self._name!r}{sentence} at run {attempt.run_id}."))
         finally:
             task.cancel()
 
@@ -325,6 +327,15 @@ def _chain_of(error: BaseException) -> list[BaseException]:
         chain.append(inner)
         met.add(id(inner))
     return chain
+
+
+def _named(error: BaseException) -> str:
+    """Return what was raised, in one line that ends as a sentence; foreign code may fail at that too."""
+    with suppress(Exception):
+        said = ": ".join(filter(None, [type(error).__name__, " ".join(str(error).split())]))
+        shown = said if len(said) <= LONGEST_CAUSE else f"{said[:LONGEST_CAUSE]}…"
+        return shown if shown.endswith((".", "!", "?", "…")) else f"{shown}."
+    return f"{type(error).__name__}."
 
 
 def _unreached(error: BaseException) -> str:

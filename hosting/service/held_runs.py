@@ -289,6 +289,8 @@ class HeldRuns:
         record = await claimed_run(self._log, address, head, held.events)
         journal = Journal(self._log, address, record, held.token, held.lease, on_append=partial(self.publish, address))
         held.record_in(journal)
+        if record.attempts > 1:
+            logger.info("Run %s of agent %s is taken up: attempt %d.", held.run_id, address.agent, record.attempts)
         try:
             before = held.before or await self._documents.at(
                 address, head, held.client, held.events, is_new=held.is_new

@@ -1,6 +1,8 @@
 """What the verbs over the threads' log promise, in one process and in several (thread-log.md, Rules)."""
 
 BEHAVIOURS = {
+    "service.taken-up-told": "A restarted host says which runs it took up, and a restart says nothing of our own "
+    "loggers (observability.md).",
     "service.runs-here": "A run whose caller waits is executed by the process that has the caller, in its turn, and "
     "goes on when the caller leaves (rules 1, 7, 12).",
     "service.calls": "A turn of a new or a known thread costs two calls of the log before the answer, one of a "

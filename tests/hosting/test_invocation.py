@@ -63,7 +63,7 @@ def test_what_an_agent_logs_is_what_azure_would_get(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.behaviour("hosting.logs-carry-the-invocation")
 def test_a_failed_run_leaves_its_traceback_and_a_raising_tool_its_warning(folder: Path) -> None:
-    """The caller reads that the log has the cause, and it has; the warning is the framework's."""
+    """The caller reads that the log has more, and it has; the warning is the framework's."""
     with RunningHost(folder) as host:
         ask(host, "tool fails")
         failed = ask(host, "fail")
@@ -71,7 +71,7 @@ def test_a_failed_run_leaves_its_traceback_and_a_raising_tool_its_warning(folder
         framework = [line for line in host.printed if " WARNING agent_framework: " in line]
         printed = "\n".join(host.printed)
 
-    assert "its log has the cause" in failed.json()["detail"]
+    assert "Its log has more at run" in failed.json()["detail"]
     assert [re.sub(r"[0-9a-f]{32}", "ID", line) for line in runner] == ["Run ID of agent Joker failed."]
     assert "RuntimeError: a secret of the model" in printed
     assert len(framework) == 1
