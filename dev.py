@@ -11,6 +11,7 @@
     python dev.py test --room NAME            what belongs to one room of hosting/, in a minute
     python dev.py test --explore [MINUTES]    what chooses at random, with new seeds, until one fails or time is over
     python dev.py test --url URL [--key KEY]  the endpoint tests against the app that runs there, and its figures
+    python dev.py docs                        the pages as a site, in site/html
 
 Each makes `.venv` beside this file and installs what the requirements files ask for, again only when one of them
 changed; with `uv` where that is installed. Standard library only, and readable by Python 3.7, so that an interpreter
@@ -132,6 +133,7 @@ def command_line() -> argparse.ArgumentParser:
     test_command.add_argument("--explore", metavar="MINUTES", nargs="?", type=float, const=0.0, help=explored)
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
+    commands.add_parser("docs", help="make a site of the pages, and refuse a link that leads nowhere")
     return parser
 
 
@@ -223,6 +225,12 @@ def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]
             raise SetupError(f"--room is {options.room}: hosting/ has {', '.join(rooms)}.")
         return [*ON_ALL_CORES, "-m", "not slow", *dict.fromkeys([f"tests/hosting/{options.room}", *BESIDE_A_ROOM])]
     return [] if any(argument.startswith("tests") for argument in arguments) else ON_ALL_CORES
+
+
+def docs(options: argparse.Namespace, rest: list[str]) -> NoReturn:
+    """Become what makes the site of the pages."""
+    install(ROOT / "requirements-docs.txt")
+    become([str(VENV_PYTHON), str(ROOT / "docs" / "build_site.py"), *rest], ROOT)
 
 
 def target_variables(options: argparse.Namespace) -> dict[str, str]:
@@ -368,7 +376,7 @@ def exit_code_of(child: subprocess.Popen[bytes]) -> int:
     return child.returncode
 
 
-COMMANDS = {"run": run, "host": host, "owners": owners, "exec": execute, "test": test}
+COMMANDS = {"run": run, "host": host, "owners": owners, "exec": execute, "test": test, "docs": docs}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -8,4 +8,6 @@ BEHAVIOURS = {
     "docs.fields-and-routes": "Every field, header and route stands in docs/http-api.md.",
     "docs.observability": "docs/observability.md has the log's line, the loggers, the spans' attributes and a set-up "
     "that works as it stands.",
+    "docs.site": "One command makes a site of all pages, and fails at a link to a page, a heading or a file that "
+    "is not there.",
 }

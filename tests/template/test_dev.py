@@ -307,3 +307,14 @@ def write_pytest(checkout: Checkout, fails_in_round: int = 0) -> None:
 def no_other_index() -> dict[str, str]:
     """Blank variables for every index that the machine's own settings may name."""
     return dict.fromkeys(["PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"], "")
+
+
+@pytest.mark.behaviour("docs.site")
+def test_docs_makes_the_site_with_the_python_of_venv(checkout: Checkout) -> None:
+    """Installed is only what that needs."""
+    checkout.write("requirements-docs.txt", "")
+    checkout.write("docs/build_site.py", "import sys; print(sys.prefix)")
+    finished = checkout.dev("docs")
+
+    assert "Installing requirements-docs.txt: done" in finished.stdout
+    assert finished.stdout.splitlines()[-1] == str(checkout.folder / ".venv")

@@ -1,0 +1,122 @@
+"""Build the site: README, these pages and the samples as HTML in `site/html/`; `python dev.py docs` runs it.
+
+Zensical makes it, and fails at a link to a page or a heading that is not there. It reads one folder, so the pages are
+copied into `site/pages/` as they lie in the clone, with what they link to. docs/README.md is the table of contents: its
+headings are the parts, its rows the pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NAME = "Durable agents on Azure Functions"
+PAGES = ("*.md", "docs/*.md", "samples/**/README.md")
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")
+PART = re.compile(r"^## (.+)$|^\| \[[^\]]+\]\(([\w-]+\.md)\) \|", re.MULTILINE)
+# Anchors as GitHub makes them, on which the pages are read too.
+EXTENSIONS = """
+[project.markdown_extensions.toc]
+permalink = true
+slugify = { object = "pymdownx.slugs.slugify", kwds = { case = "lower" } }
+[project.markdown_extensions.tables]
+[project.markdown_extensions.pymdownx.highlight]
+[project.markdown_extensions.pymdownx.superfences]
+custom_fences = [{ name = "mermaid", class = "mermaid" }]
+"""
+# A route or a setting is one word.
+STYLE = ".md-typeset td:first-child code { white-space: nowrap; }\n"
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code of the generator; 1, with the links, where a page links to what is not in the clone."""
+    parser = argparse.ArgumentParser(prog="python dev.py docs", description=(__doc__ or "").partition(";")[0])
+    parser.add_argument("--clone", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    clone = parser.parse_args(arguments).clone.resolve()
+    if importlib.util.find_spec("zensical") is None:
+        print("The site needs Python 3.11 or later: delete .venv and begin anew with one.", file=sys.stderr)
+        return 1
+    staged = clone / "site"
+    shutil.rmtree(staged, ignore_errors=True)
+    lost = stage(clone, staged / "pages")
+    if lost:
+        print(*lost, sep="\n", file=sys.stderr)
+        return 1
+    (staged / "pages" / "site.css").write_text(STYLE, encoding="utf-8")
+    config = staged / "zensical.toml"
+    config.write_text(configuration(clone), encoding="utf-8")
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", str(config)]
+    ended = subprocess.run(command, cwd=staged, check=False)
+    if ended.returncode == 0:
+        print(f"The site is in {staged / 'html'}: look at it with `python -m http.server --directory site/html`.")
+    return ended.returncode
+
+
+def stage(clone: Path, into: Path) -> list[str]:
+    """Copy the pages and the files that they link to; return the links that lead nowhere.
+
+    A folder has no page of its own, so a link to one becomes its text.
+    """
+    lost = []
+    for page in sorted({path for pattern in PAGES for path in clone.glob(pattern)}):
+        text = page.read_text(encoding="utf-8")
+        for label, target, anchor in LINK.findall(text):
+            linked = (page.parent / target).resolve()
+            if not linked.exists() or clone not in linked.parents:
+                lost.append(f"{page.relative_to(clone)}: there is no {target}")
+            elif linked.is_dir():
+                text = text.replace(f"[{label}]({target}{anchor})", label)
+            elif linked.suffix != ".md":
+                copied = into / linked.relative_to(clone)
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(linked, copied)
+        staged = into / page.relative_to(clone)
+        staged.parent.mkdir(parents=True, exist_ok=True)
+        staged.write_text(text, encoding="utf-8")
+    return lost
+
+
+def configuration(clone: Path) -> str:
+    """What the generator is told: where to read and write, the parts of docs/README.md, and nothing of Google's."""
+    parts: dict[str, list[str]] = {}
+    for part, page in PART.findall((clone / "docs" / "README.md").read_text(encoding="utf-8")):
+        if part:
+            parts[part] = []
+        else:
+            list(parts.values())[-1].append(f"docs/{page}")
+    samples = sorted(str(path.relative_to(clone).as_posix()) for path in clone.glob("samples/*/README.md"))
+    nav = [
+        "README.md",
+        *({part: pages} for part, pages in parts.items() if pages),
+        {"Samples": ["samples/README.md", *samples]},
+        {"Project": ["docs/README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]},
+    ]
+    project: dict[str, object] = {
+        "site_name": NAME,
+        "docs_dir": "pages",
+        "site_dir": "html",
+        "use_directory_urls": False,
+    }
+    project["extra_css"] = ["site.css"]
+    lines = [f"{key} = {json.dumps(value)}" for key, value in project.items()]
+    return "\n".join(["[project]", *lines, f"nav = {toml(nav)}", "[project.theme]", "font = false", EXTENSIONS])
+
+
+def toml(value: object) -> str:
+    """A list of strings and of tables with one key each."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {toml(part)}" for key, part in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

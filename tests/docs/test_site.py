@@ -1,0 +1,78 @@
+"""The site that `python dev.py docs` makes of the pages: all of them, and no link that leads nowhere."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# The drawing of diagrams is the one thing that a reader's browser fetches elsewhere, and the generator's name a link.
+ELSEWHERE = re.compile(r'<(?:script|link|img)[^>]*\b(?:src|href)="?(https?://[^" >]+)')
+
+pytestmark = [
+    pytest.mark.skipif(sys.version_info < (3, 11), reason="the site's generator needs Python 3.11"),
+    pytest.mark.behaviour("docs.site"),
+]
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """What the site is made of, to be broken."""
+    ignored = shutil.ignore_patterns(".*", "site", "__pycache__", "*.pyc")
+    for folder in ("docs", "samples", "infra", "tests", "agents", "hosting", "devhost", "state"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    for path in ROOT.iterdir():
+        if path.is_file() and not path.name.startswith("."):
+            shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def build(clone: Path) -> subprocess.CompletedProcess[str]:
+    """Run what dev.py becomes, with the Python of the tests in the place of .venv."""
+    command = [sys.executable, str(ROOT / "docs" / "build_site.py"), "--clone", str(clone)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_every_page_is_in_the_site_under_its_own_path(clone: Path) -> None:
+    """The README is the first one; nothing but what draws diagrams comes from elsewhere."""
+    ended = build(clone)
+    site = clone / "site" / "html"
+    pages = [path.relative_to(ROOT) for pattern in ("docs/*.md", "samples/*/*.md") for path in ROOT.glob(pattern)]
+    made = {path: path.with_suffix(".html") for path in pages}
+    for path, page in made.items():
+        if path.name == "README.md":
+            made[path] = page.with_name("index.html")
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert [str(path) for path, page in made.items() if not (site / page).is_file()] == []
+    assert "Run it now" in (site / "index.html").read_text(encoding="utf-8")
+    assert [url for page in site.rglob("*.html") for url in ELSEWHERE.findall(page.read_text("utf-8"))] == []
+
+
+def lose_page(text: str) -> str:
+    return f"{text}\n[lost](nowhere.md)\n"
+
+
+def lose_heading(text: str) -> str:
+    return f"{text}\n[lost](durability.md#nowhere)\n"
+
+
+def lose_file(text: str) -> str:
+    return f"{text}\n[lost](../infra/nowhere.bicep)\n"
+
+
+@pytest.mark.parametrize("lose", [lose_page, lose_heading, lose_file])
+def test_a_link_that_leads_nowhere_fails_the_build_and_is_named(clone: Path, lose: Callable[[str], str]) -> None:
+    """To a page, to a heading, to a file of the clone."""
+    page = clone / "docs" / "costs.md"
+    page.write_text(lose(page.read_text(encoding="utf-8")), encoding="utf-8")
+    ended = build(clone)
+    printed = re.sub(r"\x1b\[[\d;]*m", "", ended.stdout + ended.stderr)
+
+    assert ended.returncode != 0
+    assert "costs.md" in printed
+    assert "nowhere" in printed
