@@ -32,6 +32,7 @@ from devhost.invoke import AppFunctions, Invoker
 from devhost.loader import HostedApp
 from devhost.mcp.endpoint import McpEndpoint
 from devhost.mcp.server import McpServer
+from devhost.pages import make_pages
 from devhost.settings import CorsPolicy
 from devhost.timers import Monitor, TimerRunner
 
@@ -129,7 +130,15 @@ class Host:
         if rpc is not None:
             webhooks["durabletask"] = rpc
         describe = self._engine.describe if self._engine else None
-        admin = AdminEndpoint(app.index, settings, self._started_at, self._timers.run_now, describe)
+        pages = make_pages(app, has_engine=self._engine is not None)
+        admin = AdminEndpoint(
+            app.index,
+            settings,
+            pages=pages,
+            started_at=self._started_at,
+            run_now=self._timers.run_now,
+            describe_engine=describe,
+        )
         return HostApp(
             functions=FunctionsEndpoint(app.routes, self._invoker, settings, self._keys),
             admin=admin,

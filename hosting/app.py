@@ -43,7 +43,7 @@ from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
 from hosting.host_settings import Safeguards, host_value, report_missing, task_hub
 from hosting.http.owner_routes import OWNED_ROUTES
-from hosting.http.routes import ORCHESTRATION, ROUTES
+from hosting.http.routes import OPENAPI, ORCHESTRATION, ROUTES
 from hosting.invocation import end_start_up, keep_start_up
 from hosting.names import entity_name, http_function
 from hosting.plan import Plan, introduction_of
@@ -179,9 +179,9 @@ class AgentFunctionApp(df.DFApp):
 
     @property
     def introduction(self) -> Mapping[str, Any]:
-        """What a local host shows of the app when it starts: models, routes, a first request."""
+        """What a local host shows of the app when it starts: models, routes, a first request, pages to look at."""
         shared = (*_SHARED_FUNCTIONS, RETENTION_FUNCTION, SWEEP_FUNCTION, ENTITY)
-        return introduction_of(self._plan, shared)
+        return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function}
 
     async def principal_of(self, req: func.HttpRequest) -> Principal | None:
         """Return who sends a request to a route of your own; None for nobody, and in an app without `principal`."""

@@ -1,14 +1,13 @@
-"""The built-in endpoints that tools ask: home page, status, ping, the list of functions (host contract 2.5)."""
+"""The built-in endpoints that tools ask: pages, status, ping, the list of functions (host contract 2.5)."""
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from devhost.bindings import HttpTrigger
@@ -30,14 +29,17 @@ class AdminEndpoint:
         self,
         index: FunctionIndex,
         settings: HostSettings,
+        *,
+        pages: Mapping[str, Callable[[], Response]],
         started_at: float,
         run_now: RunNow,
         describe_engine: DescribeEngine | None,
     ) -> None:
         """Answer for one app.
 
-        `started_at` is the reading of `time.monotonic` from which `processUptime` counts, `run_now` runs a function by
-        hand and returns whether it can, `describe_engine` gives readable lines about one durable instance or all.
+        `pages` are what a browser is shown, by their paths in lower case, `started_at` is the reading of
+        `time.monotonic` from which `processUptime` counts, `run_now` runs a function by hand and returns whether it
+        can, `describe_engine` gives readable lines about one durable instance or all.
         """
         self._index = index
         self._settings = settings
@@ -45,7 +47,7 @@ class AdminEndpoint:
         self._describe_engine = describe_engine
         self._started_at = started_at
         self._pages: Mapping[tuple[str, str], Callable[[], Response]] = {
-            ("GET", "/"): self._home,
+            **{("GET", path): page for path, page in pages.items()},
             ("GET", "/admin/host/status"): self._status,
             ("GET", "/admin/host/ping"): self._ping,
             ("POST", "/admin/host/ping"): self._ping,
@@ -70,14 +72,6 @@ class AdminEndpoint:
             lines = await self._describe_engine(given_path[len(_DURABLE) + 1 :] or None)
             return PlainTextResponse("\n".join([*lines, ""]))
         return PlainTextResponse(f"The local host has no {method} {path}.", 404)
-
-    def _home(self) -> Response:
-        if not self._settings.shows_home_page:
-            return Response(status_code=204)
-        items = "".join(f"<li>{html.escape(function.name)}</li>" for function in self._index.functions)
-        page = f"<!DOCTYPE html><title>Functions</title><h1>The app is up and running</h1><ul>{items}</ul>"
-        # Without a charset, as the real host's.
-        return HTMLResponse(page, headers={"content-type": "text/html"})
 
     def _status(self) -> Response:
         status: dict[str, object] = {

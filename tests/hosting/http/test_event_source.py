@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.app_folder import MEASURED, ROOT, copied
-from tests.hosting.http.browser import Page, find_browser, opened
+from tests.support.browser import Page, find_browser, opened
 from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosting.http.browser import find_browser, opened
 from tests.support.broken_stream import EVENTS, BrokenStream
+from tests.support.browser import find_browser, opened
 from tests.support.running_host import ROOT, START_GUARD_SECONDS
 
 BROWSER = find_browser()

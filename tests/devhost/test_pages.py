@@ -1,0 +1,94 @@
+"""What a browser finds under `/` of the host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost
+
+APP = """
+import azure.functions as func
+
+app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+app.introduction = {"openapi": "described", "pages": {"Look <here>": "docs/Look.html"}}
+
+
+@app.route(route="described", methods=["GET"])
+def described(req: func.HttpRequest) -> str:
+    return '{"openapi": "3.1.0", "info": {"title": "Mine", "version": "1"}, "paths": {}}'
+
+
+@app.route(route="things/{id}", methods=["POST"])
+def things(req: func.HttpRequest) -> str:
+    return "x"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("introduced")
+    (folder / "function_app.py").write_text(APP)
+    (folder / "host.json").write_text('{"version": "2.0"}')
+    (folder / "docs").mkdir()
+    (folder / "docs" / "Look.html").write_text("<p>looked at")
+    (folder / "docs" / "other.html").write_text("<p>not shown")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[httpx.Client]:
+    with RunningHost(folder) as host, httpx.Client(base_url=host.origin, timeout=GUARD_SECONDS) as client:
+        yield client
+
+
+@pytest.mark.behaviour("devhost.pages")
+def test_every_link_of_the_first_page_leads_to_an_answer_of_the_host(client: httpx.Client) -> None:
+    """The app's page, its description, the functions; what needs a value or a body is shown and is no link."""
+    page = client.get("/").text
+    links = re.findall(r'href="([^"]+)"', page)
+
+    assert links[:3] == ["/admin/pages/look.html", "/admin/openapi", "/api/described"]
+    assert {path: client.get(path).status_code for path in links} == dict.fromkeys(links, 200)
+    assert "Look &lt;here&gt;" in page
+    assert "POST <code>/api/things/{id}</code>" in page
+
+
+@pytest.mark.behaviour("devhost.pages")
+def test_only_the_pages_that_the_app_names_are_shown(client: httpx.Client) -> None:
+    """In any letter case; no other file, by no other path."""
+    assert client.get("/admin/pages/LOOK.html").text == "<p>looked at"
+    assert client.get("/admin/pages/other.html").status_code == 404
+    assert client.get("/admin/pages/%2e%2e/function_app.py").status_code == 404
+
+
+@pytest.mark.behaviour("devhost.pages")
+def test_an_app_that_names_no_pages_has_its_functions_there(classic_host: RunningHost) -> None:
+    """No reader of a description that it does not have."""
+    page = httpx.get(f"{classic_host.origin}/", timeout=GUARD_SECONDS).text
+
+    assert "/api/echo/{name}/{id?}" in page
+    assert "/admin/openapi" not in page
+    assert httpx.get(f"{classic_host.origin}/admin/openapi", timeout=GUARD_SECONDS).status_code == 404
+
+
+@pytest.mark.behaviour("devhost.pages")
+def test_with_keys_the_first_page_is_open_and_what_it_links_asks_for_the_master_key(folder: Path) -> None:
+    """As the host's other pages do."""
+    with RunningHost(folder, "--port", "0", "--auth") as host:
+        statuses = [httpx.get(f"{host.origin}{path}").status_code for path in ("/", "/admin/pages/look.html")]
+
+    assert statuses == [200, 401]
+
+
+@pytest.mark.behaviour("devhost.pages")
+def test_no_page_of_the_host_names_another_server() -> None:
+    """They work without a network."""
+    sources = [path.read_text(encoding="utf-8") for path in (APPS.parents[2] / "devhost").glob("*.html")]
+
+    assert sources
+    assert [source for source in sources if re.search(r"(?:https?:)?//[a-z]", source)] == []

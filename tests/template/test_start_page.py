@@ -1,0 +1,49 @@
+"""What a newcomer's browser finds at the address that a start prints."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.support.browser import find_browser, opened
+from tests.support.template_process import copy_tree, running
+
+HOST = [sys.executable, "-m", "devhost", "start", "--port", "0"]
+BROWSER = find_browser()
+GUARD_SECONDS = 30
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"),
+    pytest.mark.behaviour("template.start-page"),
+]
+
+ASK = """new Promise(done => {
+    document.querySelector("button").click()
+    setInterval(() => status.textContent === "completed" && done(answer.textContent), 20)
+})""".replace("status.", "document.getElementById('status').")
+
+SHOWN = """new Promise(done => setInterval(() => {
+    const lines = [...document.querySelectorAll("main > details > summary")].map(line => line.textContent)
+    lines.length && done(lines.map(line => line.replace(/([A-Z]+)/, "$1 ").split(" ").slice(0, 2).join(" ")))
+}, 20))"""
+
+
+async def test_the_first_page_leads_to_an_answer_that_streams_and_to_every_route(tmp_path: Path) -> None:
+    """By links alone, and with nothing from elsewhere."""
+    tree = tmp_path / "tree"
+    copy_tree(tree)
+    async with running(HOST, tree) as app, aiohttp.ClientSession(app.origin) as session:
+        document = await (await session.get("/api/openapi.json")).json()
+        async with opened(str(BROWSER), f"{app.origin}/", tmp_path / "first") as page:
+            links = await page.evaluate("[...document.querySelectorAll('ul a')].map(link => link.href)")
+        async with opened(str(BROWSER), links[0], tmp_path / "stream") as page:
+            answer = await asyncio.wait_for(page.evaluate(ASK), GUARD_SECONDS)
+        async with opened(str(BROWSER), links[1], tmp_path / "routes") as page:
+            shown = await asyncio.wait_for(page.evaluate(SHOWN), GUARD_SECONDS)
+
+    assert answer == "The weather in Paris: partly cloudy, 18 °C."
+    operations = [f"{verb.upper()} {path}" for path, item in document["paths"].items() for verb in item]
+    assert sorted(shown) == sorted(operations)
