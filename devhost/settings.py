@@ -29,6 +29,7 @@ LOG_LEVELS = {
     "critical": logging.CRITICAL,
     "none": logging.CRITICAL + 1,
 }
+_COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)
 _DURATION = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})")
 
 
@@ -242,10 +243,11 @@ def apply_to_environment(settings: LocalSettings, environ: MutableMapping[str, s
 def read_json_object(path: Path) -> Mapping[str, object]:
     """Return the object in the file; raise `SettingsError` naming file, line and column when it is no JSON object.
 
-    A byte order mark, which Windows editors write, is accepted.
+    A byte order mark, which Windows editors write, is accepted, and so are lines that begin with `//`, as by the real
+    host.
     """
     try:
-        content: object = json.loads(path.read_text(encoding="utf-8-sig"))
+        content: object = json.loads(_COMMENT.sub("", path.read_text(encoding="utf-8-sig")))
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise SettingsError(f"{path.name} is not valid JSON ({where}): {error.msg}. Correct that place.") from error

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from hosting.thread.events import Deleting, RunEvent
 from hosting.thread.run import RunRecord
 
 INTERRUPTED = 130
+_COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)  # in the settings, as the host takes them
 FIRST_PAUSE_SECONDS = 0.025
 LONGEST_PAUSE_SECONDS = 1.0
 
@@ -110,7 +112,10 @@ async def _log(folder: Path, environ: Mapping[str, str]) -> AsyncIterator[Thread
     local = folder / "local.settings.json"
     if local.is_file():  # the local host reads it too; on Azure there is none
         try:
-            environ = {**json.loads(local.read_text(encoding="utf-8-sig")).get("Values", {}), **environ}
+            environ = {
+                **json.loads(_COMMENT.sub("", local.read_text(encoding="utf-8-sig"))).get("Values", {}),
+                **environ,
+            }
         except ValueError:
             raise ConfigurationError(f"{local} is no JSON.") from None
     settings, hub = read_settings(environ), task_hub(folder, environ)

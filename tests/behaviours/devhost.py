@@ -5,6 +5,7 @@ BEHAVIOURS = {
     "do (local-host.md, Load).",
     "devhost.signs-in": "With --principal the local host signs requests in as the platform's authentication does, and "
     "nobody can send its headers; without it headers pass as they are.",
+    "devhost.settings-with-comments": "host.json and local.settings.json may have lines that are comments.",
     "devhost.settings-refused-by-name": "A wrong value in host.json, local.settings.json or an app setting is refused "
     "by its name, the value and what is accepted (style.md, Types).",
     "devhost.process-variables-win": "A non-empty variable of the process wins over local.settings.json (host contract "

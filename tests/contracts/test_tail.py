@@ -213,7 +213,7 @@ async def test_a_log_that_cannot_be_read_is_refused(settings: dict[str, str], co
 @pytest.mark.behaviour("streams.reader")
 async def test_the_local_settings_of_the_folder_name_the_log(tmp_path: Path) -> None:
     """As the local host reads them; the environment goes before."""
-    (tmp_path / "local.settings.json").write_text('{"Values": {"AGENT_LOG": "sqlite:mine.sqlite"}}')
+    (tmp_path / "local.settings.json").write_text('{"Values": {\n// mine\n"AGENT_LOG": "sqlite:mine.sqlite"}}')
 
     reader = await Reader.start(tmp_path, {}, *RUN)
 

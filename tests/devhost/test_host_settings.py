@@ -11,6 +11,19 @@ from devhost.settings import McpServerSettings, apply_to_environment, read_host_
 from tests.support.app_folder import make_app
 
 
+@pytest.mark.behaviour("devhost.settings-with-comments")
+def test_lines_that_begin_with_two_slashes_are_comments(tmp_path):
+    """In both files, as the real host reads them; what stands behind a value, or in one, is none."""
+    make_app(tmp_path, None)
+    (tmp_path / "local.settings.json").write_text(
+        '// of this machine\n{"Values": {\n  // "A": "left out",\n  "B": "http://here"\n}}'
+    )
+    (tmp_path / "host.json").write_text('{\n// the only one\n"version": "2.0"}')
+
+    assert read_local_settings(tmp_path).values == {"B": "http://here"}
+    assert read_host_settings(tmp_path, {}).route_prefix == "api"
+
+
 @pytest.mark.behaviour("devhost.settings-refused-by-name")
 @pytest.mark.parametrize(
     ("host", "environ", "named"),

@@ -1,6 +1,5 @@
 """The warnings at start-up about settings that the Python worker lacks."""
 
-import json
 import logging
 from pathlib import Path
 
@@ -9,7 +8,8 @@ import pytest
 from hosting.app import AgentFunctionApp
 from hosting.host_settings import WORKER_SETTINGS, report_missing
 from hosting.settings import report_unknown
-from tests.support.running_host import ROOT, RunningHost
+from tests.support.running_host import RunningHost
+from tests.support.settings_template import set_values
 
 HOSTED = {"WEBSITE_SITE_NAME": "agents"}
 ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}
@@ -106,6 +106,4 @@ def test_the_local_host_needs_none_of_them(tmp_path: Path) -> None:
 
 def test_the_settings_are_those_of_the_template() -> None:
     """Of which infra's are a copy, by a test of their own."""
-    template = json.loads((ROOT / "local.settings.json.template").read_text(encoding="utf-8"))["Values"]
-
-    assert {name: value for name, value in template.items() if name.startswith("PYTHON_")} == GIVEN
+    assert {name: value for name, value in set_values().items() if name.startswith("PYTHON_")} == GIVEN

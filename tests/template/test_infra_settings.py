@@ -17,13 +17,14 @@ from hosting.stores.blobs import BlobArchive
 from hosting.stores.choice import choose_archive, choose_thread_store
 from hosting.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosArchive
 from hosting.stores.tables import TablesThreadStore
+from tests.support.settings_template import set_values
 from tests.template.bicep import INFRA, MAIN, ROOT, config_of, keys_in, parsed, setting_names
 
 API_SETTINGS = ("hostSettings", "appSettings", "schedulerSettings")
 API = parsed(INFRA / "app" / "api.bicep")
 ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
 LIBRARY_SETTINGS = {str(field.alias) for field in Settings.model_fields.values()}
-TEMPLATE: dict[str, str] = json.loads((ROOT / "local.settings.json.template").read_text(encoding="utf-8"))["Values"]
+TEMPLATE = set_values()
 
 # Who reads a setting that is not ours; host contract 6.3 and the libraries' own pages.
 READ_BY_OTHERS = {

@@ -1,7 +1,6 @@
 """Every setting that the deployed code reads is found by a reader: in the template with its default, and in docs/."""
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from agents.models import READ_BY_LIBRARIES, create_chat_client
 from agents.offline import OfflineChatClient
 from hosting.settings import Settings, read_settings
+from tests.support.settings_template import commented_groups, set_values, template_values
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOYED = [ROOT / "function_app.py", *(ROOT / "agents").rglob("*.py"), *(ROOT / "hosting").rglob("*.py")]
@@ -22,11 +22,6 @@ PLATFORM = {
     "PYTHON_ISOLATE_WORKER_DEPENDENCIES",
     "PYTHON_THREADPOOL_THREAD_COUNT",
 }
-
-
-def template_values() -> dict[str, str]:
-    values: dict[str, str] = json.loads((ROOT / "local.settings.json.template").read_text())["Values"]
-    return values
 
 
 def settings_in_code() -> set[str]:
@@ -57,6 +52,31 @@ def test_the_template_lists_every_setting_of_the_code_and_nothing_that_nobody_re
 
 
 @pytest.mark.behaviour("template.settings-documented")
+def test_the_template_has_the_settings_of_the_model_first_and_the_library_s_commented_by_the_groups_of_docs() -> None:
+    """A newcomer sees what to fill in, and finds what a setting means under the same heading."""
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    tables = {
+        heading: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+        for heading, text in re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", page, re.MULTILINE)
+    }
+
+    assert [name.partition("_")[0] for name in set_values()][:7] == ["OPENAI"] * 3 + ["AZURE"] * 4
+    assert list(set_values())[7:] == sorted(PLATFORM, key=list(template_values()).index)
+    assert {heading: names for heading, names in tables.items() if heading in commented_groups()} == commented_groups()
+
+
+@pytest.mark.behaviour("template.settings-documented")
+def test_no_page_has_a_row_for_a_setting_that_does_nothing() -> None:
+    """That nobody reads: neither the code by its name, nor the library by the member that holds it."""
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "hosting").rglob("*.py"))
+    rows = {name for name in re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE) if SETTING.fullmatch(name)}
+
+    assert rows - settings_in_code() == set()
+    assert [name for name in Settings.model_fields if not re.search(rf"\.{name}\b", source)] == []
+
+
+@pytest.mark.behaviour("template.settings-documented")
 def test_a_table_in_docs_has_a_row_for_every_setting() -> None:
     """A row begins with the setting's name in backquotes."""
     pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
@@ -72,4 +92,4 @@ def test_no_setting_is_read_past_the_names_that_this_test_knows() -> None:
 def test_the_template_changes_nothing() -> None:
     """With the template's values the app is as with none: offline, and with the library's defaults."""
     assert read_settings(template_values()) == Settings()
-    assert isinstance(create_chat_client(template_values()), OfflineChatClient)
+    assert isinstance(create_chat_client(set_values()), OfflineChatClient)

@@ -1,0 +1,40 @@
+"""local.settings.json.template as its readers see it: what is set there, and what is commented out by groups."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+TEMPLATE = Path(__file__).parents[2] / "local.settings.json.template"
+COMMENT = re.compile(r"^[ \t]*// ?", re.MULTILINE)
+_COMMENTED = re.compile(r'^ *// ("\w+": ".*"),$', re.MULTILINE)
+
+
+def template_values() -> dict[str, str]:
+    """Return the settings with their values, those that are commented out among them."""
+    return {**set_values(), **commented_values(TEMPLATE.read_text(encoding="utf-8"))}
+
+
+def set_values() -> dict[str, str]:
+    """Return the settings that the file sets as it stands."""
+    text = TEMPLATE.read_text(encoding="utf-8")
+    values: dict[str, str] = json.loads("\n".join(line for line in text.splitlines() if not COMMENT.match(line)))[
+        "Values"
+    ]
+    return values
+
+
+def commented_values(text: str) -> dict[str, str]:
+    """Return what would be set without the comments' signs."""
+    values: dict[str, str] = json.loads("{" + ",".join(_COMMENTED.findall(text)) + "}")
+    return values
+
+
+def commented_groups() -> dict[str, list[str]]:
+    """Return the names that are commented out, by the line above each group."""
+    groups: dict[str, list[str]] = {}
+    for block in TEMPLATE.read_text(encoding="utf-8").split("\n\n"):
+        if names := list(commented_values(block)):
+            groups[COMMENT.sub("", block.splitlines()[0])] = names
+    return groups
