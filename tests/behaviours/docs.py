@@ -10,4 +10,8 @@ BEHAVIOURS = {
     "that works as it stands.",
     "docs.site": "One command makes a site of all pages, and fails at a link to a page, a heading or a file that "
     "is not there.",
+    "docs.getting-started": "Each command of docs/getting-started.md prints what it shows, and its test passes; the "
+    "cloud is left out.",
+    "docs.tools": "The tools of docs/tools.md do what it says of them.",
+    "docs.glossary": "The ids that docs/glossary.md calls the same are the same.",
 }

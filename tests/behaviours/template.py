@@ -14,6 +14,8 @@ BEHAVIOURS = {
     "template.offline-values-bounded": "A response_format for which the offline model would make more than so many "
     "values or characters fails its run at once, by a sentence in the log.",
     "template.no-settings-no-network": "With no model settings the agents talk to the offline model (design.md 4).",
+    "template.readme-survives-a-crash": "The README's run, interrupted while its tool works, is finished after the "
+    "next start: the same request gets its response, and the log says that it took two attempts.",
     "template.start-page": "At the address that a start prints, a browser finds a page that streams an answer, and "
     "every route of the app; none of it needs a network.",
     "template.start-shows-the-model": "Start-up says which model answers and how to set another, shows the agents' "

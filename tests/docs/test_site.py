@@ -49,7 +49,7 @@ def test_every_page_is_in_the_site_under_its_own_path(clone: Path) -> None:
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert [str(path) for path, page in made.items() if not (site / page).is_file()] == []
-    assert "Run it now" in (site / "index.html").read_text(encoding="utf-8")
+    assert "Quickstart" in (site / "index.html").read_text(encoding="utf-8")
     assert [url for page in site.rglob("*.html") for url in ELSEWHERE.findall(page.read_text("utf-8"))] == []
 
 

@@ -12,6 +12,7 @@ from hosting.app import AgentFunctionApp
 from tests.mcp.listed import PAGE
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
+from tests.support.pages import code, part
 
 TEXT = PAGE.read_text(encoding="utf-8")
 pytestmark = pytest.mark.behaviour("mcp.page")
@@ -42,7 +43,7 @@ def test_the_page_lists_exactly_the_options_about_tools() -> None:
 
 async def test_the_pages_result_has_the_shape_of_a_real_one(host: DirectHost) -> None:
     """The same members, and the text twice."""
-    shown = json.loads(TEXT.partition("```json\n")[2].partition("```")[0])
+    shown = json.loads(code(part(TEXT, "## The tool"), "json")[0])
 
     real = await host.call_tool("Ada", {"query": "hello"})
 

@@ -1,6 +1,7 @@
 """Console blocks of Markdown: what a reader types after `$ `, and what comes.
 
-A line `...` in the output stands for any lines. A command goes on in the next line after a backslash.
+In the output, a line `...` stands for any lines, and `...` in a line for anything there. A command goes on in the next
+line after a backslash.
 """
 
 import asyncio
@@ -45,8 +46,12 @@ def without_blank_end(lines: list[str]) -> tuple[str, ...]:
 
 def is_shown(shown: tuple[str, ...], printed: tuple[str, ...]) -> bool:
     """Whether `printed` is what `shown` says, ids, times and ports apart."""
-    pattern = "".join("(?:.*\n)*" if line == "..." else re.escape(masked(line)) + "\n" for line in shown)
+    pattern = "".join("(?:.*\n)*" if line == "..." else f"{line_pattern(line)}\n" for line in shown)
     return re.fullmatch(pattern, "".join(masked(line) + "\n" for line in printed)) is not None
+
+
+def line_pattern(line: str) -> str:
+    return ".*".join(re.escape(part) for part in masked(line).split("..."))
 
 
 def masked(line: str) -> str:
@@ -55,11 +60,11 @@ def masked(line: str) -> str:
     return line.rstrip()
 
 
-async def typed(step: Step, origin: str) -> tuple[str, ...]:
-    """What a shell prints for the step's command, sent to the host at `origin`."""
-    command = step.command.replace("http://localhost:7071", origin)
+async def typed(step: Step, origin: str, guard_seconds: float = 30, to: tuple[str, str] = ("", "")) -> tuple[str, ...]:
+    """What a shell prints for the step's command, sent to the host at `origin`; `to`: a name and what stands for it."""
+    command = step.command.replace("http://localhost:7071", origin).replace(*to)
     process = await asyncio.create_subprocess_shell(
         command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
-    printed, _ = await asyncio.wait_for(process.communicate(), 30)
+    printed, _ = await asyncio.wait_for(process.communicate(), guard_seconds)
     return without_blank_end(printed.decode().splitlines())

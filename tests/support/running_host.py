@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -45,7 +46,7 @@ class RunningHost:
     """One started host; `origin` is the address that it printed. Use as a context manager: it is killed at the end, and
     here if it does not start. All that it said is then in `printed`.
 
-    `module` is what Python runs, with the arguments behind it.
+    `module` is what Python runs, with the arguments behind it. One `in_terminal` can be sent Ctrl-C.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class RunningHost:
         environ: Mapping[str, str] | None = None,
         module: str = "devhost",
         start_seconds: float = START_GUARD_SECONDS,
+        in_terminal: bool = False,
     ) -> None:
         given = arguments if module != "devhost" else ("start", *(arguments or ("--port", "0")))
         self.process = subprocess.Popen(
@@ -64,6 +66,7 @@ class RunningHost:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=in_terminal,
         )
         self._folder = folder
         self.printed: list[str] = []
@@ -102,6 +105,10 @@ class RunningHost:
         while not self._lines.empty():
             self.printed.append(self._lines.get_nowait())
         return "\n".join(self.printed)
+
+    def ctrl_c(self) -> None:
+        """Interrupt the host and its children, as a terminal does that has nothing else in it."""
+        os.killpg(self.process.pid, signal.SIGINT)
 
     def stop(self) -> None:
         """Ask the host to stop and wait until it has drained; the children of `--watch` end with it."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dev import NEWEST, OLDEST
+from tests.support.pages import code, page, part
 from tests.template.bicep import ROOT
 
 FILES = sorted([*(ROOT / ".vscode").glob("*.json"), *(ROOT / ".devcontainer").glob("*.json")])
@@ -27,11 +28,12 @@ def test_a_debugger_starts_the_local_host_or_finds_the_task_that_starts_the_real
     assert (ROOT / "devhost" / "__main__.py").is_file()
 
 
-def test_the_mcp_settings_are_those_of_the_readme() -> None:
-    """The endpoint that the host prints at its start."""
-    shown = re.findall(r"^```json\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+def test_the_mcp_settings_are_those_of_the_page_about_mcp() -> None:
+    """In both shapes that clients read, at the endpoint of the local host."""
+    shown = [json.loads(block) for block in code(part(page("docs/mcp.md"), "## Connect a client"), "json")]
 
-    assert read(".vscode/mcp.json") in [json.loads(block) for block in shown]
+    assert [set(block) for block in shown] == [{"servers"}, {"mcpServers"}]
+    assert read(".vscode/mcp.json") == shown[0] == {"servers": shown[1]["mcpServers"]}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

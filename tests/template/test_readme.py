@@ -1,6 +1,6 @@
 """The README, typed in from a clone: each command runs, and prints what the README shows."""
 
-import json
+import asyncio
 import re
 import shutil
 import sys
@@ -8,20 +8,31 @@ from pathlib import Path
 
 import pytest
 
+from agents.models import create_chat_client
+from agents.offline import OfflineChatClient
 from tests.support.console_blocks import is_shown, steps_in, typed
-from tests.support.template_process import ROOT, copy_tree, running
+from tests.support.pages import ROOT, code, page, part
+from tests.support.running_host import RunningHost, run_command
+from tests.support.template_process import copy_tree, running
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = page("README.md")
+OWN_AGENT = "## Write your own agent and tool"
+CRASH = "## Kill it in the middle of a run"
 START = "python dev.py run"
+RUN_SECONDS = 120.0  # the lease of a killed process runs out, and the tool is slow
+
+needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the README's commands use curl")
 
 
 @pytest.mark.slow
 @pytest.mark.behaviour("template.readme-runs")
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the README's commands use curl")
+@needs_curl
 async def test_from_a_clone_every_command_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
-    """Installed for real, from the package index or its cache."""
+    """Installed for real, from the package index or its cache; the agent answers the MCP client too."""
     copy_tree(tmp_path)
-    first, *others = steps_in(README)
+    clone, first, *others = steps_in(part(README, "## Quickstart"))
+    (client,) = code(part(README, "## Quickstart"), "python")
+    assert clone.command.startswith("git clone ")
     assert first.command == START
 
     async with running([sys.executable, "dev.py", "run", "--port", "0"], tmp_path) as app:
@@ -29,30 +40,95 @@ async def test_from_a_clone_every_command_of_the_readme_prints_what_it_shows(tmp
         for step in others:
             printed = await typed(step, app.origin)
             assert is_shown(step.output, printed), f"{step.command}\n" + "\n".join(printed)
+        asked = await output_of(sys.executable, "-c", client.replace("http://localhost:7071", app.origin))
+
+    assert "The weather in Paris: partly cloudy, 18 °C." in asked
 
 
-def test_the_mcp_settings_are_json_and_name_the_endpoint_that_the_host_prints() -> None:
-    """Both shapes, as their clients read them."""
-    blocks = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)]
-    printed = next(line for line in README.splitlines() if line.startswith("MCP: ")).split()[1]
-    servers = [next(iter(block.values()))["durable-agents"] for block in blocks]
+@pytest.mark.slow
+@pytest.mark.behaviour("template.readme-survives-a-crash")
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process")
+@needs_curl
+async def test_a_run_that_is_interrupted_twice_is_finished_after_the_next_start(tmp_path: Path) -> None:
+    """With the agent that the README has its reader write, at the moment when its tool works."""
+    copy_tree(tmp_path)
+    add_agent(tmp_path)
+    (step,) = steps_in(part(README, CRASH))
+    command = ("--watch", "--port", "0")
 
-    assert [set(block) for block in blocks] == [{"servers"}, {"mcpServers"}]
-    assert servers == [{"type": "http", "url": printed}] * 2
+    with RunningHost(tmp_path, *command, in_terminal=True) as host:
+        cut_off = asyncio.create_task(typed(step, host.origin))
+        await asyncio.to_thread(host.wait_for, "Function name: find_order", RUN_SECONDS)
+        host.ctrl_c()
+        await asyncio.to_thread(host.wait_for, "Ask again to stop at once", RUN_SECONDS)
+        host.ctrl_c()
+        assert await cut_off == ()
+        await asyncio.to_thread(host.process.wait, RUN_SECONDS)
+    with RunningHost(tmp_path, *command, in_terminal=True) as host:
+        printed = await typed(step, host.origin, RUN_SECONDS)
+        log = await asyncio.to_thread(host.wait_for, "completed; attempts", RUN_SECONDS)
+        host.stop()
+
+    assert is_shown(step.output, printed), printed
+    assert "completed; attempts 2" in log
+    assert "completed; attempts 2" in part(README, CRASH)
+
+
+def add_agent(clone: Path) -> None:
+    """Do what the README says of an agent of one's own."""
+    (agent,) = code(part(README, OWN_AGENT), "python")
+    (clone / "agents" / "support.py").write_text(agent, encoding="utf-8")
+    app = clone / "function_app.py"
+    text = app.read_text(encoding="utf-8").replace("agents=[", "agents=[create_support(chat_client), ")
+    app.write_text(text.replace("\nfrom agents", "\nfrom agents.support import create_support\nfrom agents", 1))
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("template.readme-runs")
+@needs_curl
+async def test_the_call_with_a_key_is_answered_where_keys_are_asked_for(tmp_path: Path) -> None:
+    """As on Azure, by the local host with `--auth`; without the key it is refused."""
+    copy_tree(tmp_path)
+    (command,) = re.findall(r'`(curl "\$BASE_URL[^`]*)`', README)
+    with RunningHost(tmp_path, "--port", "0", "--auth") as host:
+        listed = run_command(tmp_path, "keys").stdout
+        key = next(line.split()[-1] for line in listed.splitlines() if line.startswith("host:"))
+        keyed = await output_of("sh", "-c", f"BASE_URL={host.origin} KEY={key}; {command} -s")
+        bare = await output_of("sh", "-c", f"BASE_URL={host.origin} KEY=; {command} -s -w '%{{http_code}}'")
+
+    assert "offline model" in keyed
+    assert bare == "401"
+
+
+def test_the_settings_that_the_readme_names_choose_a_real_model() -> None:
+    """Each of the three ways is whole as it stands."""
+    (ways,) = re.findall(r"^Set one of these in .*?: (.*?)\. With half", README, re.MULTILINE | re.DOTALL)
+    for way in ways.split(";"):
+        names = re.findall(r"`(\w+_\w+)`", way)
+        values = {name: "http://127.0.0.1:9/v1" if name.endswith(("URL", "ENDPOINT")) else "x" for name in names}
+        assert values
+        assert not isinstance(create_chat_client(values), OfflineChatClient)
 
 
 def test_every_page_that_the_readme_links_is_there() -> None:
     """A newcomer's next click."""
-    linked = re.findall(r"\]\((?!https?:)([^)]+)\)", README)
+    linked = re.findall(r"\]\((?!https?:)([^)#]+)", README)
 
-    assert [page for page in linked if not (ROOT / page).is_file()] == []
+    assert [name for name in linked if not (ROOT / name).is_file()] == []
 
 
 def test_a_block_with_another_output_is_told_apart() -> None:
-    """The comparison itself: ids, times and ports may differ, words may not."""
-    shown = ("done in 3 s at http://localhost:7071", "...", "run 0c9e4a5e1f5b4d0e8a9c0b1d2e3f4a5b")
-    printed = ("done in 12 s at http://localhost:40001", "any", "run ffffffffffffffffffffffffffffffff")
+    """The comparison itself: ids, times and ports may differ, words may not, but where dots stand for them."""
+    shown = ("done in 3 s at http://localhost:7071", "...", 'run "..." of 0c9e4a5e1f5b4d0e8a9c0b1d2e3f4a5b')
+    printed = ("done in 12 s at http://localhost:40001", "any", 'run "x" of ffffffffffffffffffffffffffffffff')
 
     assert is_shown(shown, printed)
     assert not is_shown(shown, (*printed, "more"))
     assert not is_shown(shown, ("failed in 3 s", *printed[1:]))
+    assert not is_shown(shown, (*printed[:2], "run x of ffffffffffffffffffffffffffffffff"))
+
+
+async def output_of(*command: str) -> str:
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    printed, _ = await process.communicate()
+    return printed.decode()

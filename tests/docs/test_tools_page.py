@@ -1,0 +1,75 @@
+"""docs/tools.md: its blocks are one module, whose tools do what the page says."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from agent_framework import Agent
+
+from agents.offline import OfflineChatClient
+from hosting.app import AgentFunctionApp
+from hosting.tools import is_idempotent
+from tests.support.direct import DirectHost
+from tests.support.made_app import MEMORY, ask, served
+from tests.support.pages import code, page
+
+pytestmark = pytest.mark.behaviour("docs.tools")
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The page's module, with a bank that notes its keys."""
+    made = ModuleType("tools_page")
+    monkeypatch.setitem(sys.modules, "tools_page", made)  # where the framework looks for type hints
+    paid: list[str] = []
+
+    def pay(number: str, amount: int, idempotency_key: str) -> str:
+        paid.append(idempotency_key)
+        return f"{amount} paid for {number}"
+
+    made.__dict__.update(bank=SimpleNamespace(pay=pay), paid=paid)
+    exec("\n".join(code(page("docs/tools.md"), "python")), made.__dict__)
+    return made
+
+
+async def test_the_tests_on_the_page_pass(module: Any) -> None:
+    """A tool is called, by itself and through the agent."""
+    await module.test_an_order_is_found()
+    await module.test_the_agent_finds_it()
+
+
+def test_the_tools_that_are_said_to_be_called_again_are_declared_so(module: Any) -> None:
+    """And no other."""
+    again = {name for name in vars(module) if name != "idempotent" and is_idempotent(getattr(module, name))}
+
+    assert again == {"order_status", "refund", "start_report"}
+
+
+async def test_a_tool_that_pays_passes_its_key_on_and_one_that_fails_is_told_to_the_model(
+    module: Any,
+) -> None:
+    """The run goes on after a failure."""
+    tools = [module.refund, module.cancel_order]
+    app = AgentFunctionApp(agents=[Agent(client=OfflineChatClient(), name="Joker", tools=tools)], environ=MEMORY)
+    async with served(app) as (host, http):
+        assert isinstance(host, DirectHost)
+        paid = (await ask(http, 'Call refund with {"number": "A-17", "amount": 5}')).json()
+        failed = (await ask(http, 'Call cancel_order with {"number": "B-1"}')).json()
+
+    assert paid["response"] == "The tool says: 5 paid for A-17"
+    assert [key.startswith(f"{paid['run_id']}-") for key in module.paid] == [True]
+    assert failed["status"] == "success"
+    assert "rror" in failed["response"]
+
+
+async def test_a_tool_that_needs_approval_waits_for_it(module: Any) -> None:
+    """It is not called before."""
+    agent = Agent(client=OfflineChatClient(), name="Joker", tools=[module.delete_order])
+    async with served(AgentFunctionApp(agents=[agent], environ=MEMORY)) as (_, http):
+        waiting = (await ask(http, 'Call delete_order with {"number": "A-17"}')).json()
+
+    assert [call["tool"] for call in waiting["pending_approvals"]] == ["delete_order"]
+    assert module.ORDERS == {"A-17": "shipped on Monday"}
