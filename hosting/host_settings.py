@@ -115,8 +115,8 @@ class Safeguards:
     def _refuse_anonymous(self, door: str) -> None:
         if self._is_production and not self._allows_anonymous:
             raise ConfigurationError(
-                f"{door} is Anonymous: whoever finds the app may use its agents and read their threads. Ask for keys, "
-                "or set AGENT_ANONYMOUS to 'allow' if this is meant."
+                f"{door} is Anonymous: anybody who finds the app may use its agents and read their threads. Ask for "
+                "keys, or set AGENT_ANONYMOUS to 'allow' if this is meant."
             )
 
 

@@ -125,7 +125,7 @@ def _tell_unheard(entity_id: EntityId, operations: Sequence[Operation], answer: 
     for operation, result in zip(operations, answer.results, strict=True):
         if result.is_error and operation.is_signal:
             shown = (result.result or "")[:_MOST_SHOWN]
-            logger.error("%s: the signal '%s' failed, and no caller hears of it: %s", entity_id, operation.name, shown)
+            logger.error("%s: the signal '%s' failed, and no caller sees it: %s", entity_id, operation.name, shown)
 
 
 @dataclass(frozen=True)

@@ -49,12 +49,12 @@ WITHDRAW = Route(
     (*routes.THREAD_OF_AGENT, *routes.LOG),
     needs="own",
 )
-ME = Route("http_me", "GET", "owners/me", "Tell who asks", routes.ok("Who it is, and their owner.", bodies.Me))
+ME = Route("http_me", "GET", "owners/me", "Show who is signed in", routes.ok("Who it is, and their owner.", bodies.Me))
 MY_EXPORT = Route(
     "http_my_export",
     "GET",
     "owners/me/export",
-    "Export everything that is kept about whoever asks",
+    "Export everything that is stored about the caller",
     routes.ok("A part of it: whole threads.", bodies.OwnerExport),
     (
         errors.InvalidFieldError,
@@ -67,7 +67,7 @@ ERASE_ME = Route(
     "http_my_erasure",
     "DELETE",
     "owners/me",
-    "Delete everything that is kept about whoever asks",
+    "Delete everything that is stored about the caller",
     (
         Answer(200, "All of it is gone.", bodies.OwnerErasure),
         Answer(202, "It is under way. Ask again.", bodies.OwnerErasure, (routes.RETRY_AFTER,)),

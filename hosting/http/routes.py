@@ -65,7 +65,7 @@ START_HEADERS = (
 )
 RESUMED_RUN = Header("x-ms-run-id", "The run that went on.", always=False)
 STREAM_POSITION_HEADERS = (
-    Header("Stream-Next-Offset", "Durable Streams: the offset behind the last event that was told.", always=False),
+    Header("Stream-Next-Offset", "Durable Streams: the offset after the last event of the response.", always=False),
     Header("Stream-Up-To-Date", "Durable Streams: true, there is no more yet.", always=False),
     Header("Stream-Closed", "Durable Streams: true, the run has ended and there is no more.", always=False),
 )
@@ -163,7 +163,7 @@ HEALTH = Route(
     "health_check",
     "GET",
     "health",
-    "Tell that the app runs",
+    "Check that the app runs",
     ok("It runs.", bodies.Health),
     is_anonymous=True,
     is_for_all=True,
@@ -172,7 +172,7 @@ READY = Route(
     "health_ready",
     "GET",
     "health/ready",
-    "Tell whether the app takes runs and can use its log",
+    "Check that the app takes runs and can use its log",
     ok("It does.", bodies.Readiness),
     (errors.LogUnavailableError, errors.ShuttingDownError, errors.AgentsBlockedError),
     is_anonymous=True,
@@ -243,7 +243,7 @@ DELETE_THREAD = Route(
     "Delete a thread with its runs",
     (
         Answer(204, "It is gone, or was never there.", None, THREAD_HEADERS),
-        Answer(202, "It is under way, and done whoever asks.", bodies.DeletionUnderWay, (*THREAD_HEADERS, RETRY_AFTER)),
+        Answer(202, "It is under way, and will end.", bodies.DeletionUnderWay, (*THREAD_HEADERS, RETRY_AFTER)),
     ),
     (*THREAD_OF_AGENT, *STORES),
     needs="own",
@@ -339,7 +339,7 @@ EVENTS_TAIL = Route(
     "http_run_events_tail",
     "HEAD",
     f"{_RUN}/events",
-    "Tell where a run's events end, by the Durable Streams protocol",
+    "Return where a run's events end, by the Durable Streams protocol",
     (Answer(200, "Where they end, and whether for good.", None, (*RUN_HEADERS, *STREAM_POSITION_HEADERS)),),
     _ONE_RUN,
 )
@@ -382,7 +382,7 @@ ORCHESTRATION = Route(
     "http_orchestration",
     "GET",
     "orchestrations/{instance_id}",
-    "Tell how an orchestration stands",
+    "Read an orchestration's status",
     (
         Answer(200, "It has ended, well or not.", bodies.OrchestrationState),
         Answer(202, "It has not ended.", bodies.OrchestrationState, PENDING_HEADERS),

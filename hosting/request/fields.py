@@ -24,7 +24,7 @@ DECISION_FIELDS: Mapping[str, Mapping[str, Any]] = {
     "approved": {"type": "boolean", "description": "Whether the tool call is made."},
     "reason": {
         "anyOf": [{"type": "string", "maxLength": LONGEST_REASON}, {"type": "null"}],
-        "description": "Why, for the record; the model is told why a call was refused.",
+        "description": "The reason, which is stored; of a refusal, the model gets it.",
     },
 }
 
@@ -55,7 +55,7 @@ def read_decision(fields: Mapping[str, Any]) -> Decision:
     approval_id, reason = fields.get("id"), fields.get("reason")
     if not isinstance(approval_id, str):
         raise InvalidFieldError(
-            f"The id of an approval is a JSON {json_type(approval_id)}. Send the string that was told."
+            f"The id of an approval is a JSON {json_type(approval_id)}. Send the id as the response has it."
         )
     approved = read_flag("approved", fields.get("approved"))
     if reason is not None:

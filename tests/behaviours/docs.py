@@ -14,4 +14,5 @@ BEHAVIOURS = {
     "cloud is left out.",
     "docs.tools": "The tools of docs/tools.md do what it says of them.",
     "docs.glossary": "The ids that docs/glossary.md calls the same are the same.",
+    "docs.words": "Pages and messages have one word for each thing, and none of a private dialect.",
 }

@@ -398,7 +398,7 @@ async def test_json_that_python_cannot_decode_twice_fails_its_operation_and_the_
     )
     await engine.state_is(EntityId("counter", "k"), "null")
     assert (reply.status_code, (await engine.client.get("/entities/counter/k")).text) == (202, "null")
-    assert "@counter@k: the signal 'add' failed, and no caller hears of it: " in caplog.text
+    assert "@counter@k: the signal 'add' failed, and no caller sees it: " in caplog.text
 
 
 @pytest.mark.behaviour("engine.missing-by-name")

@@ -1,0 +1,86 @@
+"""The words of pages and messages: one for each thing, as the field has it (docs/glossary.md)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("samples/**/README.md")])
+ROOMS = ("agents", "devhost", "hosting", "state")
+# The offline model speaks as a person does.
+CODE = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")) if path.name != "offline_answers.py"]
+
+# Words of a private dialect, and what to say instead. Others of that dialect ("look", "ask", "place") are plain English
+# in other senses too, which only a reader can see.
+INSTEAD = {
+    r"conversation id": "thread id",
+    r"record of a run": "event",
+    r"told|tells?|telling": "say, return, log, print, distinguish",
+    r"heard|hears?": "get, see",
+    r"said": "printed, returned, logged",
+    r"settle[sd]?": "complete, fail, decide",
+    r"doom(?:ed|s)?": "expire, fail",
+    r"surroundings": "environment",
+    r"speech": "delta, text",
+    r"whoever|who wants": "you, the client, the process that",
+    r"goes? on where it (?:was|broke off)": "continues, resumes",
+    r"(?:by|with|in) (?:a|one) sentence": "and says why; with a message",
+    r"in the place of": "instead of",
+}
+DIALECT = re.compile("|".join(rf"\b(?:{words})\b" for words in INSTEAD), re.IGNORECASE)
+
+
+def prose(markdown: str) -> str:
+    """Return a page without its code, and with as many lines."""
+    without_blocks = re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), markdown, flags=re.M | re.S)
+    without_indented = re.sub(r"^ {4}\S.*$", "", without_blocks, flags=re.M)
+    return re.sub(r"`[^`\n]*`|\]\([^)]*\)", "", without_indented)
+
+
+def messages(path: Path) -> Iterator[tuple[int, str]]:
+    """Iterate over the texts of more than two words that are no docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare
+        if isinstance(node, ast.Constant) and is_text and len(str(node.value).split()) > 2:
+            yield node.lineno, str(node.value)
+
+
+@pytest.mark.behaviour("docs.words")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_has_no_word_of_the_dialect(page: Path) -> None:
+    """In its sentences; code is as its language has it."""
+    lines = prose(page.read_text(encoding="utf-8")).splitlines()
+
+    assert [f"{number}: {found}" for number, line in enumerate(lines, 1) for found in DIALECT.findall(line)] == []
+
+
+@pytest.mark.behaviour("docs.words")
+def test_no_message_has_a_word_of_the_dialect() -> None:
+    """What the app and the local host print, log or return."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in [ROOT / "dev.py", *CODE]
+        for line, text in messages(path)
+        if DIALECT.search(text)
+    ]
+
+    assert found == []
+
+
+@pytest.mark.behaviour("docs.words")
+@pytest.mark.parametrize("word", ["told", "conversation id", "settled", "by a sentence", "goes on where it was"])
+def test_a_word_of_the_dialect_is_found_in_a_sentence_and_not_in_code(word: str, tmp_path: Path) -> None:
+    """The reading itself, of pages and of messages."""
+    page = f"You are {word} here, `not {word}`.\n\n    {word}\n\n```sh\n{word}\n```\n"
+    module = tmp_path / "module.py"
+    module.write_text(f'"""About {word} and more."""\nprint(f"The {word} of {{1}}", "two words")\n')
+
+    assert DIALECT.findall(prose(page)) == [word]
+    assert [bool(DIALECT.search(text)) for _, text in messages(module)] == [True]
