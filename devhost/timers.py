@@ -84,7 +84,7 @@ class Monitor:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            logger.warning("What was remembered of the timer '%s' cannot be read and is ignored: %s", name, error)
+            logger.warning("The stored state of the timer '%s' cannot be read and is ignored: %s", name, error)
             return None
 
     def write(self, name: str, status: ScheduleStatus) -> None:

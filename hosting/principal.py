@@ -114,7 +114,7 @@ async def resolve(resolver: PrincipalResolver, request: PrincipalRequest) -> Pri
     found = resolver(request)
     principal = await found if inspect.isawaitable(found) else found
     if principal is None:
-        raise UnauthorizedError("This app wants to know who asks, and the request does not say so. Sign in.")
+        raise UnauthorizedError("This app requires you to sign in, and the request is not signed in. Sign in.")
     if not isinstance(principal, Principal):
         raise TypeError(f"The app's principal= returned a {type(principal).__name__}. Return a Principal or None.")
     return principal

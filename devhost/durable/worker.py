@@ -344,5 +344,5 @@ class QueuePoll:
         try:
             return await self.look()
         except DurableError as error:
-            logger.error("Messages that other processes sent are not seen now: %s", error)
+            logger.error("Messages of other processes cannot be read now: %s", error)
             return False

@@ -107,7 +107,7 @@ class AdminEndpoint:
         if self._run_now(found.name):
             return Response(status_code=202)
         refusal = (
-            f"Only timers are run by hand here; '{found.name}' is a {found.trigger_type}. Call it by its own door."
+            f"Only timers are run by hand here; '{found.name}' is a {found.trigger_type}. Call it by its own trigger."
         )
         return PlainTextResponse(refusal, 400)
 

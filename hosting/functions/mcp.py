@@ -32,7 +32,7 @@ _HEADERS_BYTES = 65_536
 _THREAD_ARGUMENTS = ("threadId", "sessionId")
 _ARGUMENTS = (
     ("query", "What to ask the agent.", True),
-    ("threadId", "The conversation to go on with, from an earlier answer's thread_id.", False),
+    ("threadId", "The conversation to continue: the thread_id of an earlier response.", False),
     ("sessionId", "Another name of threadId.", False),
 )
 _PROPERTIES = json.dumps(

@@ -72,7 +72,7 @@ class Orchestrations:
         try:
             principal = principal or await self.principal(req)
             if principal is None and self._served.access.resolver is not None:
-                raise UnauthorizedError("This app wants to know who asks, and the request does not say so. Sign in.")
+                raise UnauthorizedError("This app requires you to sign in, and the request is not signed in. Sign in.")
             durable, shown = DurableClient(client), new_id()
             await durable.start(name, _instance(owner_of(principal), shown), given)
             found = await _ended(durable, _instance(owner_of(principal), shown), wait_seconds)

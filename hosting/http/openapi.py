@@ -72,9 +72,9 @@ _KEYS: Schema = {
 }
 _WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
 _ANYBODY = "x" * OWNER_LENGTH
-_THREAD_SAYS = "The thread to go on with; a new one without it, or when it is blank. Two different ones are refused."
+_THREAD_SAYS = "The thread to continue. A new one without it, or when it is blank. Two different ones are refused."
 _WAIT_SAYS = "false: answer 202 at once."
-_STREAM_SAYS = "true: stream the answer, where Accept does not choose another form; the run's events have its words."
+_STREAM_SAYS = "true: stream the response, unless Accept chooses another form; the run's events have its deltas."
 _WAIT: Schema = {"type": "string", "enum": sorted(TRUTH)}
 _WAIT_IN_BODY: Schema = {"anyOf": [{"type": "boolean"}, {"enum": [*sorted(TRUTH), 0, 1]}]}
 _WAIT_PARAMETERS = (

@@ -56,9 +56,9 @@ class Answer:
 THREAD_HEADERS = (Header("x-ms-thread-id", "The thread."), Header("x-ms-session-id", "The thread."))
 RUN_HEADERS = (*THREAD_HEADERS, Header("x-ms-run-id", "The run."))
 NOT_KEPT = Header("Cache-Control", "no-store: nobody on the way keeps the answer.")
-RETRY_AFTER = Header("Retry-After", "Seconds until it is worth asking again.", "integer")
+RETRY_AFTER = Header("Retry-After", "How many seconds to wait before the next request.", "integer")
 PENDING_HEADERS = (Header("Location", "Where the run's end will be."), RETRY_AFTER)
-PREFERENCE = Header("Preference-Applied", "What was taken of Prefer.", always=False)
+PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
 START_HEADERS = (
     Header("Idempotency-Replayed", "true: the key had begun this run before.", always=False),
     PREFERENCE,
@@ -66,8 +66,8 @@ START_HEADERS = (
 RESUMED_RUN = Header("x-ms-run-id", "The run that went on.", always=False)
 STREAM_POSITION_HEADERS = (
     Header("Stream-Next-Offset", "Durable Streams: the offset after the last event of the response.", always=False),
-    Header("Stream-Up-To-Date", "Durable Streams: true, there is no more yet.", always=False),
-    Header("Stream-Closed", "Durable Streams: true, the run has ended and there is no more.", always=False),
+    Header("Stream-Up-To-Date", "Durable Streams: true, there are no more events yet.", always=False),
+    Header("Stream-Closed", "Durable Streams: true, the run has ended and this is its last event.", always=False),
 )
 STREAM_READ_HEADERS = (
     *STREAM_POSITION_HEADERS,
@@ -186,7 +186,7 @@ OPENAPI = Route(
     ok("This document: OpenAPI 3.1.", dict[str, Any]),
     is_for_all=True,
 )
-AGENTS = Route("http_agents", "GET", "agents", "List the agents", ok("Each agent and its doors.", bodies.AgentList))
+AGENTS = Route("http_agents", "GET", "agents", "List the agents", ok("Each agent, with its URLs.", bodies.AgentList))
 RUN = Route(
     "http-<name>",
     "POST",
@@ -203,7 +203,7 @@ RUN = Route(
         ),
         Answer(
             202,
-            "The run goes on: it was not waited for, or not for long enough.",
+            "The run continues: you did not wait for it, or not for long enough.",
             bodies.PendingRun,
             (*RUN_HEADERS, *PENDING_HEADERS, *START_HEADERS),
             or_text=True,
@@ -232,8 +232,8 @@ THREAD = Route(
     "http_thread",
     "GET",
     THREAD_PATH,
-    "Read what a thread is",
-    ok("Its times, size and use.", bodies.Thread, THREAD_HEADERS),
+    "Read a thread's times, size and usage",
+    ok("The thread.", bodies.Thread, THREAD_HEADERS),
     _CONVERSATION,
 )
 DELETE_THREAD = Route(
@@ -297,8 +297,8 @@ STATUS = Route(
     _RUN,
     "Read a run's outcome",
     (
-        Answer(200, "It has ended, well or not.", bodies.CompletedRun | bodies.EndedRun, RUN_HEADERS),
-        Answer(202, "It has not ended.", bodies.PendingRun, (*RUN_HEADERS, *PENDING_HEADERS)),
+        Answer(200, "It has ended, with or without success.", bodies.CompletedRun | bodies.EndedRun, RUN_HEADERS),
+        Answer(202, "It is queued or running.", bodies.PendingRun, (*RUN_HEADERS, *PENDING_HEADERS)),
     ),
     _ONE_RUN,
 )
@@ -306,8 +306,8 @@ CANCEL = Route(
     "http_run_cancel",
     "POST",
     f"{_RUN}/cancel",
-    "Have a run stopped",
-    (Answer(202, "How it stands now.", bodies.RunState, RUN_HEADERS),),
+    "Cancel a run",
+    (Answer(202, "Its status now.", bodies.RunState, RUN_HEADERS),),
     _ONE_RUN,
     needs="run",
 )
@@ -315,7 +315,7 @@ EVENTS = Route(
     "http_run_events",
     "GET",
     f"{_RUN}/events",
-    "Follow a run's events, from the first or from where one left off",
+    "Follow a run's events, from the first or after one that you have",
     (
         Answer(
             200,
@@ -348,8 +348,8 @@ APPROVALS = Route(
     "http_thread_approvals",
     "GET",
     f"{THREAD_PATH}/approvals",
-    "List the tool calls that a thread waits for somebody to approve",
-    ok("What nobody has answered, in the order of the model.", bodies.ApprovalList, THREAD_HEADERS),
+    "List the tool calls that wait for approval",
+    ok("The open approvals, in the order of the model's calls.", bodies.ApprovalList, THREAD_HEADERS),
     (*THREAD_OF_AGENT, *LOG),
 )
 ANSWER_APPROVAL = Route(
@@ -368,7 +368,7 @@ ANSWER_APPROVAL = Route(
         ),
         Answer(
             202,
-            "The run that goes on was not waited for, or not for long enough.",
+            "The run continues: you did not wait for it, or not for long enough.",
             bodies.PendingRun,
             (*RUN_HEADERS, *PENDING_HEADERS, PREFERENCE),
             or_text=True,
@@ -384,8 +384,8 @@ ORCHESTRATION = Route(
     "orchestrations/{instance_id}",
     "Read an orchestration's status",
     (
-        Answer(200, "It has ended, well or not.", bodies.OrchestrationState),
-        Answer(202, "It has not ended.", bodies.OrchestrationState, PENDING_HEADERS),
+        Answer(200, "It has ended, with or without success.", bodies.OrchestrationState),
+        Answer(202, "It is queued or running.", bodies.OrchestrationState, PENDING_HEADERS),
     ),
     (errors.UnknownOrchestrationError, errors.EngineUnavailableError),
 )

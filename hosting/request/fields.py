@@ -97,11 +97,11 @@ _FORMAT = Field(
     "response_format",
     lambda value, _: read_response_format(value),
     lambda _: FORMAT_SCHEMA,
-    "What the answer must be.",
+    "The format of the response.",
 )
 REQUEST_FIELDS: Mapping[str, Field] = {
-    "message": Field("message", lambda value, _: check_message(value), lambda _: NOT_BLANK, "What the agent is asked."),
-    "contents": Field("contents", read_contents, contents_schema, "Texts, pictures and files behind the message."),
+    "message": Field("message", lambda value, _: check_message(value), lambda _: NOT_BLANK, "What you say."),
+    "contents": Field("contents", read_contents, contents_schema, "Texts, pictures and files after the message."),
     "role": Field("role", _read_role, lambda limits: {"enum": list(limits.roles)}, "Who speaks."),
     "enable_tool_calls": Field(
         "enable_tool_calls",

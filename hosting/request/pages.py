@@ -177,7 +177,7 @@ def read_cursor(query: Mapping[str, str]) -> str | None:
     """Return the cursor of an earlier page; raises `InvalidFieldError` for what cannot be one."""
     cursor = query.get(CURSOR.name) or None
     if cursor is not None and (len(cursor) > _LONGEST_CURSOR or not cursor.isascii() or not cursor.isprintable()):
-        raise InvalidFieldError("The query 'cursor' is none of ours. Send next_cursor of the page before.")
+        raise InvalidFieldError("The query 'cursor' is not from this app. Send next_cursor of the page before.")
     return cursor
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.messages import SOURCES, messages
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("samples/**/README.md")])
-ROOMS = ("agents", "devhost", "hosting", "state")
 # The offline model speaks as a person does.
-CODE = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")) if path.name != "offline_answers.py"]
+CODE = [path for path in SOURCES if path.name != "offline_answers.py"]
 
 # Words of a private dialect, and what to say instead. Others of that dialect ("look", "ask", "place") are plain English
 # in other senses too, which only a reader can see.
@@ -42,16 +41,6 @@ def prose(markdown: str) -> str:
     return re.sub(r"`[^`\n]*`|\]\([^)]*\)", "", without_indented)
 
 
-def messages(path: Path) -> Iterator[tuple[int, str]]:
-    """Iterate over the texts of more than two words that are no docstring."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare
-        if isinstance(node, ast.Constant) and is_text and len(str(node.value).split()) > 2:
-            yield node.lineno, str(node.value)
-
-
 @pytest.mark.behaviour("docs.words")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_has_no_word_of_the_dialect(page: Path) -> None:
@@ -66,7 +55,7 @@ def test_no_message_has_a_word_of_the_dialect() -> None:
     """What the app and the local host print, log or return."""
     found = [
         f"{path.relative_to(ROOT)}:{line}: {text}"
-        for path in [ROOT / "dev.py", *CODE]
+        for path in CODE
         for line, text in messages(path)
         if DIALECT.search(text)
     ]
