@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import logging
 import math
 import socket
@@ -28,6 +29,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, TypeVar
 
 from hosting.errors import AgentsBlockedError
@@ -240,11 +242,27 @@ class AgentLoop:
 
     def _where(self) -> str:
         """Return the line at which the loop's thread is."""
-        frame = sys._current_frames().get(self._thread.ident or 0) if self._thread is not None else None
+        frame = _frame_of(self._thread) if self._thread is not None else None
         if frame is None:
             return "code that has ended"
         last = traceback.extract_stack(frame)[-1]
         return f"{last.filename}:{last.lineno} in {last.name}"
+
+
+def _frame_of(thread: threading.Thread) -> FrameType | None:
+    """Return what the thread does at this moment, None once it has ended.
+
+    `sys._current_frames` holds the interpreter's lock on its threads. A garbage collection in there may close a socket
+    and wait for the global lock, while a thread that ends has that one and waits for the other: the process would stand
+    still for good. So Python does not collect meanwhile; newer Pythons see to it themselves (gh-106883).
+    """
+    is_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames().get(thread.ident or 0)
+    finally:
+        if is_collecting:
+            gc.enable()
 
 
 @dataclass(eq=False)
