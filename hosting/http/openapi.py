@@ -45,7 +45,7 @@ from hosting.request.pages import (
     THREAD_IN_PATH,
     Parameter,
 )
-from hosting.request.response_format import JSON_SCHEMA, JSON_SCHEMA_NAME
+from hosting.request.response_format import FORMAT_COMPONENTS
 from hosting.request.run_call import (
     GRANT_FIELDS,
     IDEMPOTENCY_KEY,
@@ -76,7 +76,7 @@ _THREAD_SAYS = "The thread to continue. A new one without it, or when it is blan
 _WAIT_SAYS = "false: answer 202 at once."
 _STREAM_SAYS = "true: stream the response, unless Accept chooses another form; the run's events have its deltas."
 _WAIT: Schema = {"type": "string", "enum": sorted(TRUTH)}
-_WAIT_IN_BODY: Schema = {"anyOf": [{"type": "boolean"}, {"enum": [*sorted(TRUTH), 0, 1]}]}
+_WAIT_IN_BODY: Schema = {"anyOf": [{"type": "boolean"}, _WAIT, {"type": "integer", "enum": [0, 1]}]}
 _WAIT_PARAMETERS = (
     *(Parameter(name, "query", _WAIT_SAYS, _WAIT) for name in WAIT_FIELDS),
     Parameter(WAIT_HEADER, "header", _WAIT_SAYS, _WAIT),
@@ -125,7 +125,10 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
         "servers": [{"url": base_url}],
         "paths": dict(paths),
         "components": {
-            "schemas": {**_schemas(has_owners=app.has_owners)[1], JSON_SCHEMA_NAME: JSON_SCHEMA},
+            "schemas": {
+                **_schemas(has_owners=app.has_owners)[1],
+                **FORMAT_COMPONENTS,
+            },
             **({"securitySchemes": _KEYS} if app.asks_for_key else {}),
         },
     }
@@ -209,10 +212,7 @@ def _run_body(agent: str, app: ServedApp) -> Schema:
             name: {"anyOf": [schema, {"type": "null"}], "description": says} for name, (schema, says) in fields.items()
         },
         "additionalProperties": False,
-        "anyOf": [
-            {"required": ["message"], "properties": {"message": {"type": "string"}}},
-            {"required": ["contents"], "properties": {"contents": {"type": "array", "minItems": 1}}},
-        ],
+        "not": {"properties": {"message": {"type": "null"}, "contents": {"enum": [None, []]}}},
     }
     message = dict(REQUEST_FIELDS["message"].schema(limits))
     return {
@@ -278,7 +278,10 @@ def _responses(route: Route, links: Schema, asks_for_key: bool, asks_who: bool) 
         headers = (NOT_KEPT, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
         narrowed = {
             "type": "object",
-            "properties": {"status": {"const": status}, "code": {"enum": [error.code for error in errors]}},
+            "properties": {
+                "status": {"type": "integer", "enum": [status]},
+                "code": {"type": "string", "enum": [error.code for error in errors]},
+            },
         }
         responses[str(status)] = {
             "description": " ".join(f"{error.code}: {(error.__doc__ or '').splitlines()[0]}" for error in errors),

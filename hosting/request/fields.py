@@ -102,7 +102,7 @@ _FORMAT = Field(
 REQUEST_FIELDS: Mapping[str, Field] = {
     "message": Field("message", lambda value, _: check_message(value), lambda _: NOT_BLANK, "What you say."),
     "contents": Field("contents", read_contents, contents_schema, "Texts, pictures and files after the message."),
-    "role": Field("role", _read_role, lambda limits: {"enum": list(limits.roles)}, "Who speaks."),
+    "role": Field("role", _read_role, lambda limits: {"type": "string", "enum": list(limits.roles)}, "Who speaks."),
     "enable_tool_calls": Field(
         "enable_tool_calls",
         lambda value, _: read_flag("enable_tool_calls", value),

@@ -1,7 +1,6 @@
 """What a caller wants the answer to be (`response_format`, http-api.md section 2), and the check that it is.
 
-`FORMAT_SCHEMA` says what the field takes, and `JSON_SCHEMA` what it takes of JSON Schema; other keywords are taken too
-(docs/http-api.md). Parts are not described as JSON Schemas again: whether a reference or a pattern in one is right
+`FORMAT_COMPONENTS` say what the field takes; of JSON Schema, other keywords are taken too (docs/http-api.md). Parts are not described as JSON Schemas again: whether a reference or a pattern in one is right
 cannot be said in a schema, and generated requests would grow without end.
 """
 
@@ -17,7 +16,6 @@ from hosting.request.strict_json import json_type, parse_text, refuse_lone_surro
 from state.json_values import portable_value
 
 CHECK_SECONDS = 5.0
-JSON_SCHEMA_NAME = "JsonSchema"
 NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
 _NAME = re.compile(NAME_PATTERN)
 Schema = Mapping[str, Any]
@@ -28,13 +26,13 @@ _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _NUMBER: Schema = {"type": "number"}
 
-JSON_SCHEMA: Schema = {
+_JSON_SCHEMA: Schema = {
     "type": "object",
     "description": "A JSON Schema of draft-07, 2019-09 or 2020-12; more keywords than these are taken.",
     "properties": {
-        "type": {"enum": ["array", "boolean", "integer", "null", "number", "object", "string"]},
+        "type": {"type": "string", "enum": ["array", "boolean", "integer", "null", "number", "object", "string"]},
         "description": _TEXT,
-        "enum": {"type": "array"},
+        "enum": {"type": "array", "items": {}},
         "properties": {"type": "object", "additionalProperties": _PART},
         "required": {"type": "array", "items": _TEXT, "uniqueItems": True},
         "additionalProperties": _PART,
@@ -46,6 +44,10 @@ JSON_SCHEMA: Schema = {
         "anyOf": _PARTS,
     },
 }
+
+
+def _named(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _of_type(kind: str, **members: Schema) -> dict[str, Any]:
@@ -68,21 +70,23 @@ _MEMBERS: dict[str, tuple[Schema, Callable[[Any], bool], str]] = {
 }
 """What OpenAI's form has beside the schema: its JSON Schema, whether a value is right, and what to send."""
 
-_SCHEMA: Schema = {"$ref": f"#/components/schemas/{JSON_SCHEMA_NAME}"}
 _ENVELOPE: Schema = {
     "type": "object",
-    "properties": {"schema": _SCHEMA, **{name: schema for name, (schema, _, _) in _MEMBERS.items()}},
+    "properties": {"schema": _named("JsonSchema"), **{name: schema for name, (schema, _, _) in _MEMBERS.items()}},
     "required": ["schema"],
     "additionalProperties": False,
 }
-FORMAT_SCHEMA: Schema = {
-    "anyOf": [
-        _SCHEMA,
-        _of_type("json_schema", json_schema=_ENVELOPE),
-        _of_type("json_object"),
-        _of_type("text"),
-    ]
+_FORMS = ("JsonSchema", "JsonSchemaFormat", "JsonObjectFormat", "TextFormat")
+FORMAT_SCHEMA = _named("ResponseFormat")
+FORMAT_COMPONENTS: Mapping[str, Schema] = {
+    "ResponseFormat": {"anyOf": [_named(name) for name in _FORMS]},
+    "JsonSchema": _JSON_SCHEMA,
+    "JsonSchemaFormat": _of_type("json_schema", json_schema=_named("NamedSchema")),
+    "NamedSchema": _ENVELOPE,
+    "JsonObjectFormat": _of_type("json_object"),
+    "TextFormat": _of_type("text"),
 }
+"""The schema of a format, each part under a name of its own: generators of clients make a class of each."""
 
 
 def read_response_format(value: object) -> ResponseFormat | None:

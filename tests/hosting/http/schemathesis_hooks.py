@@ -8,7 +8,7 @@ from typing import Any
 import schemathesis
 from schemathesis.generation import GenerationMode
 
-from hosting.request.response_format import JSON_SCHEMA
+from hosting.request.response_format import FORMAT_COMPONENTS
 
 THREAD_NAMES = ("thread_id", "session_id", "sessionId", "x-ms-thread-id", "x-ms-session-id")
 PLACE_NAMES = ("after", "offset")
@@ -55,7 +55,7 @@ def _without_parts(wanted: dict[str, Any]) -> dict[str, Any]:
     if "json_schema" in wanted:
         envelope = wanted["json_schema"]
         return {**wanted, "json_schema": {**envelope, "schema": _without_parts(envelope["schema"])}}
-    kept = {name: value for name, value in wanted.items() if name in JSON_SCHEMA["properties"]}
+    kept = {name: value for name, value in wanted.items() if name in FORMAT_COMPONENTS["JsonSchema"]["properties"]}
     return {name: WITHOUT_PARTS.get(name, lambda value: value)(value) for name, value in kept.items()}
 
 

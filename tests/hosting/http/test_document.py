@@ -128,7 +128,7 @@ def test_limits_and_roles_are_those_of_the_agent_and_the_settings() -> None:
 
     body = document["POST /agents/Joker/run"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
     contents = {each["properties"]["$type"]["const"]: each for each in body["contents"]["anyOf"][0]["items"]["oneOf"]}
-    assert body["role"]["anyOf"][0] == {"enum": ["user", "system"]}
+    assert body["role"]["anyOf"][0] == {"type": "string", "enum": ["user", "system"]}
     assert list(contents) == ["text", "data", "uri"]
     assert contents["data"]["properties"]["uri"]["maxLength"] == 2048
     assert contents["uri"]["properties"]["mediaType"]["pattern"] == "^(?:image/png)$"
