@@ -184,7 +184,7 @@ async def test_a_model_that_cannot_be_reached_is_one_line_with_its_address(
     outcome = await outcome_of(Calling(port), loop, attempt())
 
     assert isinstance(outcome, AgentFailure)
-    records = [record for record in caplog.records if record.levelno == logging.ERROR]
+    records = [one for one in caplog.records if one.levelno == logging.ERROR and one.name.startswith("hosting.")]
     assert [record.exc_info for record in records] == [None]
     assert (
         records[0]
