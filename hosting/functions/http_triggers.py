@@ -42,6 +42,7 @@ from hosting.plan import AgentPlan
 from hosting.request.contents import Limits, limits_of
 from hosting.request.pages import IF_NONE_MATCH, read_cursor, read_limit, read_position, read_stream_query, read_window
 from hosting.request.run_call import one_thread_id, parse_decision, parse_run
+from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.service.threads import Threads
 from hosting.settings import Settings
@@ -202,7 +203,7 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
             wanted.decision,
             request.client,
             request.asker,
-            waits=wanted.wait.answer,
+            waits=runs.wait_seconds(wanted.wait, wanted.form) > SHORT_WAIT_SECONDS,
             streamed=streams_it,
         )
         if recorded.resumed is None:

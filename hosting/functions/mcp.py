@@ -82,7 +82,7 @@ class ServedTool:
             call = parse_call(given.get("arguments") or {}, self.plan.name, owner_of(principal))
             _check_size(len(call.request.message.encode()), most)
             begun = await self.runs.start(self.plan.name, call, client, Asker.of(principal))
-            run = await self.runs.wait(begun, client, self.settings.wait_seconds)
+            run = await self.runs.wait_as(call.wait, begun, client)
             return _tool_result(run.record, self.plan, self.settings)
         except HostingError as error:
             return _envelope(error.detail, {"code": error.code}, is_error=True)

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -21,7 +23,7 @@ from hosting.errors import EngineUnavailableError, LogUnavailableError, ThreadDe
 from hosting.names import Address, keyed_thread_id, new_id
 from hosting.ports import EntityClient
 from hosting.principal import NOBODY, Asker
-from hosting.request.run_call import StartRun, Wait
+from hosting.request.run_call import Form, StartRun, Wait
 from hosting.runner.journal import appended, awake_seconds
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
@@ -40,6 +42,8 @@ logger = logging.getLogger(__name__)
 FIRST_LOOK_SECONDS = 0.025
 LOOK_GROWTH = 1.25
 LONGEST_LOOK_SECONDS = 1.0
+SHORT_WAIT_SECONDS = 1.0
+"""Who waits no longer than this has left before an agent is done, and the run would be handed on in the middle."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,9 @@ class Runs:
             row = None if key is None else await self._log.row(address, KeyRow, key_name(key), head)
             return replace(command, key=row)
 
-        with self._holders.room(address.agent, wanted=call.wait.answer) as terms:
+        with self._holders.room(
+            address.agent, wanted=self.wait_seconds(call.wait, call.form) > SHORT_WAIT_SECONDS
+        ) as terms:
             command = Accept(accepted, self._settings.queue_limit, terms, epoch=asker.epoch)
             decided = await self._log.execute(address, command, reread, is_new=is_new)
         run = await self.begun(address, decided, accepted.run_id, client, is_new=is_new)
@@ -215,13 +221,20 @@ class Runs:
 
     async def wait_as(self, wanted: Wait, run: Run, client: EntityClient) -> Run:
         """Return the run once it has ended, or as it stands when its caller does not want to wait any longer."""
-        if not wanted.answer:
-            return run
-        longest = self._settings.wait_seconds
-        return await self.wait(run, client, longest if wanted.seconds is None else min(longest, wanted.seconds))
+        seconds = self.wait_seconds(wanted)
+        return await self.wait(run, client, seconds, takes=seconds > SHORT_WAIT_SECONDS) if seconds else run
 
-    async def wait(self, run: Run, client: EntityClient, seconds: float) -> Run:
-        """Return the run once it has ended, or as it stands after so many seconds.
+    def wait_seconds(self, wanted: Wait, form: Form = "json") -> float:
+        """Return for how long a caller who wants it so is kept waiting at most; one who reads the events is for good.
+
+        A run is begun in the process of a caller who waits for more than `SHORT_WAIT_SECONDS`.
+        """
+        longest = self._settings.wait_seconds if wanted.seconds is None else wanted.seconds
+        longest = math.inf if form == "events" else min(longest, self._settings.wait_seconds)
+        return longest if wanted.answer else 0.0
+
+    async def wait(self, run: Run, client: EntityClient, seconds: float, *, takes: bool = True) -> Run:
+        """Return the run once it has ended, or as it stands after so many seconds; who `takes` it runs it in its turn.
 
         It is returned as it stands, too, once it was let go of here because the log stayed away. It ends in the same
         loop turn in which this process appends the end. Raises `ThreadDeletedError` once its thread is deleted.
@@ -230,12 +243,12 @@ class Runs:
         end, look = clock() + seconds, FIRST_LOOK_SECONDS
         patience = Patience(self._log, run.address, run.run_id, self._settings.queue_timeout_seconds, clock=self._clock)
         with (
-            self._holders.watched(run.address, run.run_id, client),
+            self._holders.watched(run.address, run.run_id, client) if takes else nullcontext(),
             self._changes.followed(run.address) as follower,
         ):
             held = self._holders.held(run.run_id)
             if not run.record.is_over and held is None:
-                run = await self._look(run, client, patience)
+                run = await self._look(run, client if takes else None, patience)
             while not run.record.is_over and (left := end - clock()) > 0:
                 held = (here := self._holders.held(run.run_id)) or held
                 news = await follower.next(min(left, LONGEST_LOOK_SECONDS if here is not None else look))
@@ -246,7 +259,8 @@ class Runs:
                     break
                 elif follower.has_missed or self._holders.held(run.run_id) is None:
                     follower.has_missed = False
-                    run, look = await self._look(run, client, patience), min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
+                    run = await self._look(run, client if takes else None, patience)
+                    look = min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
         return _not_deleted(run)
 
     async def find(self, address: Address, run_id: str, client: EntityClient) -> Run:
@@ -284,8 +298,8 @@ class Runs:
             record = record.after(position, event) if position > record.last else record
         return Run(run.address, record)
 
-    async def _look(self, run: Run, client: EntityClient, patience: Patience) -> Run:
-        """Return the run as the log has it; take it where its turn has come, and end it where nobody else would.
+    async def _look(self, run: Run, client: EntityClient | None, patience: Patience) -> Run:
+        """Return the run as the log has it; with a client take it in its turn, and end it where nobody else would.
 
         With the log away, as it was.
         """
@@ -294,7 +308,7 @@ class Runs:
             events = unbroken(record, record.last, await self._log.events(run.address, record.last))
             for position, event in events:
                 record = record.after(position, event)
-            if not record.is_over and record.claim is None:
+            if client is not None and not record.is_over and record.claim is None:
                 await self._holders.claim_turn(run.address, run.run_id, client)
             if not record.is_over and (decided := await patience.check(record)) is not None:
                 self._holders.publish(run.address, decided)

@@ -10,10 +10,11 @@ import pytest
 
 from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, UnknownRunError
 from hosting.names import Address
+from hosting.request.run_call import Form, Wait
 from hosting.request.run_request import Retry, RunRequest
 from hosting.service.runs import STARTS_AT_ONCE, Run, Starts
 from hosting.thread.commands import Accept, Bury, Cancel, Claim, Delete
-from hosting.thread.events import Accepted, Completed
+from hosting.thread.events import Accepted, Claimed, Completed
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 from tests.support.threads import NOW, terms
 
@@ -119,6 +120,46 @@ async def test_a_caller_that_leaves_ends_nothing(process: Process) -> None:
     found = await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)
 
     assert text_of(await process.runs.wait(found, process.engine, 5.0)) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.short-waits")
+@pytest.mark.parametrize(
+    ("seconds", "form", "holder"),
+    [(0.0, "json", "entity"), (1.0, "json", "entity"), (30.0, "json", "caller"), (1.0, "events", "caller")],
+)
+async def test_a_run_is_claimed_for_a_caller_who_stays(
+    processes: Processes, seconds: float, form: Form, holder: str
+) -> None:
+    """Who waits for a second or less is answered 202 before most agents are done; who reads the events stays."""
+    one, other = processes
+    asked = replace(call(), wait=Wait(seconds), form=form)
+    run = await one.runs.start(AGENT, asked, one.engine)
+    accepted_by_it = await one.kinds()
+    waiting = asyncio.ensure_future(one.runs.wait_as(asked.wait, run, one.engine))
+    await asyncio.wait((waiting,), timeout=0.05)  # it looks at the log once or twice
+    await other.deliver(run.run_id)
+    await waiting
+
+    claims = [event.holder for _, event in await one.log.events(ADDRESS, 0) if isinstance(event, Claimed)]
+    assert accepted_by_it[:2] == (["accepted"] if holder == "entity" else ["accepted", "claimed"])
+    assert claims == [holder]
+    assert [len(each.agent.turns) for each in processes] == ([0, 1] if holder == "entity" else [1, 0])
+
+
+@pytest.mark.behaviour("service.short-waits")
+async def test_the_end_before_it_claims_no_run_whose_caller_hardly_waits(process: Process) -> None:
+    """It would be handed on at the first step, by a caller who has left."""
+    process.agent.gate.clear()
+    first = await process.runs.start(AGENT, call("first"), process.engine)
+    hasty = replace(call("second"), wait=Wait(1.0))
+    second = await process.runs.start(AGENT, hasty, process.engine)
+    waiting = asyncio.ensure_future(process.runs.wait_as(hasty.wait, second, process.engine))
+    await asyncio.wait((waiting,), timeout=0.05)
+    process.agent.gate.set()
+    await process.runs.wait(first, process.engine, 5.0)
+
+    assert await process.kinds() == ["accepted", "claimed", "accepted", "completed"]
+    waiting.cancel()
 
 
 @pytest.mark.behaviour("service.promises")
