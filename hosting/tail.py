@@ -26,6 +26,7 @@ from hosting.service.broadcast import Appended
 from hosting.service.patience import read_run
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_attachments, choose_thread_store, log_path
+from hosting.stores.contract import MOST_POSITION
 from hosting.stores.memory import MemoryThreadStore
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.thread.events import Deleting, RunEvent
@@ -68,7 +69,7 @@ async def tail(log: ThreadLog, address: Address, run_id: str, after: int = 0) ->
     record = await _record(log, address, run_id)
     frames, position, pause = Frames(after, time.time), record.first - 1, FIRST_PAUSE_SECONDS
     while True:
-        events = await log.events(address, position)
+        events = await log.events(address, position, through=record.end or MOST_POSITION)
         for position, event in events:
             if isinstance(event, RunEvent) and event.run_id == run_id:
                 for frame in frames.next(Appended(position, event)):

@@ -29,7 +29,17 @@ from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import Address, StoreKey, new_id
 from hosting.ports import AttachmentStore
 from hosting.stores.connection import Readiness, Verb
-from hosting.stores.contract import MOST_APPEND_BYTES, Append, Appended, Conflict, Row, StoredHead, ThreadStore, Unknown
+from hosting.stores.contract import (
+    MOST_APPEND_BYTES,
+    MOST_POSITION,
+    Append,
+    Appended,
+    Conflict,
+    Row,
+    StoredHead,
+    ThreadStore,
+    Unknown,
+)
 from hosting.thread import events, head, rows
 from hosting.thread.commands import Change, Command, Outcome
 from hosting.thread.decide import decide
@@ -158,8 +168,10 @@ class ThreadLog:
         found = await self._retried("read", lambda: self._store.heads(agent.lower(), owner, after, limit))
         return [(Address.of(agent, thread_id, owner), head.decode(one.payload)) for thread_id, one in found]
 
-    async def events(self, address: Address, after: int, head: Head | None = None) -> list[tuple[int, Event]]:
-        """Return the events behind position `after` with theirs, oldest first. Raises as `ask` does.
+    async def events(
+        self, address: Address, after: int, head: Head | None = None, *, through: int = MOST_POSITION
+    ) -> list[tuple[int, Event]]:
+        """Return the events behind position `after`, up to `through`, with theirs, oldest first. Raises as `ask` does.
 
         With a `head`, which the caller has just read, they are those up to it, and what this process appended itself is
         not read again.
@@ -167,7 +179,8 @@ class ThreadLog:
         known = None if head is None else self._heads.get(address)
         if known is not None and known.head == head and known.tail and known.tail[0][0] <= after + 1:
             return [(position, event) for position, event, _ in known.tail if position > after]
-        stored = await self._retried("read", lambda: self._store.events(address, after))
+        last = through if head is None else head.position
+        stored = await self._retried("read", lambda: self._store.events(address, after, last))
         references = {event.position: reference for event in stored if (reference := _reference(event.payload))}
         bodies: dict[str, bytes] = {}
         for epoch, names in _names_by_epoch(references.values()).items():
@@ -177,11 +190,9 @@ class ThreadLog:
                 logger.error("%d events of thread %s refer to what is not there.", len(missing), address.key)
                 raise LogUnavailableError("A part of the thread's log cannot be read. Try again.")
             bodies |= found
-        last = math.inf if head is None else head.position
         return [
             (at, events.decode(bodies[references[at].elsewhere] if at in references else event.payload))
             for at, event in ((event.position, event) for event in stored)
-            if at <= last
         ]
 
     async def row(self, address: Address, kind: type[RowT], name: str, head: Head) -> RowT | rows.GoneRow | None:
@@ -201,7 +212,7 @@ class ThreadLog:
 
         Raises `LogUnavailableError`; called again it finishes what was broken off.
         """
-        gone = [one.payload for one in await self._store.events(address, 0) if one.position <= head.trimmed]
+        gone = [one.payload for one in await self._store.events(address, 0, head.trimmed)]
         references = [reference for payload in gone if (reference := _reference(payload)) is not None]
         for epoch, names in _names_by_epoch(references).items():
             with self._as_log("append"):

@@ -104,7 +104,8 @@ class Documents:
             after, size = snapshot.since, len(text or "")
         if newest and newest[0][0] <= after + 1 and newest[-1][0] == head.position:
             return self.follow(address, head, snapshot, [one for one in newest if one[0] > after], size)
-        return self.follow(address, head, snapshot, await self._log.events(address, after), size)
+        events = await self._log.events(address, after, through=head.position)
+        return self.follow(address, head, snapshot, events, size)
 
     def remembered(self, address: Address, head: Head) -> Snapshot | None:
         """Return the thread's conversation up to the head's position if this process has just that."""

@@ -22,7 +22,7 @@ from hosting.service.broadcast import Appended, Broadcast, DeltaText, Follower, 
 from hosting.service.held_runs import HeldRuns
 from hosting.service.patience import Patience
 from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH, Run, unbroken
-from hosting.stores.contract import ThreadStore
+from hosting.stores.contract import MOST_POSITION, ThreadStore
 from hosting.thread.events import Claimed, Delta, RunEvent
 from hosting.thread.run import RunRecord
 
@@ -128,7 +128,8 @@ class Following:
 
     async def _read(self, delivery: _Delivery) -> list[News]:
         run, after = delivery.run, delivery.position
-        events = unbroken(run.record, after, await self._log.events(run.address, after))
+        through = run.record.end or MOST_POSITION
+        events = unbroken(run.record, after, await self._log.events(run.address, after, through=through))
         return [Appended(position, event) for position, event in events]
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from hosting.names import Address
 from hosting.runner.journal import LEASE_SECONDS, SILENCE_MARGIN_SECONDS, awake_seconds
 from hosting.runner.thread_log import Decided, ThreadLog
+from hosting.stores.contract import MOST_POSITION
 from hosting.thread.commands import Cancel, GiveUp
 from hosting.thread.events import Event
 from hosting.thread.head import Head
@@ -109,7 +110,12 @@ async def read_run(
         return row
     if row.first <= head.trimmed:
         return None  # whoever trimmed it may have died before all of it was removed
-    return run_record(run_id, await log.events(address, row.first - 1))
+    record = run_record(run_id, await log.events(address, row.first - 1, through=row.last or MOST_POSITION))
+    if record is None or row.last is None or not record.asked_approvals:
+        return record
+    for position, event in await log.events(address, row.last):  # answers to what it asked for stand behind its end
+        record = record.after(position, event)
+    return record
 
 
 async def claimed_run(log: ThreadLog, address: Address, head: Head, events: list[tuple[int, Event]]) -> RunRecord:
@@ -120,7 +126,6 @@ async def claimed_run(log: ThreadLog, address: Address, head: Head, events: list
     run = head.runs[0]
     record = run_record(run.id, events)
     if record is None:  # it was accepted by an earlier append
-        earlier = await log.events(address, run.first - 1)
-        record = run_record(run.id, [(at, event) for at, event in earlier if at <= head.position])
+        record = run_record(run.id, await log.events(address, run.first - 1, head))
     assert record is not None
     return record

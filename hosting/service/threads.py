@@ -124,7 +124,7 @@ class Threads:
         for _ in range(_LOOKS):
             head, text = await self._found(address, client)
             snapshot, text, head = await self._documents.resumed(address, text, head, client)
-            events = [one for one in await self._log.events(address, head.trimmed) if one[0] <= head.position]
+            events = await self._log.events(address, head.trimmed, through=head.position)
             if len(events) == head.position - head.trimmed:
                 followed = snapshot.follow([one for one in events if one[0] > snapshot.since])
                 kept = None if snapshot.discards else text

@@ -224,7 +224,6 @@ class Watchman:
         if snapshot.position == head.position and not is_fresh:
             return snapshot, []
         events = await self._log.events(address, snapshot.since if is_fresh else snapshot.position, head)
-        events = [(at, event) for at, event in events if at <= head.position]
         ended = [event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS)]
         return snapshot.follow(events), ended
 

@@ -28,6 +28,8 @@ MOST_APPEND_BYTES = 2 * 1024 * 1024
 MOST_EVENTS = 1000
 MOST_ROWS = 50
 """What one append may hold: its head; each event or row; all of them together; how many events, and how many rows."""
+MOST_POSITION = 10**15
+"""No thread gets as far as this."""
 
 _ROW_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
 
@@ -186,8 +188,11 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def events(self, address: Address, after: int) -> list[StoredEvent]:
-        """Return the events behind position `after` that are not trimmed or erased, oldest first, all of them."""
+    async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
+        """Return the events behind position `after` that are not trimmed or erased, oldest first, all of them.
+
+        Those behind position `through` are not read.
+        """
         ...
 
     async def row(self, address: Address, name: str) -> Row | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from hosting.names import Address, StoreKey, key_prefix
 from hosting.ports import Clock, Volume
 from hosting.stores.contract import (
+    MOST_POSITION,
     Append,
     Appended,
     AppendOutcome,
@@ -81,9 +82,9 @@ class MemoryThreadStore:
         )
         return sorted((one for one in found if one[0] > after), key=lambda one: one[0])[:limit]
 
-    async def events(self, address: Address, after: int) -> list[StoredEvent]:
+    async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         events = self._thread(address).events
-        return [StoredEvent(position, events[position][1]) for position in sorted(events) if position > after]
+        return [StoredEvent(at, events[at][1]) for at in sorted(events) if after < at <= through]
 
     async def row(self, address: Address, name: str) -> Row | None:
         return self._thread(address).rows.get(name)

@@ -38,7 +38,17 @@ from redis.exceptions import RedisError
 from hosting.errors import ConfigurationError, LogUnavailableError
 from hosting.names import APP, Address, key_prefix
 from hosting.stores.connection import Outage, cause_of
-from hosting.stores.contract import Append, Appended, AppendOutcome, Conflict, Row, StoredEvent, StoredHead, Unknown
+from hosting.stores.contract import (
+    MOST_POSITION,
+    Append,
+    Appended,
+    AppendOutcome,
+    Conflict,
+    Row,
+    StoredEvent,
+    StoredHead,
+    Unknown,
+)
 
 PATIENCE_SECONDS = 5.0
 """How long a call may take before the server counts as away."""
@@ -295,7 +305,7 @@ class RedisThreadStore:
         heads = [_head(found) for found in await self._reached(pipeline.execute())] if ids else []
         return [(thread_id, head) for thread_id, head in zip(ids, heads, strict=True) if head is not None]
 
-    async def events(self, address: Address, after: int) -> list[StoredEvent]:
+    async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """A round trip for each page.
 
         Where a trim took what stands between two pages, it took all before it too.
@@ -303,7 +313,7 @@ class RedisThreadStore:
         key = self._keys(address)[1]
         events: list[StoredEvent] = []
         while True:
-            page = await self._reached(self._redis.xrange(key, f"{after + 1}-0", count=_PAGE))
+            page = await self._reached(self._redis.xrange(key, f"{after + 1}-0", f"{through}-0", count=_PAGE))
             found = [StoredEvent(int(entry.partition(b"-")[0]), fields[b"payload"]) for entry, fields in page]
             if found and found[0].position != after + 1:
                 events = []

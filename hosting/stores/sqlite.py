@@ -18,6 +18,7 @@ from pathlib import Path
 from hosting.errors import LogUnavailableError
 from hosting.names import Address, key_prefix
 from hosting.stores.contract import (
+    MOST_POSITION,
     Append,
     Appended,
     AppendOutcome,
@@ -57,7 +58,7 @@ _HEADS = (
 _POSITION = f"SELECT position FROM head WHERE {_THREAD}"
 _EVENTS = (
     "SELECT position, bytes FROM event JOIN payload ON payload.id = event.payload "
-    f"WHERE {_THREAD} AND position > ? ORDER BY position"
+    f"WHERE {_THREAD} AND position > ? AND position <= ? ORDER BY position"
 )
 _APPEND_AT = f"SELECT append_id FROM event WHERE {_THREAD} AND position = ?"
 _ROW = (
@@ -216,8 +217,8 @@ class SqliteThreadStore:
         rows = await self._file.do(lambda connection: connection.execute(_HEADS, values).fetchall())
         return [(thread_id, StoredHead(*head)) for thread_id, *head in rows]
 
-    async def events(self, address: Address, after: int) -> list[StoredEvent]:
-        values = (self._hub, address.key, after)
+    async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
+        values = (self._hub, address.key, after, through)
         rows = await self._file.do(lambda connection: connection.execute(_EVENTS, values).fetchall())
         return [StoredEvent(*row) for row in rows]
 

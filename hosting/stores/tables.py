@@ -29,7 +29,18 @@ from hosting.errors import ConfigurationError, LogUnavailableError
 from hosting.names import MAX_ID_LENGTH, Address, key_prefix
 from hosting.stores import table_entities as entities
 from hosting.stores.connection import Connection, Outage
-from hosting.stores.contract import Append, Appended, AppendOutcome, Conflict, Row, StoredEvent, StoredHead, Unknown
+from hosting.stores.contract import (
+    MOST_EVENTS,
+    MOST_POSITION,
+    Append,
+    Appended,
+    AppendOutcome,
+    Conflict,
+    Row,
+    StoredEvent,
+    StoredHead,
+    Unknown,
+)
 from hosting.stores.storage_account import CALL_SECONDS, ConnectTables
 from hosting.stores.table_entities import HEAD, KEYS, MOST_CHANGES, BatchError, Change, Entity, event_key, submit
 
@@ -115,11 +126,14 @@ class TablesThreadStore:
             found = await self._find(f"{among} and RowKey eq '{HEAD}'", most=limit)
         return [(one["PartitionKey"].removeprefix(prefix), entities.read_head(one)) for one in found[:limit]]
 
-    async def events(self, address: Address, after: int) -> list[StoredEvent]:
+    async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """One call for each 1,000 appends or 4 MiB."""
+        least, most = event_key(after), event_key(through + MOST_EVENTS)  # an entity has the key of its last event
         async with self._reaching():
-            found = await self._find_in(address.key, f"RowKey gt '{event_key(after)}' and RowKey lt 'f'")
-        return [event for entity in found for event in entities.read_events(entity, after)]
+            keys = f"RowKey gt '{least}' and RowKey lt '{most}' and first le {through}L"
+            found = await self._find_in(address.key, keys)
+        events = [event for entity in found for event in entities.read_events(entity, after)]
+        return [event for event in events if event.position <= through]
 
     async def row(self, address: Address, name: str) -> Row | None:
         """One call."""

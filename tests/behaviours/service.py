@@ -56,6 +56,8 @@ BEHAVIOURS = {
     "service.reading": "Reading a thread takes one look at its head and one at its events, however many runs it has, "
     "and is done again where the thread changed meanwhile; a document of an earlier life counts as none (Budgets, rule "
     "6).",
+    "service.reading-a-run": "Reading a run that has ended reads its own events and none behind its end, however many "
+    "runs came after it; of one that asked for approvals, their answers too.",
     "service.retention": "Whole runs of a living thread go with their rows once they are too old and stand in the "
     "document that was given; what was broken off is finished by the next look (rule 6).",
     "service.delete": "A deletion ends open runs, leaves a tombstone and its receipt and nothing else, is finished by "

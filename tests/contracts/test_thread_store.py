@@ -134,6 +134,20 @@ async def test_events_stand_behind_each_other_in_their_order(threads: Threads) -
 
 
 @pytest.mark.behaviour("log.gapless")
+async def test_events_are_read_up_to_a_position(threads: Threads) -> None:
+    """Also to the middle of an append, and behind the last one."""
+    store = threads.open()
+    head = await write(store, None, b"a", b"b", b"c")
+    head = await write(store, head, b"d")
+    await write(store, head, b"e", b"f")
+
+    expected = [StoredEvent(position, bytes([96 + position])) for position in range(1, 7)]
+    for after in range(7):
+        for through in range(9):
+            assert await store.events(ADDRESS, after, through) == expected[after:through], (after, through)
+
+
+@pytest.mark.behaviour("log.gapless")
 @pytest.mark.parametrize(
     "payload",
     [b"", b"\n", b"\x00", b"\r\n{}\x00\xff\xfe", bytes(range(256)) * (MOST_PAYLOAD_BYTES // 256), bytes(70_000)],

@@ -10,7 +10,16 @@ from typing import Literal
 
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
-from hosting.stores.contract import Append, AppendOutcome, Row, StoredEvent, StoredHead, ThreadStore, Unknown
+from hosting.stores.contract import (
+    MOST_POSITION,
+    Append,
+    AppendOutcome,
+    Row,
+    StoredEvent,
+    StoredHead,
+    ThreadStore,
+    Unknown,
+)
 
 Failure = Literal["lost", "answer lost", "throttled"]
 
@@ -28,6 +37,7 @@ class ArmedStore:
     def __init__(self, store: ThreadStore) -> None:
         self._store = store
         self.calls: Counter[str] = Counter()
+        self.events_read = 0
         self.fails: list[Failure] = []
         self.before_append: Callable[[], Awaitable[object]] | None = None
         self.failing_reads = 0
@@ -66,10 +76,12 @@ class ArmedStore:
         await self._hold("head")
         return found
 
-    async def events(self, address: Address, after: int) -> list[StoredEvent]:
+    async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """Read events."""
         self._count("events")
-        return await self._store.events(address, after)
+        found = await self._store.events(address, after, through)
+        self.events_read += len(found)
+        return found
 
     async def row(self, address: Address, name: str) -> Row | None:
         """Read a row."""

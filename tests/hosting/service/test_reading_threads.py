@@ -11,13 +11,15 @@ from hosting.errors import ThreadDeletedError, UnknownThreadError
 from hosting.names import Address
 from hosting.ports import Volume
 from hosting.request.pages import Window
+from hosting.request.run_request import Decision
 from hosting.runner.thread_log import MOST_INLINE_BYTES
 from hosting.service.threads import MessagesPage, ThreadView
+from hosting.tail import tail
 from state.codec import read, write
 from state.convert import history_messages
 from state.extension import without_oldest
 from state.models import entry_text
-from tests.hosting.service.process import AGENT, Process, call
+from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 
 Processes = tuple[Process, Process]
 FIRST = Window(limit=10, after=None, before=None, is_newest_first=False)
@@ -54,6 +56,43 @@ async def test_reading_a_thread_takes_two_calls_of_the_log_however_many_runs_it_
     assert [record.run_id for record in view.runs] == ids[::-1]
     assert [record.run_id for record in newest] == ids[:-4:-1]
     assert seen == dict(other.store.calls) == {"head": 1, "events": 1}
+
+
+@pytest.mark.behaviour("service.reading-a-run")
+@pytest.mark.parametrize("reading", ["found", "followed", "told"])
+async def test_reading_an_old_run_reads_its_own_events_and_none_behind(processes: Processes, reading: str) -> None:
+    """However many runs came after it."""
+    one, other = processes
+    first = await answered(one)
+    run = await other.runs.find(ADDRESS, first, other.engine)
+    for number in range(12):
+        await answered(one, str(number))
+    other.store.events_read = 0
+
+    if reading == "found":
+        assert (await other.runs.find(ADDRESS, first, other.engine)).record == run.record
+    elif reading == "followed":
+        told = [news async for news in other.following.follow(run, other.engine)]
+        assert [one.event.kind for news in told for one in news] == ["accepted", "claimed", "completed"]
+    else:
+        frames = [frame async for frame in tail(other.log, ADDRESS, first)]
+        assert frames
+    assert other.store.events_read == {"found": 3, "followed": 3, "told": 6}[reading]
+
+
+@pytest.mark.behaviour("service.reading-a-run")
+async def test_answers_to_approvals_are_read_behind_the_end_of_their_run(processes: Processes) -> None:
+    """The run's row names its end, and people answer later."""
+    one, other = processes
+    one.agent.asks = ["c1", "c2"]
+    asked = await answered(one)
+    first, second = (await one.runs.find(ADDRESS, asked, one.engine)).record.asked_approvals
+    await one.approvals.answer(ADDRESS, Decision(id=first.id, approved=True), one.engine)
+
+    found = (await other.runs.find(ADDRESS, asked, other.engine)).record
+
+    assert [given.decision.id for given in found.answers] == [first.id]
+    assert found.undecided == (second,)
 
 
 @pytest.mark.behaviour("service.reading")
