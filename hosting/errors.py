@@ -85,6 +85,10 @@ class IdempotencyKeyReusedError(RequestError, code="idempotency_key_reused", sta
     """The key was used before with another body or thread."""
 
 
+class RunIdReusedError(RequestError, code="run_id_reused", status=409):
+    """An orchestration or a signal brought another request under the id of a run that the thread has."""
+
+
 class BodyTooLargeError(RequestError, code="body_too_large", status=413):
     """The body is larger than `AGENT_MAX_BODY_BYTES`."""
 

@@ -170,8 +170,6 @@ class ThreadEntity:
         if record is None or record.is_deleted or record.terminal is None:
             deleted = ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
             return text, Done(refusal_text(carried, deleted), signals)
-        if record.accepted.fingerprint != carried.fingerprint:
-            return text, Refused(f"The run id {run_id!r} is another request's. Send an id of its own.")
         return text, Done(answer_text(record, record.terminal), signals)
 
     async def _watched(self, given: OperationInput, run_id: str, queued_seconds: float) -> Watched:
@@ -188,7 +186,13 @@ class ThreadEntity:
         delete = Signal(*given.address.entity, "delete", {"logged": True})
         signals = (delete,) if refused.signal else ()
         if given.operation.is_signal:
-            logger.warning("Run %s, brought by a signal, is not accepted: %s", accepted.run_id, refused.error.code)
+            logger.warning(
+                "Run %s of thread %s of agent %s, brought by a signal, is not accepted: %s",
+                accepted.run_id,
+                accepted.thread_id,
+                accepted.agent,
+                refused.error.code,
+            )
             return Done(signals=signals)
         return Done(refusal_text(accepted, refused.error), signals)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hosting.errors import LogUnavailableError, UnreadableStateError
+from hosting.errors import LogUnavailableError, RunIdReusedError, UnreadableStateError
 from hosting.names import Address
 from hosting.runner.journal import SILENCE_MARGIN_SECONDS, awake_seconds
 from hosting.runner.thread_log import ThreadLog
@@ -170,18 +170,25 @@ class Watchman:
         return found if isinstance(found, RunRecord) else None
 
     async def accept(self, address: Address, accepted: Accepted) -> Unchanged | Change | Refused:
-        """Accept a run that an operation carries; one that is delivered again finds its run.
+        """Accept a run that an operation carries; one that is delivered again finds its run, another is refused.
 
         Raises `LogUnavailableError`.
         """
 
         async def command(head: Head) -> Accept:
             known = await self._log.row(address, RunRow, run_name(accepted.run_id), head)
+            if isinstance(known, RunRow):
+                record = await self.record(address, accepted.run_id)
+                if record is not None and record.accepted.fingerprint != accepted.fingerprint:
+                    raise RunIdReusedError(f"The run id {accepted.run_id!r} is another request's. Send one of its own.")
             return Accept(accepted, self._queue_limit, known=known, epoch=began)
 
         head = await self._log.head(address)
         began = head.epoch
-        decided = await self._log.execute(address, await command(head), command)
+        try:
+            decided = await self._log.execute(address, await command(head), command)
+        except RunIdReusedError as error:
+            return Refused(error)
         assert isinstance(decided.outcome, Change | Unchanged | Refused)
         return decided.outcome
 

@@ -19,6 +19,8 @@ BEHAVIOURS = {
     "asked for again (turn.md, Records 3).",
     "orchestrations.run-id": "The run ids are the orchestration's: a replay makes the same ones, and the run is found "
     "over HTTP under it (turn.md, Records 1).",
+    "orchestrations.run-id-reused": "Another request under the id of a run that the thread has is refused at once and "
+    "leaves nothing; of a signal one line of the log says so, with agent, thread, run and code.",
     "orchestrations.refused-at-the-call": "A wrong call is refused where it is made, by a sentence, and nothing is "
     "sent (design.md 4).",
     "orchestrations.message": "One message or several keep their roles and contents; one that no request can hold is "

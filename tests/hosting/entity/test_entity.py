@@ -129,6 +129,45 @@ async def test_a_log_that_is_away_before_the_agent_gives_the_delivery_back(bench
     assert bench.places() == [run_id]
 
 
+@pytest.mark.behaviour("orchestrations.run-id-reused")
+@pytest.mark.parametrize("has_ended", [True, False])
+@pytest.mark.parametrize("by_signal", [True, False])
+async def test_a_known_run_id_with_another_request_is_refused(
+    bench: Bench, caplog: pytest.LogCaptureFixture, by_signal: bool, has_ended: bool
+) -> None:
+    """At once, whether that run has ended or waits; a signal has nobody who is told but the log."""
+    first = {"message": "hi", "run_id": "r-1"}
+    opened = None if has_ended else await bench.open("elsewhere", "r-1")
+    if has_ended:
+        await bench.deliver(first, signal=False)
+    kinds, state = await bench.kinds("r-1"), bench.state
+
+    result = await bench.deliver({"message": "other", "run_id": "r-1"}, signal=by_signal)
+
+    lines = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    if by_signal:
+        assert (result, len(lines)) == (None, 1)
+        assert all(named in lines[0] for named in ("Joker", "thread t ", "r-1", "run_id_reused"))
+    else:
+        assert (result["status"], result["error"]["code"], lines) == ("failed", "run_id_reused", [])
+    assert (await bench.kinds("r-1"), bench.state) == (kinds, state)
+    assert (await bench.record("r-1")).accepted.request.message == ("hi" if opened is None else "elsewhere")
+
+
+@pytest.mark.behaviour("orchestrations.run-id-reused")
+async def test_a_known_run_id_with_its_own_request_is_no_refusal(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The engine delivers again, and an orchestration may call again."""
+    once = await bench.deliver({"message": "hi", "run_id": "r-1"}, signal=False)
+    again = await bench.deliver({"message": "hi", "run_id": "r-1"}, signal=False)
+    await bench.deliver({"message": "hi", "run_id": "r-1"})
+
+    assert again == once
+    assert len(bench.agent.seen) == 1
+    assert [one for one in caplog.records if one.levelname == "WARNING"] == []
+
+
 @pytest.mark.behaviour("turn.unreadable-state")
 @pytest.mark.parametrize("state", ["not json", "[]", '{"schemaVersion": "9.0.0", "data": {}}', '{"data": {}}'])
 async def test_a_conversation_that_cannot_be_read_stays_byte_for_byte(bench: Bench, state: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hosting.app import AgentFunctionApp
-from hosting.errors import REQUEST_ERRORS, RUN_ERRORS, MethodNotAllowedError
+from hosting.errors import REQUEST_ERRORS, RUN_ERRORS, MethodNotAllowedError, RunIdReusedError
 from hosting.names import max_thread_id_length
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from tests.support.app.scripted import scripted_agent
@@ -154,7 +154,10 @@ def test_every_field_header_and_code_of_the_contract_is_in_it() -> None:
 
     assert set(schema["properties"]) == set(FIELDS)
     assert {*THREAD_ID_HEADERS, WAIT_HEADER} <= {each["name"] for each in run["parameters"]}
-    assert codes == {error.code for error in (*REQUEST_ERRORS, *RUN_ERRORS)} - {MethodNotAllowedError.code}
+    assert codes == {error.code for error in (*REQUEST_ERRORS, *RUN_ERRORS)} - {
+        MethodNotAllowedError.code,
+        RunIdReusedError.code,
+    }
 
 
 def codes_of(response: dict[str, Any]) -> list[str]:
