@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from durabletask.client import TaskHubGrpcClient
+from durabletask.entities import EntityInstanceId
 
 from hosting.console.client import AgentClient
 
@@ -36,3 +38,12 @@ class Console:
         assert state is not None
         failure = state.failure_details
         return state.runtime_status.name, state.serialized_output if failure is None else failure.message
+
+
+def stored(hub: TaskHubGrpcClient, agent: str, thread_id: str) -> str:
+    """Return a thread's document once there is one, under the guard: it is stored behind the answer."""
+    end = time.monotonic() + GUARD_SECONDS
+    while (found := hub.get_entity(EntityInstanceId(f"dafx-{agent}", thread_id))) is None or not found.get_state():
+        assert time.monotonic() < end, f"thread {thread_id!r} of agent {agent!r} has no document"
+        time.sleep(0.01)  # the engine tells nobody
+    return str(found.get_state())

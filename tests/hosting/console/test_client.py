@@ -18,7 +18,7 @@ from hosting.console.worker import AgentWorker
 from hosting.entity.called_run import AgentRunError
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
 from state.codec import read
-from tests.hosting.console.console import GUARD_SECONDS, Console
+from tests.hosting.console.console import GUARD_SECONDS, Console, stored
 from tests.hosting.console.task_hub import task_hub
 from tests.support.app.scripted import scripted_agent
 
@@ -59,13 +59,12 @@ def test_the_thread_is_stored_in_the_public_form_under_the_entity_of_every_host(
     """As an object, which dashboards and other packages read."""
     with console.client() as client:
         client.get_agent("writer").run("hello", session=client.get_agent("writer").get_session("stored"))
-        found = console.task_hub().get_entity(EntityInstanceId("dafx-writer", "stored"))
+        text = stored(console.task_hub(), "writer", "stored")
 
-    assert found is not None
-    stored = json.loads(found.get_state())
-    kinds = [entry["$type"] for entry in stored["data"]["conversationHistory"]]
-    assert (stored["schemaVersion"], kinds) == ("1.1.0", ["request", "response"])
-    assert read(found.get_state()).data.conversation_history[0].correlation_id
+    document = json.loads(text)
+    kinds = [entry["$type"] for entry in document["data"]["conversationHistory"]]
+    assert (document["schemaVersion"], kinds) == ("1.1.0", ["request", "response"])
+    assert read(text).data.conversation_history[0].correlation_id
 
 
 @pytest.mark.behaviour("console.client")
@@ -126,6 +125,7 @@ async def test_threads_are_listed_by_pages_in_the_order_of_their_ids(console: Co
         critic = client.get_agent("critic")
         for thread_id in ("b", "a", "c"):
             critic.run("hi", session=critic.get_session(thread_id))
+            stored(console.task_hub(), "critic", thread_id)
     engine = TaskHubClient(console.task_hub())
 
     first = await engine.list("dafx-critic", 2, None)
@@ -161,6 +161,7 @@ def test_a_sweep_ends_the_threads_whose_time_is_up(tmp_path: Path) -> None:
             agents = [client.get_agent(name) for name in ("brief", "lasting")]
             for agent in agents:
                 agent.run("hello", session=agent.get_session("t"))
+                stored(hub, agent.name, "t")
             swept = worker.sweep(hub)
             until_gone(hub, EntityInstanceId("dafx-brief", "t"))
             counts = [agent.run("count", session=agent.get_session("t")).text for agent in agents]
