@@ -249,7 +249,7 @@ class RunDivergedError(RunError, code="run_diverged", status=500):
 
 
 class RunLostError(RunError, code="run_lost", status=500):
-    """Nobody ended the run within its time and its redelivery's."""
+    """The run is past its deadline and its holder is gone, or it was queued for too long."""
 
 
 class UnreadableStateError(RunError, code="unreadable_state", status=500):

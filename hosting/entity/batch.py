@@ -1,7 +1,7 @@
 """The entity batch protocol of Durable Functions, as texts and values (host contract 3.15).
 
 Inputs travel as JSON text inside JSON text and are read as plain JSON, so that no caller's dict reaches the SDK's
-object constructor (turn.md, Decisions). Reading never raises on what a caller sent: an operation whose input cannot be
+object constructor. Reading never raises on what a caller sent: an operation whose input cannot be
 read has the value `UNREADABLE`.
 
 The envelope carries the whole state as one string, twice a turn; msgspec reads and writes it three times faster than

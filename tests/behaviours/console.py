@@ -6,9 +6,10 @@ BEHAVIOURS = {
     "console.orchestrations": "In orchestrations of a worker of one's own, agents are called as in Azure Functions, "
     "and raise the same error (design.md 3).",
     "console.worker": "A worker takes agents as an app does, and refuses wrong ones at start-up (design.md 3).",
-    "console.killed": "A killed worker changes no outcome: another takes its runs over from their logs (turn.md).",
-    "console.log-away": "An operation that cannot begin because the log is away begins when it is back (turn.md, "
-    "Records 5).",
+    "console.killed": "A killed worker changes no outcome: another takes its runs over from their logs "
+    "(thread-log.md).",
+    "console.log-away": "An operation that cannot begin because the log is away begins when it is back "
+    "(thread-log.md rules 5 and 15).",
     "console.tools": "Tools reach orchestrations from a worker that has a client (design.md 3).",
     "console.moving-over": "A client of the ecosystem's own package reaches agents of this one's worker (design.md 1).",
 }

@@ -40,15 +40,15 @@ BEHAVIOURS = {
     "hosting.settings-refused": "A wrong setting is refused at start-up, naming the setting, the value and what it "
     "must be (style.md, Types).",
     "hosting.run-limit-per-agent": "An agent may have a run limit of its own; one that the platform's functionTimeout "
-    "would cut is refused at start-up (turn.md, Decisions).",
+    "would cut is refused at start-up (docs/settings.md).",
     "hosting.spans": "Where OpenTelemetry's SDK is set up, each attempt of a run is a span below its caller's "
     "traceparent and above the framework's own; without text.",
     "hosting.late-tools-told": "A synchronous tool that outlives its run is left to end, and the log says so "
-    "(turn.md, Decisions).",
+    "(docs/observability.md).",
     "hosting.opened-once": "What agents hold open is opened once in a process, on the agents' loop, and closed with it "
-    "(turn.md, Shutdown).",
+    "(docs/observability.md).",
     "hosting.drains": "A process that is asked to end takes no new runs, lets those that run end, and closes what "
-    "agents hold open (turn.md, Shutdown).",
+    "agents hold open (thread-log.md rule 12).",
     "hosting.one-line-per-run": "Each run has one line in the log at its end: agent, thread, run, outcome, attempts, "
     "times, tokens (style.md, Logging).",
     "hosting.logs-carry-the-invocation": "What an agent, its tools, its middleware and its callbacks log carries the "

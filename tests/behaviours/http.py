@@ -12,7 +12,7 @@ BEHAVIOURS = {
     "http.reads-threads": "A thread tells its times, its size, its messages' number and its use (http-api.md 3).",
     "http.pages-messages": "A conversation is read page by page, by entries, from either end (http-api.md 3).",
     "http.reads-what-ended": "A run that has ended is read although its entity has not committed "
-    "(turn.md, Records 10).",
+    "(thread-log.md rule 9).",
     "http.exports-threads": "An export holds everything that is kept about a thread (http-api.md 3).",
     "http.lists-runs": "A thread's runs are listed with their status (http-api.md 3).",
     "http.lists-threads": "An agent's threads are listed page by page, in the store's order (http-api.md 3).",
@@ -47,7 +47,7 @@ BEHAVIOURS = {
     "http.idempotent": "The same request under the same Idempotency-Key is the same run, with its answer, however "
     "often and however concurrently it is sent (http-api.md 6).",
     "http.idempotent-after-crash": "A request that is sent again after a crash between any two steps of its turn is "
-    "the same run, once (http-api.md 6, turn.md, Records 9).",
+    "the same run, once (http-api.md 6, thread-log.md rule 1).",
     "http.idempotency-key-reused": "Another request under a used Idempotency-Key is 409 and disturbs nothing "
     "(http-api.md 6).",
     "http.value": "A run with a response_format is answered with the JSON value of its answer, however often it is "
@@ -55,9 +55,9 @@ BEHAVIOURS = {
     "http.format-reaches-the-model": "The model is told the wanted format in OpenAI's form, whichever form was sent "
     "(http-api.md 2).",
     "http.format-is-recorded": "A format is part of what makes requests the same and is kept in the conversation, the "
-    "value with the answer (http-api.md 2 and 6, turn.md Decisions).",
+    "value with the answer (http-api.md 2 and 6).",
     "http.invalid-output": "An answer that does not fit its response_format is a failed run that names the place and "
-    "the rule and quotes nothing (http-api.md 2, turn.md Decisions).",
+    "the rule and quotes nothing (http-api.md 2).",
     "http.patterns-take-linear-time": "A pattern in a caller's schema cannot hold the process (http-api.md 2).",
     "http.contents": "Contents are one message with the text before them, reach the model in their order and are kept "
     "(http-api.md 2).",
@@ -66,18 +66,18 @@ BEHAVIOURS = {
     "http.model-inputs": "What the model of an agent does not take is refused before the run, as the agent, its client "
     "or the setting declare it (http-api.md 2).",
     "http.carried-answers-are-text": "The answer of a call is JSON text inside JSON, of which the SDK makes no objects "
-    "(turn.md, Decisions).",
+    "(http-api.md 2).",
     "http.carried-fields": "A request that an orchestration or another package carries in its call of the entity has "
-    "the same fields; what is not served is refused (http-api.md 2, turn.md Records 1).",
+    "the same fields; what is not served is refused (http-api.md 2, thread-log.md rule 5).",
     "http.no-header-injection": "Nothing that a caller sent becomes a header of its own in an answer (http-api.md 1).",
     "http.slow-bodies": "Callers whose bodies do not come hold up nobody, and nothing of theirs is stored "
     "(http-api.md 2).",
     "http.many-threads": "A thousand threads that are created at once are all answered, kept and listed "
-    "(turn.md, What is promised).",
+    "(thread-log.md, What is promised).",
     "http.one-alphabet": "Ids have one alphabet at every door: body, query, header, path, MCP and the calls of "
     "entities (http-api.md 1, design.md 4).",
     "http.bounded-parsing": "A body within the limit is read or refused in a moment, whatever it is made of "
     "(http-api.md 2).",
     "http.concurrent-runs-kept": "Runs sent at once to one thread are all kept, none twice, one after another "
-    "(turn.md, What is promised).",
+    "(thread-log.md, What is promised).",
 }

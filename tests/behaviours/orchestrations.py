@@ -10,19 +10,19 @@ BEHAVIOURS = {
     "orchestrations.fan-out": "Runs yielded together by task_all are asked at once and answer in the order of the list "
     "(design.md 4).",
     "orchestrations.structured": "With a response_format the value decides: a pydantic model's instance, or the JSON "
-    "value (turn.md, Decisions).",
+    "value (docs/orchestrations.md).",
     "orchestrations.person": "A person's event answers an orchestration that waits for one, and a timer answers it "
     "when none comes (design.md 1).",
     "orchestrations.failed-run": "A run that ends without an answer raises in the orchestrator an error that names "
     "agent, run and cause; left alone it fails the orchestration (design.md 4).",
     "orchestrations.once": "A killed host changes no outcome of an orchestration, and no answer that is recorded is "
-    "asked for again (turn.md, Records 3).",
+    "asked for again (thread-log.md, What is promised).",
     "orchestrations.run-id": "The run ids are the orchestration's: a replay makes the same ones, and the run is found "
-    "over HTTP under it (turn.md, Records 1).",
+    "over HTTP under it (thread-log.md rule 5).",
     "orchestrations.run-id-reused": "Another request under the id of a run that the thread has is refused at once and "
     "leaves nothing; of a signal one line of the log says so, with agent, thread, run and code.",
     "orchestrations.refused-at-the-call": "A wrong call is refused where it is made, by a sentence, and nothing is "
     "sent (design.md 4).",
     "orchestrations.message": "One message or several keep their roles and contents; one that no request can hold is "
-    "refused (turn.md, Decisions).",
+    "refused (docs/decisions.md).",
 }

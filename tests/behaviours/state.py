@@ -20,7 +20,8 @@ BEHAVIOURS = {
     "JSON object, come back as they were (state.md rule 4).",
     "state.keeps-the-response": "Ids, finish reason, usage, value, continuation token and additional properties of a "
     "response come back (state.md rule 4).",
-    "state.history-is-the-runs-own": "What a run changes in the messages it is given reaches no other run (turn.md).",
+    "state.history-is-the-runs-own": "What a run changes in the messages it is given reaches no other run "
+    "(thread-log.md rule 8).",
     "state.hides-failed-runs": "A failed, timed-out or cancelled run stays in the history and neither its request nor "
     "its error is sent to the model (state.md rule 5).",
     "state.hides-reasoning": "Reasoning, usage and errors are not replayed (state.md rule 5).",
@@ -29,10 +30,10 @@ BEHAVIOURS = {
     "state.deterministic": "The same conversation and turn give the same bytes, keys in a fixed order with `$type` "
     "first (state.md rule 7).",
     "state.applied-once": "The ledger remembers the last 256 runs, through resets too; each reset raises the "
-    "generation (turn.md rule 6).",
+    "generation (thread-log.md rules 6 and 10).",
     "state.turn-shares-the-past": "A turn makes a new conversation that shares the old one's entries and leaves the "
     "old one as it was.",
-    "state.models-is-the-same": "An entry of nothing but text means to every reader what its model means, though it is "
+    "state.plain-is-the-same": "An entry of nothing but text means to every reader what its model means, though it is "
     "read without one.",
     "state.parsed-once": "A turn parses the stored document at most once, and makes each entry of it, the request and "
     "the answer once.",
@@ -41,7 +42,7 @@ BEHAVIOURS = {
     "(state.md, first paragraph).",
     "state.take-over": "A thread of agent-framework-azurefunctions goes on under our app in mid-conversation, and back "
     "under theirs, both seeing what was said (state.md, first paragraph).",
-    "state.contents-contents-checked": "A content given by a caller is refused by its index, its field and what to do "
+    "state.given-contents-checked": "A content given by a caller is refused by its index, its field and what to do "
     "(http-api.md 2).",
     "state.warns-from-half": "From half of the limit on, each turn writes ids and bytes, and no text, into the log "
     "(state.md rule 8).",

@@ -1,32 +1,33 @@
-"""What a turn promises when anything dies, happens twice or at once (turn.md)."""
+"""What a turn promises when anything dies, happens twice or at once (thread-log.md)."""
 
 BEHAVIOURS = {
     "turn.survives-kill": "A run whose process is killed finishes after the restart, with one answer at its Location "
-    "and one place in the conversation; what was said before is remembered (turn.md, What is promised).",
-    "turn.survives-kill-at-every-point": "A kill at any named point of the engine changes no outcome (turn.md).",
+    "and one place in the conversation; what was said before is remembered (thread-log.md, What is promised).",
+    "turn.survives-kill-at-every-point": "A kill at any named point of the engine changes no outcome (thread-log.md).",
     "turn.terminal-record-wins": "A recorded answer is applied, and the agent is not run again for it "
-    "(turn.md, Records 3).",
+    "(thread-log.md rule 9).",
     "turn.crashing-message-ends": "A run that ended its process three times ends failed with run_crashed, and its "
-    "thread goes on (turn.md, Records 2).",
+    "thread goes on (thread-log.md rule 3).",
     "turn.duplicate-delivery": "A run delivered again is answered from its log and the agent is not run for it "
-    "(turn.md, Records 1 and 6).",
+    "(thread-log.md rules 5 and 9).",
     "turn.applied-once": "A run has one place in the conversation, whatever died between record and commit "
-    "(turn.md, Records 6).",
-    "turn.deleted-run-dropped": "A marked signal whose log is gone is dropped (turn.md, Records 1).",
+    "(thread-log.md rule 6).",
+    "turn.deleted-run-dropped": "A marked signal whose log is gone is dropped (thread-log.md rule 10).",
     "turn.claims": "A claim precedes the agent, and an attempt that lost its claim appends nothing "
-    "(turn.md, Records 2).",
+    "(thread-log.md rule 3).",
     "turn.log-down": "With the log away before the agent the delivery is given back; away after it, the run is let go "
     "of and the next delivery goes on from what is recorded (thread-log.md, rule 15).",
-    "turn.never-raises": "The entity raises on nothing that a caller sent (turn.md, Records 5).",
+    "turn.never-raises": "The entity raises on nothing that a caller sent (thread-log.md rule 5).",
     "turn.unreadable-state": "A conversation that cannot be read stays byte for byte, and its runs say why "
     "(state.md rule 2).",
     "turn.session-state": "What context providers keep survives the turns, and not a failed one (state.md rule 6).",
-    "turn.queue-limit": "A thread on which as many runs as may be wait or run takes no more: 429 (turn.md, Decisions).",
+    "turn.queue-limit": "A thread on which as many runs as may be wait or run takes no more: 429 "
+    "(thread-log.md rule 1).",
     "turn.reset": "A reset is applied once, and a run that it made forgotten is not applied again "
-    "(turn.md, Records 6 and 11).",
-    "turn.delete": "A deleted thread leaves no byte of its runs; its runs answer 410 (turn.md, Records 11).",
+    "(thread-log.md rules 6 and 10).",
+    "turn.delete": "A deleted thread leaves no byte of its runs; its runs answer 410 (thread-log.md rule 10).",
     "turn.shared-log": "Processes that share a log and nothing else give one answer to one key, see and cancel "
-    "each other's runs, and lose none (turn.md, Records 1 and 3, Decisions).",
+    "each other's runs, and lose none (thread-log.md rules 1, 3 and 11).",
     "turn.log-is-shared": "A run that one instance took is seen, followed and repeated at every other that has the "
     "same log (design.md 2).",
 }

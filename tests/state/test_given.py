@@ -13,7 +13,7 @@ from state.errors import BadContentError
 GOOD = {"$type": "text", "text": "What is this?"}
 
 
-@pytest.mark.behaviour("state.contents-contents-checked")
+@pytest.mark.behaviour("state.given-contents-checked")
 def test_given_contents_become_the_frameworks() -> None:
     """The media type of a data URI need not be said twice."""
     contents = content_values_to_framework(
@@ -33,7 +33,7 @@ def test_given_contents_become_the_frameworks() -> None:
     ]
 
 
-@pytest.mark.behaviour("state.contents-contents-checked")
+@pytest.mark.behaviour("state.given-contents-checked")
 @pytest.mark.parametrize(
     ("bad", "field", "advice"),
     [

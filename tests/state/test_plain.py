@@ -53,7 +53,7 @@ def seen(conversation: Conversation) -> list[Any]:
     return [messages, message_count(conversation), write(conversation)]
 
 
-@pytest.mark.behaviour("state.models-is-the-same")
+@pytest.mark.behaviour("state.plain-is-the-same")
 @given(st.lists(PLAIN_ENTRIES | OTHER_ENTRIES, max_size=4))
 def test_a_document_of_plain_entries_is_what_it_is_by_its_models(history: list[dict[str, Any]]) -> None:
     """What the model sees, the counts, the text and each entry; a space before the document has it read whole."""
@@ -65,7 +65,7 @@ def test_a_document_of_plain_entries_is_what_it_is_by_its_models(history: list[d
     assert lean == whole
 
 
-@pytest.mark.behaviour("state.models-is-the-same")
+@pytest.mark.behaviour("state.plain-is-the-same")
 def test_a_message_of_a_plain_entry_is_the_frameworks_own() -> None:
     """Attribute for attribute, also those that a later framework adds."""
     [asked_message, answer] = history_messages(
@@ -77,7 +77,7 @@ def test_a_message_of_a_plain_entry_is_the_frameworks_own() -> None:
     assert answer.to_dict() == Message("assistant", ["hi"], author_name="Joker").to_dict()
 
 
-@pytest.mark.behaviour("state.models-is-the-same")
+@pytest.mark.behaviour("state.plain-is-the-same")
 def test_a_response_is_found_as_its_model() -> None:
     """With its text, for whoever asks for the run again."""
     entry = response_of(read(write(conversation_of((a_request("r"), a_response("r", "hi"))))), "r")

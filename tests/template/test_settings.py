@@ -14,7 +14,7 @@ from tests.support.settings_template import commented_groups, set_values, templa
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOYED = [ROOT / "function_app.py", *(ROOT / "agents").rglob("*.py"), *(ROOT / "hosting").rglob("*.py")]
-SETTING = re.compile(r"(AGENT|OPENAI|AZURE_OPENAI)(_[A-Z]+)+")
+SETTING = re.compile(r"\b(AGENT|OPENAI|AZURE_OPENAI)(_[A-Z]+)+\b")
 PLATFORM = {
     "AzureWebJobsStorage",
     "FUNCTIONS_WORKER_RUNTIME",
@@ -66,13 +66,16 @@ def test_the_template_has_the_settings_of_the_model_first_and_the_library_s_comm
 
 
 @pytest.mark.behaviour("template.settings-documented")
-def test_no_page_has_a_row_for_a_setting_that_does_nothing() -> None:
-    """That nobody reads: neither the code by its name, nor the library by the member that holds it."""
+def test_no_page_names_a_setting_that_does_nothing() -> None:
+    """In a table or a sentence: one that neither the code reads by its name, nor the library by its member."""
     pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "hosting").rglob("*.py"))
     rows = {name for name in re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE) if SETTING.fullmatch(name)}
 
+    named = {match[0] for match in SETTING.finditer(pages)} - set(READ_BY_LIBRARIES)
+
     assert rows - settings_in_code() == set()
+    assert named - settings_in_code() == set()
     assert [name for name in Settings.model_fields if not re.search(rf"\.{name}\b", source)] == []
 
 

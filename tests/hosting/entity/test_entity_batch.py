@@ -42,7 +42,7 @@ def test_an_operations_input_is_read_through_its_encodings(text: str | None, val
     ],
 )
 def test_the_stored_text_is_handed_on_as_it_is(exists: bool, state: str | None, read: str | None) -> None:
-    """`exists: true` with the text `null` is an empty thread (turn.md, Records 10)."""
+    """`exists: true` with the text `null` is an empty thread."""
     payload = {"self": {"name": "n", "key": "K"}, "exists": exists, "state": state, "batch": []}
 
     assert parse_batch(json.dumps(payload)).state == read
