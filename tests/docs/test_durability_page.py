@@ -1,4 +1,4 @@
-"""docs/why-it-is-safe.md: each row of its table is a promise, and links a test that is marked with it."""
+"""docs/why-it-is-safe.md and docs/architecture.md: each row of their tables is a promise, and links a test of it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import re
 
 import pytest
 
-from tests.behaviours import http, journal, service, turn
 from tests.support.page_tables import rows
 from tests.support.pages import ROOT, page
+from tests.support.shown_rules import promised_rules
 
-PROMISED = {**http.BEHAVIOURS, **journal.BEHAVIOURS, **service.BEHAVIOURS, **turn.BEHAVIOURS}
+PROMISED = {rule for area in promised_rules().values() for rule in area}
+RULES = 15
 
 # What each row of the table is promised by.
 ROWS = {
@@ -28,6 +29,37 @@ ROWS = {
     "three times by the same message": "turn.crashing-message-ends",
 }
 
+# What promises each row of architecture.md: a rule of thread-log.md (0 is the one without a number), and of the manifest.
+FOUND = {
+    "the caller's process, before the first append": (1, "http.idempotent-after-crash"),
+    "after it, before its signal was taken": (2, "service.promises"),
+    "a signal that fails": (2, "thread.failed-signals"),
+    "after a 202, a wait or a cancel was answered": (5, "turn.survives-kill"),
+    "the process that holds the run": (3, "service.lost-processes"),
+    "the attempts before this one": (8, "runner.steps"),
+    "the third process that holds the same run": (3, "turn.crashing-message-ends"),
+    "the process, while a tool runs": (4, "journal.nothing-twice"),
+    "the entity while it holds the run": (3, "thread.lost-holders"),
+    "the entity after the end, before its commit": (6, "turn.applied-once"),
+    "two executions of one operation": (3, "thread.stale-tokens"),
+    "a holder that was paused past its lease": (3, "journal.zombies"),
+    "a run that was cancelled in the queue": (7, "thread.cancel"),
+    "two processes that end one run": (9, "service.stale"),
+    "a caller that leaves": (12, "service.callers-leave"),
+    "the process that streams": (13, "streams.killed"),
+    "a process that gets SIGTERM": (12, "service.leave"),
+    "between the answer of an approval and the run that goes on": (11, "approvals.survives-kill"),
+    "between a reset's event and its signal": (10, "service.reset"),
+    "during a deletion, before the tombstone": (10, "thread.delete"),
+    "during a deletion, after the tombstone": (10, "erasure.nothing-is-left"),
+    "the log, away before the first append": (15, "turn.log-down"),
+    "the log, away while an agent runs": (15, "service.outage"),
+    "the log of a document that was restored without it": (6, "thread.document"),
+    "one call of the log: refused, late or unanswered": (15, "log.unknown"),
+    "an older version of the app, beside a newer one": (0, "groups.versions"),
+    "everybody who could end a run": (14, "service.patience"),
+}
+
 
 @pytest.mark.behaviour("docs.durability")
 def test_each_row_of_the_table_is_a_promise_and_links_a_test_that_shows_it() -> None:
@@ -36,9 +68,22 @@ def test_each_row_of_the_table_is_a_promise_and_links_a_test_that_shows_it() -> 
     linked = {killed: re.findall(r"\]\(\.\./([^)]+)\)", shown) for killed, _, shown in table}
 
     assert list(linked) == list(ROWS)
-    assert set(ROWS.values()) <= set(PROMISED)
+    assert set(ROWS.values()) <= PROMISED
     for killed, (path,) in linked.items():
         assert f'behaviour("{ROWS[killed]}")' in (ROOT / path).read_text(encoding="utf-8"), killed
+
+
+@pytest.mark.behaviour("docs.durability")
+def test_what_a_crash_finds_has_a_row_for_each_rule_of_the_thread_s_log_and_links_a_test_that_shows_it() -> None:
+    """By the mark in the linked file."""
+    table = rows(page("docs/architecture.md"), "killed, lost or paused")
+    linked = {killed: re.findall(r"\]\(\.\./([^)]+)\)", shown) for killed, _, _, shown in table}
+
+    assert list(linked) == list(FOUND)
+    assert {rule for rule, _ in FOUND.values()} >= set(range(1, RULES + 1))
+    assert {name for _, name in FOUND.values()} <= PROMISED
+    for killed, (path,) in linked.items():
+        assert f'behaviour("{FOUND[killed][1]}")' in (ROOT / path).read_text(encoding="utf-8"), killed
 
 
 @pytest.mark.behaviour("docs.durability")
