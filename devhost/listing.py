@@ -12,6 +12,7 @@ from devhost.index import Function
 from devhost.loader import HostedApp
 from devhost.mcp.catalog import Catalog
 
+_FOLLOWING = re.compile(r"\{\*[^{}]*\}$")
 _PARAMETER = re.compile(r"\{\*{0,2}([^=?{}]+)(?:=[^{}?]*)?\??\}")
 
 
@@ -43,14 +44,26 @@ def _describe(app: HostedApp, function: Function, origin: str) -> str:
     return f"{methods}{origin}/{displayed_route(function.trigger, app.settings.route_prefix)}"
 
 
+def path_of(app: HostedApp, name: str | None) -> str | None:
+    """Return the path of that HTTP function, where this process serves it; what its catch-all takes is empty."""
+    for function in app.index.running():
+        if function.name == name and isinstance(function.trigger, HttpTrigger) and app.group.listens_for(function):
+            return f"/{_FOLLOWING.sub('', displayed_route(function.trigger, app.settings.route_prefix))}"
+    return None
+
+
 def describe_doors(app: HostedApp, origin: str) -> Iterable[str]:
-    """Return the lines that name the MCP endpoint and the first request to try, where the app has any."""
+    """Return the lines that name the MCP endpoint, the page and the first request to try, where the app has any."""
     if app.mcp:
         yield ""
         yield f"MCP: {origin}{WEBHOOKS}/mcp ({_offers(app.mcp)})"
     request = _first_request(app, origin)
-    if request:
+    page = path_of(app, app.introduction.page)
+    if page or request:
         yield ""
+    if page:
+        yield f"Open: {origin}{page}"
+    if request:
         yield f"Try: {request}"
 
 

@@ -11,7 +11,7 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -35,15 +35,15 @@ class Introduction:
     """What the app object says of itself in an attribute `introduction`, which any app may have.
 
     It is a mapping: `lines` to print at start-up, the functions to leave out of the list there (`details`), the
-    `request` to try first, as the name of its function and the text to send, the function that answers with its
-    `openapi` document, and HTML files (`pages`) by their titles.
+    `request` to try first, as the name of its function and the text to send, and the functions that answer with its
+    `openapi` document and with a `page` for a browser.
     """
 
     lines: tuple[str, ...] = ()
     details: frozenset[str] = frozenset()
     request: tuple[str, str] | None = None
     openapi: str | None = None
-    pages: Mapping[str, Path] = field(default_factory=dict)
+    page: str | None = None
 
     @classmethod
     def of(cls, app: object) -> Introduction:
@@ -53,9 +53,8 @@ class Introduction:
             return cls()
         function, text = said.get("request") or ("", "")
         request = (str(function), str(text)) if function else None
-        pages = {str(title): Path(path) for title, path in dict(said.get("pages", {})).items()}
         lines, details = tuple(said.get("lines", ())), frozenset(said.get("details", ()))
-        return cls(lines, details, request, said.get("openapi"), pages)
+        return cls(lines, details, request, said.get("openapi"), said.get("page"))
 
 
 @dataclass(frozen=True)

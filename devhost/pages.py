@@ -1,4 +1,4 @@
-"""What a browser is shown under `/`: links to what the app has, its pages, and a reader of its OpenAPI document.
+"""What a browser is shown under `/`: links to what the app has, its page first, and a reader of its OpenAPI document.
 
 Nothing here is fetched from anywhere but this host.
 """
@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
 
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from devhost.bindings import HttpTrigger
 from devhost.http.app import WEBHOOKS
 from devhost.http.routes import displayed_route
 from devhost.index import Function
+from devhost.listing import path_of
 from devhost.loader import HostedApp
 
 _READER = Path(__file__).with_name("openapi.html")
 _READER_PATH = "/admin/openapi"
-_PAGES_PATH = "/admin/pages"
 _ADMIN = {"/admin/functions": "Functions, as JSON", "/admin/host/status": "Host status, as JSON"}
 _DURABLE = {"/admin/durable": "Durable instances and entities"}
 _TOP = (
@@ -34,23 +34,17 @@ Page = Callable[[], Response]
 
 def make_pages(app: HostedApp, *, has_engine: bool) -> Mapping[str, Page]:
     """Return the pages by their paths, in lower case; they are made when they are asked for."""
-    files = {f"{_PAGES_PATH}/{path.name.lower()}": (title, path) for title, path in app.introduction.pages.items()}
-    document = _path_of(app, app.introduction.openapi)
-    links = {path: title for path, (title, _) in files.items()}
+    page, document = path_of(app, app.introduction.page), path_of(app, app.introduction.openapi)
+    links = {page: "The app's page: begin here"} if page else {}
     if document:
         links |= {_READER_PATH: "Routes, with their requests and responses", document: "The OpenAPI document"}
     links |= _ADMIN | (_DURABLE if has_engine else {})
     home = _home(app, links)
     pages: dict[str, Page] = {"/": lambda: home if app.settings.shows_home_page else Response(status_code=204)}
-    pages |= {path: _file(file) for path, (_, file) in files.items()}
     if document:
         reader = _READER.read_text(encoding="utf-8").replace("{{document}}", escape(document))
         pages[_READER_PATH] = lambda: HTMLResponse(reader)
     return pages
-
-
-def _file(path: Path) -> Page:
-    return lambda: FileResponse(path, headers={"cache-control": "no-cache"})
 
 
 def _home(app: HostedApp, links: Mapping[str, str]) -> Response:
@@ -70,11 +64,3 @@ def _row(app: HostedApp, function: Function) -> str:
         can_be_read = (not function.trigger.methods or "GET" in function.trigger.methods) and "{" not in path
         what = f"{methods} " + (f'<a href="{path}">{path}</a>' if can_be_read else f"<code>{path}</code>")
     return f"<tr><td>{escape(function.name)}</td><td>{what}</td></tr>"
-
-
-def _path_of(app: HostedApp, name: str | None) -> str | None:
-    """Return the path of that HTTP function, where this process serves it."""
-    for function in app.index.running():
-        if function.name == name and isinstance(function.trigger, HttpTrigger) and app.group.listens_for(function):
-            return f"/{displayed_route(function.trigger, app.settings.route_prefix)}"
-    return None

@@ -33,6 +33,7 @@ from hosting.functions.http_triggers import (
     register_approvals,
     register_health,
     register_openapi,
+    register_page,
     register_runs,
     register_threads,
 )
@@ -43,6 +44,7 @@ from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
 from hosting.host_settings import Safeguards, host_value, report_missing, task_hub
 from hosting.http.owner_routes import OWNED_ROUTES
+from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI, ORCHESTRATION, ROUTES
 from hosting.invocation import end_start_up, keep_start_up
 from hosting.names import entity_name, http_function
@@ -69,7 +71,10 @@ _NOT_YET = {
 }
 
 
-_SHARED_FUNCTIONS = {route.function for route in (*ROUTES, *OWNED_ROUTES, ORCHESTRATION)} | {NO_AGENT_FUNCTION}
+_SHARED_FUNCTIONS = {route.function for route in (*ROUTES, *OWNED_ROUTES, ORCHESTRATION)} | {
+    NO_AGENT_FUNCTION,
+    PAGE_FUNCTION,
+}
 
 
 class AgentFunctionApp(df.DFApp):
@@ -87,6 +92,7 @@ class AgentFunctionApp(df.DFApp):
         enable_health_check: bool = True,
         enable_http_endpoints: bool = True,
         enable_mcp_tool_trigger: bool = False,
+        enable_page: bool | None = None,
         default_callback: AgentResponseCallbackProtocol | None = None,
         max_poll_retries: int | None = None,
         poll_interval_seconds: float | None = None,
@@ -96,6 +102,7 @@ class AgentFunctionApp(df.DFApp):
     ) -> None:
         """Register the agents. `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
 
+        `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
         `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
         """
         keep_start_up(environ)
@@ -138,6 +145,9 @@ class AgentFunctionApp(df.DFApp):
         prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
         self._orchestrations = Orchestrations(self._served, "api" if prefix is None else str(prefix))
         self._register_shared(has_health=enable_health_check, asks_for_key=asks_for_key)
+        self._has_page = not is_production(environ) if enable_page is None else enable_page
+        if self._has_page:
+            register_page(self._served)
         for agent in agents or ():
             self.add_agent(agent)
 
@@ -179,9 +189,10 @@ class AgentFunctionApp(df.DFApp):
 
     @property
     def introduction(self) -> Mapping[str, Any]:
-        """What a local host shows of the app when it starts: models, routes, a first request, pages to look at."""
+        """What a local host shows of the app when it starts: models, routes, its page, a first request."""
         shared = (*_SHARED_FUNCTIONS, RETENTION_FUNCTION, SWEEP_FUNCTION, ENTITY)
-        return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function}
+        page = PAGE_FUNCTION if self._has_page else None
+        return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page}
 
     async def principal_of(self, req: func.HttpRequest) -> Principal | None:
         """Return who sends a request to a route of your own; None for nobody, and in an app without `principal`."""

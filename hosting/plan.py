@@ -9,7 +9,6 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,7 +23,6 @@ _TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
 
 QUESTION = "What can you do?"
 """Every agent can say something to it."""
-STREAMING_PAGE = Path(__file__).parents[1] / "docs" / "event-source.html"
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:
     """Return what a local host shows of the app when it starts, as a plain mapping; other hosts never ask.
 
     `lines` are about models, `details` the functions that nobody calls first (`shared` and each agent's), `request` is
-    the function to try and what to ask it, `pages` are there in a clone: they are not deployed.
+    the function to try and what to ask it.
     """
     planned = plan.agents.values()
     details = {name(agent.name) for agent in planned for name in (entity_name, mcp_function)}
@@ -150,7 +148,6 @@ def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:
         "lines": _models(plan.by_name()),
         "details": sorted(details.union(shared)),
         "request": asked and (asked, QUESTION),
-        "pages": {"Ask an agent, and watch its response stream in": STREAMING_PAGE} if STREAMING_PAGE.is_file() else {},
     }
 
 

@@ -10,12 +10,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import HostingError, MethodNotAllowedError
 from hosting.functions.answering import HttpRequest, Served, asker_of, named_agent, respond, serves
 from hosting.http import routes
 from hosting.http.openapi import ServedApp, openapi_document
+from hosting.http.page import FUNCTION as PAGE_FUNCTION
+from hosting.http.page import ROUTE as PAGE_ROUTE
+from hosting.http.page import Page
 from hosting.http.replies import (
     Reply,
     Streamed,
@@ -244,3 +248,17 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool, as
             has_orchestrations=routes.ORCHESTRATION in served.routes,
         )
         return json_reply(200, openapi_document(described, request.base_url))
+
+
+def register_page(served: Served) -> None:
+    """Register `GET ui/...`, the page for a browser: no key, for it holds nothing."""
+    page = Page()
+
+    async def reply(req: Request) -> Reply:
+        return page.reply(req.url.path, req.path_params.get("path") or "", req.headers)
+
+    async def show(req: Request) -> Response:
+        return await respond(req, reply(req))
+
+    trigger = served.app.route(route=PAGE_ROUTE, methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    served.app.function_name(PAGE_FUNCTION)(trigger(show))

@@ -83,7 +83,7 @@ class Reply:
     """One HTTP answer."""
 
     status: int
-    body: str
+    body: str | bytes
     media_type: str | None
     headers: Mapping[str, str] = field(default_factory=dict)
 

@@ -41,7 +41,7 @@ BEHAVIOURS = {
     "request, without a traceback (local-host.md, Limits).",
     "devhost.admin-endpoints": "Home page, status, ping and the function list answer the tools; others say that they "
     "are not there (host contract 2.5).",
-    "devhost.pages": "The home page links what can be looked at: the pages and the OpenAPI document of the app, its "
+    "devhost.pages": "The home page links what can be looked at: the page and the OpenAPI document of the app, its "
     "functions, the durable state; all of it comes from the host itself.",
     "devhost.mcp-initialize": "MCP initialize negotiates the version, presents the server, and hands out a session "
     "that needs no memory (host contract 5.3).",

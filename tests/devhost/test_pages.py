@@ -15,12 +15,17 @@ APP = """
 import azure.functions as func
 
 app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
-app.introduction = {"openapi": "described", "pages": {"Look <here>": "docs/Look.html"}}
+app.introduction = {"openapi": "described", "page": "looked_at"}
 
 
 @app.route(route="described", methods=["GET"])
 def described(req: func.HttpRequest) -> str:
     return '{"openapi": "3.1.0", "info": {"title": "Mine", "version": "1"}, "paths": {}}'
+
+
+@app.route(route="look/{*path}", methods=["GET"])
+def looked_at(req: func.HttpRequest) -> str:
+    return "<p>looked at"
 
 
 @app.route(route="things/{id}", methods=["POST"])
@@ -34,9 +39,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("introduced")
     (folder / "function_app.py").write_text(APP)
     (folder / "host.json").write_text('{"version": "2.0"}')
-    (folder / "docs").mkdir()
-    (folder / "docs" / "Look.html").write_text("<p>looked at")
-    (folder / "docs" / "other.html").write_text("<p>not shown")
     return folder
 
 
@@ -52,18 +54,19 @@ def test_every_link_of_the_first_page_leads_to_an_answer_of_the_host(client: htt
     page = client.get("/").text
     links = re.findall(r'href="([^"]+)"', page)
 
-    assert links[:3] == ["/admin/pages/look.html", "/admin/openapi", "/api/described"]
+    assert links[:3] == ["/api/look/", "/admin/openapi", "/api/described"]
     assert {path: client.get(path).status_code for path in links} == dict.fromkeys(links, 200)
-    assert "Look &lt;here&gt;" in page
     assert "POST <code>/api/things/{id}</code>" in page
 
 
 @pytest.mark.behaviour("devhost.pages")
-def test_only_the_pages_that_the_app_names_are_shown(client: httpx.Client) -> None:
-    """In any letter case; no other file, by no other path."""
-    assert client.get("/admin/pages/LOOK.html").text == "<p>looked at"
-    assert client.get("/admin/pages/other.html").status_code == 404
-    assert client.get("/admin/pages/%2e%2e/function_app.py").status_code == 404
+def test_a_start_names_the_page_before_the_request_to_try(folder: Path) -> None:
+    """Whoever reads one line reads that."""
+    with RunningHost(folder) as host:
+        said = host.wait_for("Open: ")
+        host.wait_for("Try: ")
+
+    assert said == f"Open: {host.origin.replace('127.0.0.1', 'localhost')}/api/look/"
 
 
 @pytest.mark.behaviour("devhost.pages")
@@ -80,7 +83,7 @@ def test_an_app_that_names_no_pages_has_its_functions_there(classic_host: Runnin
 def test_with_keys_the_first_page_is_open_and_what_it_links_asks_for_the_master_key(folder: Path) -> None:
     """As the host's other pages do."""
     with RunningHost(folder, "--port", "0", "--auth") as host:
-        statuses = [httpx.get(f"{host.origin}{path}").status_code for path in ("/", "/admin/pages/look.html")]
+        statuses = [httpx.get(f"{host.origin}{path}").status_code for path in ("/", "/admin/openapi")]
 
     assert statuses == [200, 401]
 

@@ -28,6 +28,7 @@ def test_each_agent_gets_an_entity_and_the_doors_that_were_asked_for() -> None:
     assert {name: trigger["type"] for name, trigger in triggers(app).items()} == {
         **dict.fromkeys(SHARED, "httpTrigger"),
         "http_unknown_agent": "httpTrigger",
+        "http_page": "httpTrigger",
         "dafx-one": "entityTrigger",
         "http-one": "httpTrigger",
         "mcptool-one": "mcpToolTrigger",
@@ -49,6 +50,7 @@ def test_routes_ask_for_the_level_that_the_app_was_given_and_health_for_none() -
         "http-one": "ADMIN",
         "health_check": "ANONYMOUS",
         "health_ready": "ANONYMOUS",
+        "http_page": "ANONYMOUS",
     }
 
 

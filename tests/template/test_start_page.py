@@ -21,9 +21,18 @@ pytestmark = [
 ]
 
 ASK = """new Promise(done => {
-    document.querySelector("button").click()
-    setInterval(() => status.textContent === "completed" && done(answer.textContent), 20)
-})""".replace("status.", "document.getElementById('status').")
+    const form = document.getElementById("composer")
+    const ask = setInterval(() => {
+        if (form.hidden) return
+        clearInterval(ask)
+        document.getElementById("message").value = "What is the weather in Paris?"
+        form.requestSubmit()
+    }, 20)
+    setInterval(() => {
+        const turn = document.querySelector("[data-end=completed] .markdown")
+        turn && done(turn.textContent)
+    }, 20)
+})"""
 
 SHOWN = """new Promise(done => setInterval(() => {
     const lines = [...document.querySelectorAll("main > details > summary")].map(line => line.textContent)

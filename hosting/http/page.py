@@ -1,0 +1,87 @@
+"""The page for a browser, `ui/`: its files, read once at start, and what a browser is told with each.
+
+Theory. The page is the files of the folder `ui`, and holds no data: what it shows it asks the routes for, with the key
+that is typed into it. So it needs no key itself. A browser keeps every file but the first for good, because each lies
+under a name made of all their contents: what is imported by a relative URL is of the same version as what imports it.
+The first file names that version, and is asked for each time. Every URL is relative, so a proxy may put a path before.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from hosting.http.replies import Reply
+
+FUNCTION = "http_page"
+ROUTE = "ui/{*path}"
+FOLDER = Path(__file__).with_name("ui")
+
+_INDEX = "index.html"
+_MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_FOR_GOOD = "public, max-age=31536000, immutable"
+_ASKED_EACH_TIME = "no-cache"
+_SAFE = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+"""No word of a model, a tool or a caller runs as a script, frames the page, or sends anything elsewhere."""
+
+
+@dataclass(frozen=True)
+class _File:
+    content: bytes
+    packed: bytes
+    media_type: str
+    etag: str
+    keeping: str
+
+    @classmethod
+    def of(cls, name: str, content: bytes, keeping: str) -> _File:
+        etag = f'"{sha256(content).hexdigest()[:32]}"'
+        return cls(content, gzip.compress(content, mtime=0), _MEDIA_TYPES[Path(name).suffix], etag, keeping)
+
+
+class Page:
+    """The files by their paths below `ui/`."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        """Read the folder. A file of a type that the page has no use for raises `KeyError`."""
+        files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+        index = files.pop(_INDEX).decode()
+        version = sha256(b"\0".join(part for name, content in files.items() for part in (name.encode(), content)))
+        self._version = version.hexdigest()[:16]
+        self._files = {f"{self._version}/{name}": _File.of(name, files[name], _FOR_GOOD) for name in files}
+        modules = "\n".join(f'<link rel="modulepreload" href="{path}">' for path in self._modules())
+        shown = index.replace("MODULES", modules).replace("VERSION", self._version)
+        self._files[""] = _File.of(_INDEX, shown.encode(), _ASKED_EACH_TIME)
+
+    def _modules(self) -> Iterator[str]:
+        return (path for path in self._files if path.endswith(".js"))
+
+    def reply(self, requested: str, path: str, headers: Mapping[str, str]) -> Reply:
+        """Return the answer to a GET of the URL path `requested`, of which `path` is what stands behind `ui/`."""
+        if not path and not requested.endswith("/"):
+            return Reply(308, "", None, {"location": f"{requested.rpartition('/')[2]}/"})
+        file = self._files.get(path)
+        if file is None:
+            return Reply(404, "The page has no such file. Load it again: it may have changed.", "text/plain")
+        told = {**_SAFE, "etag": file.etag, "cache-control": file.keeping, "vary": "accept-encoding"}
+        if file.etag in headers.get("if-none-match", ""):
+            return Reply(304, "", None, told)
+        if "gzip" in headers.get("accept-encoding", ""):
+            return Reply(200, file.packed, file.media_type, {**told, "content-encoding": "gzip"})
+        return Reply(200, file.content, file.media_type, told)

@@ -1,0 +1,82 @@
+// Requests to the app's own routes, which lie beside the page; what is refused is thrown as a `Problem`.
+
+const KEY = "agents.key"
+const TOKEN = "agents.token"
+const API = new URL("../", document.baseURI)
+
+/** A refusal as the app says it (RFC 9457): `message` tells what is wrong and what to do. */
+export class Problem extends Error {
+  constructor(status, told) {
+    super(told.detail || told.title || `The app answered ${status}.`)
+    this.status = status
+    this.code = told.code ?? ""
+    this.runId = told.run_id ?? ""
+  }
+
+  /** Whether the app wants to know who asks, by a key or a sign-in. */
+  get isSignIn() {
+    return this.status === 401
+  }
+}
+
+/** The app cannot be reached: it restarts, or there is no network. */
+export class Unreachable extends Error {
+  constructor() {
+    super("The app does not answer. Is it running? This page goes on by itself when it is back.")
+  }
+}
+
+/** What opens the app; kept until this tab is closed. */
+export const credentials = {
+  get key() {
+    return sessionStorage.getItem(KEY) ?? ""
+  },
+  get token() {
+    return sessionStorage.getItem(TOKEN) ?? ""
+  },
+  set({ key, token }) {
+    sessionStorage.setItem(KEY, key)
+    sessionStorage.setItem(TOKEN, token)
+  },
+}
+
+/** What somebody did last, to be copied as a command: the polls of the page are left out. */
+export let lastAction = null
+
+const part = encodeURIComponent
+
+/** Where the app's things are. */
+export const paths = {
+  agents: () => "agents",
+  run: (agent) => `agents/${part(agent)}/run`,
+  threads: (agent) => `agents/${part(agent)}/threads`,
+  thread: (agent, thread, rest = "") => `agents/${part(agent)}/threads/${part(thread)}${rest}`,
+  runs: (agent, thread, run = "", rest = "") => paths.thread(agent, thread, `/runs${run && `/${part(run)}`}${rest}`),
+}
+
+/** Send a request and return its response, whatever its status; `action` is one that a person began. */
+export async function send(method, path, { body, headers = {}, signal, action = false } = {}) {
+  const url = new URL(path, API)
+  const sent = { ...headers, ...(body === undefined ? {} : { "Content-Type": "application/json" }) }
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  if (action) lastAction = { method, url: url.href, headers: sent, body: text }
+  const opened = { ...sent }
+  if (credentials.key) opened["x-functions-key"] = credentials.key
+  if (credentials.token) opened.Authorization = `Bearer ${credentials.token}`
+  try {
+    return await fetch(url, { method, headers: opened, body: text, signal, cache: "no-store" })
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new Unreachable()
+  }
+}
+
+/** Return the response if it is a good one; throw its problem otherwise. */
+export async function checked(response) {
+  if (response.ok) return response
+  const told = await response.json().catch(() => ({}))
+  if (response.status >= 500 && !told.code) throw new Unreachable() // a worker that is just starting has no words
+  throw new Problem(response.status, told)
+}
+
+/** Return what a GET answers. */
+export const read = async (path, options) => (await checked(await send("GET", path, options))).json()

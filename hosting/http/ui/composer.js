@@ -1,0 +1,125 @@
+// Where a message is written: Enter sends it, Shift and Enter begin a new line, pictures and files are dropped or pasted.
+
+import { byId, el, icon, iconButton } from "./dom.js"
+
+const MOST_CONTENTS = 30
+
+/** The form at the foot of the page. `send(contents)` and `stop()` are what its one button does. */
+export class Composer {
+  constructor(send, stop) {
+    this.form = byId("composer")
+    this.text = byId("message")
+    this.files = byId("files")
+    this.submit = byId("submit")
+    this.attached = []
+    this.send = send
+    this.stop = stop
+    const picker = byId("picker")
+    byId("attach").append(icon("attach"))
+    byId("attach").addEventListener("click", () => picker.click())
+    picker.addEventListener("change", () => this._attach([...picker.files]).then(() => (picker.value = "")))
+    this.form.addEventListener("submit", (event) => this._submitted(event))
+    this.text.addEventListener("keydown", (event) => this._pressed(event))
+    this.text.addEventListener("input", () => this._fit())
+    this.text.addEventListener("paste", (event) => this._dropped(event, event.clipboardData.files))
+    for (const name of ["dragenter", "dragover"])
+      document.addEventListener(name, (event) => {
+        event.preventDefault()
+        this.form.classList.add("dropping")
+      })
+    document.addEventListener("dragleave", () => this.form.classList.remove("dropping"))
+    document.addEventListener("drop", (event) => this._dropped(event, event.dataTransfer.files, true))
+    this.isRunning = false
+  }
+
+  /** Whether a run is open: the button then stops it. */
+  set isRunning(is) {
+    if (this.runs === is) return
+    this.runs = is
+    const says = is ? "Stop" : "Send"
+    this.submit.replaceChildren(icon(is ? "stop" : "send"))
+    this.submit.title = says
+    this.submit.setAttribute("aria-label", says)
+    this.submit.classList.toggle("stop", is)
+  }
+
+  /** Put words there, for somebody to send or to change. */
+  write(text) {
+    this.text.value = text
+    this._fit()
+    this.text.focus()
+  }
+
+  async _submitted(event) {
+    event.preventDefault()
+    if (this.runs) return this.stop()
+    const text = this.text.value.trim()
+    const { attached } = this
+    const contents = [...(text ? [{ $type: "text", text }] : []), ...attached.map((file) => file.content)]
+    if (!contents.length) return this.text.focus()
+    this._clear()
+    if (!(await this.send(contents))) {
+      this.attached = attached
+      this._showFiles()
+      this.write(this.text.value || text)
+    }
+  }
+
+  _pressed(event) {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+    event.preventDefault()
+    if (!this.runs) this.form.requestSubmit()
+  }
+
+  _fit() {
+    this.text.style.height = "auto"
+    this.text.style.height = `${this.text.scrollHeight}px`
+  }
+
+  _clear() {
+    this.text.value = ""
+    this.attached = []
+    this._showFiles()
+    this._fit()
+  }
+
+  _dropped(event, files, isDrop = false) {
+    this.form.classList.remove("dropping")
+    if (isDrop || files.length) event.preventDefault()
+    this._attach([...files])
+  }
+
+  async _attach(files) {
+    for (const file of files.slice(0, MOST_CONTENTS - this.attached.length))
+      this.attached.push({ name: file.name, content: await contentOf(file) })
+    this._showFiles()
+  }
+
+  _showFiles() {
+    const chips = this.attached.map((file) => {
+      const remove = () => {
+        this.attached = this.attached.filter((other) => other !== file)
+        this._showFiles()
+        this.text.focus()
+      }
+      return el("li", {}, file.name, iconButton("close", `Remove ${file.name}`, remove))
+    })
+    this.files.replaceChildren(...chips)
+    this.files.hidden = !chips.length
+  }
+}
+
+/** Return the file as a content: one of text in its words, which every model takes, any other as its bytes. */
+async function contentOf(file) {
+  if (/^text\/|json$/.test(file.type)) return { $type: "text", text: `${file.name}:\n\n${await file.text()}` }
+  return { $type: "data", uri: await asDataUri(file) }
+}
+
+function asDataUri(file) {
+  return new Promise((done, fail) => {
+    const reader = new FileReader()
+    reader.onload = () => done(reader.result)
+    reader.onerror = () => fail(reader.error)
+    reader.readAsDataURL(file)
+  })
+}

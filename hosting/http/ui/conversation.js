@@ -1,0 +1,251 @@
+// The conversation of one thread: what is stored of it, the runs that go on now, and what somebody sends next.
+//
+// A run is followed wherever it was begun: in this tab, in another one, by another program. So the newest runs are
+// asked for now and then, and each that is not known yet is followed from its first event. Leaving the thread ends the
+// following, and no run.
+
+import { approvalCard } from "./approvals.js"
+import { Problem, checked, paths, read, send } from "./api.js"
+import { button, el } from "./dom.js"
+import { eventsAt, untilEnd } from "./events.js"
+import { Turn, decisionContent, storedEvents } from "./turn.js"
+
+const PAGE = 40
+const NEWEST_RUNS = 10
+const POLL_MS = 2000
+const OPEN = new Set(["accepted", "running", "cancelling"])
+const EVENTS = { Accept: "text/event-stream" }
+
+/** A thread on the screen. `threadId` is empty until the first message of a new one was accepted. */
+export class Conversation {
+  /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `drawn()`. */
+  constructor(agent, threadId, hooks) {
+    this.agent = agent
+    this.threadId = threadId
+    this.hooks = hooks
+    this.leaving = new AbortController()
+    this.turns = new Map()
+    this.first = this.last = 0
+    this.earlier = button("Earlier messages", () => this._loadEarlier(), "quiet")
+    this.earlier.hidden = true
+    this.list = el("div", { class: "turns" })
+    this.element = el("div", {}, el("div", { class: "earlier" }, this.earlier), this.list)
+  }
+
+  /** Whether nothing was said yet. */
+  get isEmpty() {
+    return !this.list.childElementCount
+  }
+
+  /** The newest run that can be stopped. */
+  get openTurn() {
+    return [...this.turns.values()].filter((turn) => turn.isOpen && turn.runId).at(-1)
+  }
+
+  /** Show what is stored, and what goes on. Throws the problem if there is no such thread. */
+  async open() {
+    if (!this.threadId) return
+    const page = await this._messages({ order: "desc", limit: PAGE })
+    this._show(page.entries.reverse())
+    this.earlier.hidden = !page.has_more
+    await this._lookForRuns()
+    await this._showApprovals()
+    this._poll()
+  }
+
+  /** Look no further: somebody reads another thread now. */
+  leave() {
+    this.leaving.abort()
+  }
+
+  /** Send a message, and show its turn to the end. Throws the problem of a message that was refused. */
+  async send(contents) {
+    const turn = this._append(this._newTurn())
+    turn.ask(contents)
+    turn.wait()
+    const [first, ...others] = contents
+    const isText = first?.$type === "text"
+    const body = { stream: true, ...(this.threadId && { thread_id: this.threadId }) }
+    if (isText) body.message = first.text
+    if (!isText || others.length) body.contents = isText ? others : contents
+    // The same key again: if the answer is lost, the message is not sent twice.
+    const headers = { ...EVENTS, "Idempotency-Key": randomKey() }
+    const begin = () => send("POST", paths.run(this.agent), { body, headers, signal: this.leaving.signal, action: true })
+    try {
+      await this._follow(turn, (last) => (turn.runId ? this._events(turn.runId)(last) : begin()))
+    } catch (problem) {
+      if (!turn.runId) {
+        turn.element.remove()
+        throw problem
+      }
+      turn.fail(problem)
+    }
+  }
+
+  /** Stop the run that is open. */
+  async stop() {
+    const turn = this.openTurn
+    if (turn) await checked(await send("POST", this._run(turn.runId, "/cancel"), { action: true }))
+  }
+
+  /** Look at once for what is new, because somebody said that there is something. */
+  async look() {
+    if (!this.threadId || this.leaving.signal.aborted) return
+    await this._lookForRuns()
+    await this._showApprovals()
+  }
+
+  async _poll() {
+    while (!this.leaving.signal.aborted) {
+      await new Promise((wait) => setTimeout(wait, POLL_MS))
+      if (document.hidden || this.openTurn) continue
+      await this._lookForRuns().catch((problem) => problem instanceof Problem && this.hooks.failed(problem))
+    }
+  }
+
+  async _lookForRuns() {
+    const { runs } = await read(this._path(`/runs?limit=${NEWEST_RUNS}`), { signal: this.leaving.signal })
+    const fresh = runs.filter((run) => !this.turns.has(run.run_id)).reverse()
+    if (fresh.some((run) => !OPEN.has(run.status))) await this._loadLater()
+    for (const run of fresh.filter((run) => !this.turns.has(run.run_id))) await this._take(run)
+  }
+
+  /** Follow a run that somebody else began. */
+  async _take({ run_id: runId, status }) {
+    const turn = this._append(this._newTurn(runId))
+    if (OPEN.has(status)) {
+      const { message } = await read(this._run(runId), { signal: this.leaving.signal })
+      if (message) turn.ask([{ $type: "text", text: message }])
+    }
+    turn.wait("Following")
+    this._follow(turn, this._events(runId)).catch((problem) => turn.fail(problem))
+  }
+
+  async _follow(turn, open) {
+    for await (const { event, data } of untilEnd(open, () => turn.lost())) {
+      if (this.leaving.signal.aborted) return
+      turn.apply(event, data)
+      if (event === "accepted") this._named(turn, data)
+      for (const approval of data.pending_approvals ?? []) this._showApproval(turn, approval)
+      this.hooks.drawn()
+    }
+    this.hooks.changed()
+  }
+
+  _named(turn, { run_id: runId, thread_id: threadId }) {
+    this.turns.set(runId, turn)
+    if (!this.threadId) {
+      this.threadId = threadId
+      this.hooks.named(threadId)
+      this._poll()
+    }
+    this.hooks.changed()
+  }
+
+  async _showApprovals() {
+    const { approvals } = await read(this._path("/approvals"), { signal: this.leaving.signal })
+    for (const approval of approvals) {
+      const turn = this.turns.get(approval.run_id)
+      if (turn) this._showApproval(turn, approval)
+    }
+  }
+
+  _showApproval(turn, approval) {
+    if (turn.cards.querySelector(`[data-approval="${CSS.escape(approval.id)}"]`)) return
+    const card = approvalCard(approval, (...given) => this._answer(...given))
+    card.dataset.approval = approval.id
+    turn.cards.append(card)
+  }
+
+  async _answer(approval, decision) {
+    const path = this._path(`/approvals/${encodeURIComponent(approval.id)}`)
+    const response = await checked(await send("POST", path, { body: decision, headers: EVENTS, action: true }))
+    this.hooks.changed()
+    if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return
+    const turn = this._append(this._newTurn(response.headers.get("x-ms-run-id") ?? ""))
+    turn.ask([decisionContent(approval, decision)])
+    turn.wait()
+    let begun = response
+    const open = (last) => {
+      const now = begun ?? this._events(turn.runId)(last)
+      begun = null
+      return now
+    }
+    this._follow(turn, open).catch((problem) => turn.fail(problem))
+  }
+
+  async _loadEarlier() {
+    const { scrollHeight } = document.documentElement
+    const page = await this._messages({ order: "desc", limit: PAGE, before: this.first })
+    this._show(page.entries.reverse(), true)
+    this.earlier.hidden = !page.has_more
+    window.scrollBy(0, document.documentElement.scrollHeight - scrollHeight)
+  }
+
+  async _loadLater() {
+    for (;;) {
+      const page = await this._messages({ order: "asc", limit: PAGE, after: this.last })
+      this._show(page.entries)
+      if (!page.has_more) return
+    }
+  }
+
+  /** Show entries in their order, before or behind the others; a turn that is there already is left as it is. */
+  _show(entries, isEarlier = false) {
+    const made = document.createDocumentFragment()
+    let turn = null
+    for (const entry of entries) {
+      const key = entry.run_id ?? `entry ${entry.position}`
+      const known = this.turns.get(key)
+      turn = known ?? (entry.type === "response" && turn && !entry.run_id ? turn : null)
+      if (!turn) made.append((turn = this._newTurn(key)).element)
+      if (entry.type === "request") {
+        if (turn.request.hidden) turn.ask((entry.messages ?? []).flatMap((message) => message.contents))
+      } else if (turn.isOpen && !turn.steps.size) {
+        turn.wait("")
+        for (const [event, data] of storedEvents(entry)) turn.apply(event, data)
+      }
+      this.first = this.first ? Math.min(this.first, entry.position) : entry.position
+      this.last = Math.max(this.last, entry.position)
+    }
+    if (isEarlier) this.list.prepend(made)
+    else this.list.append(made)
+    this.hooks.drawn()
+  }
+
+  _newTurn(runId = "") {
+    const turn = new Turn(this.agent)
+    turn.runId = runId
+    turn.drawn = () => this.hooks.drawn()
+    if (runId) this.turns.set(runId, turn)
+    return turn
+  }
+
+  _append(turn) {
+    turn.isHeard = true
+    this.list.append(turn.element)
+    this.hooks.drawn(true)
+    return turn
+  }
+
+  _messages(window) {
+    return read(this._path(`/messages?${new URLSearchParams(window)}`), { signal: this.leaving.signal })
+  }
+
+  _events(runId) {
+    return eventsAt(this._run(runId), this.leaving.signal)
+  }
+
+  _path(rest) {
+    return paths.thread(this.agent, this.threadId, rest)
+  }
+
+  _run(runId, rest = "") {
+    return paths.runs(this.agent, this.threadId, runId, rest)
+  }
+}
+
+/** Return a key that nobody else takes. `crypto.randomUUID` is there over https and on this machine only. */
+function randomKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
+}

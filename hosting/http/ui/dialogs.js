@@ -1,0 +1,94 @@
+// What is asked or shown in front of the page: the key, a question before a deletion, its receipt, a command.
+
+import { asCurl, asPython } from "./commands.js"
+import { credentials, lastAction } from "./api.js"
+import { button, el } from "./dom.js"
+import { inFull } from "./times.js"
+
+/** Show a dialog, and return how it was closed: the value of the button, "" for Escape. */
+function opened(title, ...children) {
+  const heading = el("h2", { id: "dialog-title" }, title)
+  const dialog = el("dialog", { "aria-labelledby": "dialog-title" }, el("form", { method: "dialog" }, heading, ...children))
+  document.body.append(dialog)
+  dialog.showModal()
+  return new Promise((done) => {
+    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close(""))
+    dialog.addEventListener("close", () => {
+      dialog.remove()
+      done(dialog.returnValue)
+    })
+  })
+}
+
+const choice = (says, value, kind = "") => el("button", { class: `button ${kind}`, value }, says)
+
+/** Ask for what opens the app; `why` is what it said. Returns whether something was given. */
+export async function askForKey(why) {
+  const field = (id, label, value, hint) => {
+    const input = el("input", { id, type: "password", value, autocomplete: "off", spellcheck: false })
+    return [input, el("label", { for: id }, label), input, el("p", { class: "note" }, hint)]
+  }
+  const [key, ...keyField] = field("key", "Function key", credentials.key, "Sent as x-functions-key. On your machine with --auth: python dev.py host keys.")
+  const [token, ...tokenField] = field("token", "Bearer token", credentials.token, "For an app that signs its callers in. Leave it empty for most.")
+  const signIn = el("a", { href: new URL("/.auth/login/aad", location.href).href }, "Sign in with Microsoft Entra ID")
+  const answer = await opened(
+    "Open this app",
+    why ? el("p", {}, why) : null,
+    ...keyField,
+    ...tokenField,
+    why ? el("p", { class: "note" }, "With App Service Authentication: ", signIn, ".") : null,
+    el("p", { class: "note" }, "Both are kept in this tab only, until you close it."),
+    el("div", { class: "actions" }, choice("Use them", "use", "primary"), choice("Cancel", "")),
+  )
+  if (answer !== "use") return false
+  credentials.set({ key: key.value.trim(), token: token.value.trim() })
+  return true
+}
+
+/** Ask before something is gone. Returns whether it may go. */
+export async function confirmed(title, text, says) {
+  const actions = el("div", { class: "actions" }, choice(says, "yes", "danger"), choice("Keep it", ""))
+  return (await opened(title, el("p", {}, text), actions)) === "yes"
+}
+
+/** Show the receipt of a deletion. */
+export async function showReceipt(receipt) {
+  const { document: stored, runs, archived_entries: archived, attachments, instances } = receipt
+  const rows = [
+    ["Deleted", inFull(receipt.deleted_at)],
+    ["Conversation", `${stored.size_bytes.toLocaleString()} bytes`],
+    ["SHA-256", el("code", {}, stored.sha256)],
+    ["Runs", runs],
+    ["Archived entries", archived],
+    ["Pictures and files", attachments.length],
+    ...instances.map(({ id, outcome }) => [outcome, el("code", {}, id)]),
+  ]
+  await opened(
+    "It is gone",
+    el("p", {}, "This is the receipt: counts and hashes, and not a word of the conversation."),
+    el("dl", { class: "receipt" }, ...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
+    el("div", { class: "actions" }, copyButton(() => JSON.stringify(receipt, null, 2), "Copy as JSON"), choice("Close", "", "primary")),
+  )
+}
+
+/** Show the last request as commands. */
+export async function showCommands() {
+  const made = lastAction
+    ? [
+        ["curl", asCurl(lastAction, Boolean(credentials.key))],
+        ["Python", asPython(lastAction, Boolean(credentials.key))],
+      ].flatMap(([name, text]) => [
+        el("div", { class: "row" }, el("h3", {}, name), copyButton(() => text)),
+        el("pre", { tabIndex: 0 }, text),
+      ])
+    : [el("p", {}, "Send a message first: what you do here is then shown as a command.")]
+  await opened("Your last request", ...made, el("div", { class: "actions" }, choice("Close", "", "primary")))
+}
+
+function copyButton(text, says = "Copy") {
+  const made = button(says, async () => {
+    const copied = await navigator.clipboard.writeText(text()).then(() => true, () => false)
+    made.textContent = copied ? "Copied" : "Select it and copy it yourself"
+  })
+  return made
+}

@@ -1,0 +1,62 @@
+// Nodes are made here and nowhere else. Text is always text: nothing that a server or a model says is read as HTML.
+
+const SVG = "http://www.w3.org/2000/svg"
+const ICONS = {
+  approve: "M5 12.5l4.5 4.5L19 7.5",
+  attach: "M19 11.5l-7.4 7.4a4.6 4.6 0 0 1-6.5-6.5l8-8a3.1 3.1 0 0 1 4.4 4.4l-8 8a1.5 1.5 0 0 1-2.2-2.2l7.4-7.3",
+  close: "M6 6l12 12M18 6L6 18",
+  code: "M9 7l-5 5 5 5M15 7l5 5-5 5",
+  copy: "M9 9h10v10H9zM5 15V5h10",
+  key: "M14.5 9.5a4.5 4.5 0 1 0-4 4.5l2 2H15v2h2v2h3v-3.5l-5.8-5.8a4.6 4.6 0 0 0 .3-1.2zM9 8.5v.01",
+  menu: "M4 7h16M4 12h16M4 17h16",
+  plus: "M12 5v14M5 12h14",
+  reset: "M4 12a8 8 0 1 0 2.6-5.9M4 4v4.5h4.5",
+  search: "M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM20 20l-4-4",
+  send: "M12 19V5M6 11l6-6 6 6",
+  stop: "M7.5 7.5h9v9h-9z",
+  theme: "M12 4a8 8 0 1 0 0 16zM12 4a8 8 0 0 1 0 16",
+  tool: "M14.5 6.5a4 4 0 0 0-5 5L4 17l3 3 5.5-5.5a4 4 0 0 0 5-5L15 12l-3-3z",
+  trash: "M5 7h14M10 7V4.5h4V7M7 7l1 13h8l1-13M10.5 11v5.5M13.5 11v5.5",
+}
+
+/** Return a new element. `set` has its properties; `class`, `aria-*`, `data-*` and other names with a dash are
+ * attributes, `on` has listeners by their events. Children are nodes, texts, or nothing. */
+export function el(name, set = {}, ...children) {
+  const made = document.createElement(name)
+  for (const [key, value] of Object.entries(set)) {
+    if (value === undefined || value === null) continue
+    if (key === "on") for (const [event, listener] of Object.entries(value)) made.addEventListener(event, listener)
+    else if (key === "class" || key === "for" || key === "role" || key.includes("-")) made.setAttribute(key, value)
+    else made[key] = value
+  }
+  made.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== false))
+  return made
+}
+
+/** Return an icon, which is decoration: what holds it has the words. */
+export function icon(name) {
+  const svg = document.createElementNS(SVG, "svg")
+  for (const [key, value] of Object.entries({ viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }))
+    svg.setAttribute(key, value)
+  const path = document.createElementNS(SVG, "path")
+  path.setAttribute("d", ICONS[name])
+  svg.append(path)
+  return svg
+}
+
+/** Return a button that shows an icon, and says what it does to whoever hovers or listens. */
+export const iconButton = (name, says, click, kind = "quiet") =>
+  el("button", { type: "button", class: `icon-button ${kind}`, title: says, "aria-label": says, on: { click } }, icon(name))
+
+/** Return a button with words on it. */
+export const button = (says, click, kind = "") =>
+  el("button", { type: "button", class: `button ${kind}`, on: { click } }, says)
+
+/** Return the element of the page that has this id. */
+export const byId = (id) => document.getElementById(id)
+
+/** Have a screen reader say it when it has said what came before. */
+export function announce(text) {
+  byId("live").append(el("p", {}, text))
+  while (byId("live").childElementCount > 20) byId("live").firstChild.remove()
+}

@@ -1,0 +1,232 @@
+// The page put together: which agent and thread the address names, what stands above and below the conversation.
+
+import { Problem, checked, paths, read, send } from "./api.js"
+import { Composer } from "./composer.js"
+import { Conversation } from "./conversation.js"
+import { askForKey, confirmed, showCommands, showReceipt } from "./dialogs.js"
+import { button, byId, el, iconButton } from "./dom.js"
+import { beginTheme, changeTheme } from "./theme.js"
+import { ThreadList, hrefOf } from "./threads.js"
+
+const QUESTION = "What can you do?"
+const NEAR_THE_END_PX = 120
+const DELETION_POLL_MS = 500
+
+const others = new BroadcastChannel("agents")
+const threads = new ThreadList()
+const composer = new Composer((contents) => say(contents), () => conversation.stop().catch(failed))
+let agents = []
+let conversation = null
+let isAtEnd = true
+
+beginTheme()
+byId("menu").append(iconButton("menu", "Agents and threads", () => openSide(true)))
+byId("shade").addEventListener("click", () => openSide(false))
+byId("side-tools").append(
+  iconButton("key", "Key", async () => (await askForKey("")) && start()),
+  iconButton("theme", "Light or dark", changeTheme),
+  iconButton("close", "Close", () => openSide(false), "quiet narrow-only"),
+)
+byId("tools").append(
+  iconButton("code", "Copy the last request as curl or Python", showCommands),
+  iconButton("reset", "Reset: forget the conversation", reset, "quiet of-thread"),
+  iconButton("trash", "Delete the thread", remove, "quiet of-thread"),
+)
+addEventListener("hashchange", route)
+addEventListener("scroll", () => (isAtEnd = distanceToEnd() < NEAR_THE_END_PX), { passive: true })
+addEventListener("keydown", (event) => event.key === "Escape" && openSide(false))
+others.addEventListener("message", ({ data }) => {
+  if (data.agent !== conversation?.agent) return
+  threads.show(data.agent, conversation.threadId).catch(failed)
+  if (data.thread !== conversation.threadId) return
+  if (data.isEmptied) route()
+  else conversation.look().catch(failed)
+})
+start()
+
+/** Ask for the agents, and for a key if the app wants one; then show what the address names. */
+async function start() {
+  try {
+    agents = (await read(paths.agents())).agents.filter((agent) => agent.run_url)
+  } catch (problem) {
+    if (problem.isSignIn && (await askForKey(problem.code ? problem.message : "The app asks for a key."))) return start()
+    failed(problem)
+    if (!(problem instanceof Problem)) setTimeout(start, 2000)
+    return
+  }
+  quiet()
+  await route()
+}
+
+async function route() {
+  const [name, thread = ""] = location.hash.slice(2).split("/").map(decodeURIComponent)
+  const agent = agents.find((one) => one.name.toLowerCase() === name?.toLowerCase()) ?? agents[0]
+  openSide(false)
+  quiet()
+  conversation?.leave()
+  if (!agent) return showNoAgents()
+  showAgents(agent)
+  conversation = new Conversation(agent.name, thread, { named, changed, failed, drawn })
+  byId("conversation").replaceChildren(conversation.element)
+  byId("composer").hidden = false
+  byId("message").placeholder = `Message ${agent.name}`
+  isAtEnd = true
+  showTop()
+  threads.show(agent.name, thread).catch(failed)
+  try {
+    await conversation.open()
+  } catch (problem) {
+    if (problem.name === "AbortError") return
+    failed(problem)
+  }
+  showEmpty(agent)
+  changed(false)
+  if (!matchMedia("(pointer: coarse)").matches) byId("message").focus({ preventScroll: true })
+}
+
+async function say(contents) {
+  quiet()
+  byId("empty")?.remove()
+  isAtEnd = true
+  try {
+    await conversation.send(contents)
+    return true
+  } catch (problem) {
+    failed(problem)
+    return false
+  }
+}
+
+async function reset() {
+  const { agent, threadId } = conversation
+  const text = "The agent forgets everything that was said in this thread. Its runs stay in the list of runs."
+  if (!(await confirmed("Forget this conversation?", text, "Forget it"))) return
+  await act(async () => {
+    await checked(await send("POST", paths.thread(agent, threadId, "/reset"), { action: true }))
+    others.postMessage({ agent, thread: threadId, isEmptied: true })
+    await route()
+  })
+}
+
+async function remove() {
+  const { agent, threadId } = conversation
+  const text = "The conversation, its runs and its files are erased, in every store of the app. This cannot be undone."
+  if (!(await confirmed("Delete this thread?", text, "Delete it"))) return
+  await act(async () => {
+    conversation.leave()
+    await checked(await send("DELETE", paths.thread(agent, threadId), { action: true }))
+    const receipt = await receiptOf(agent, threadId)
+    others.postMessage({ agent, thread: threadId, isEmptied: true })
+    location.hash = hrefOf(agent)
+    if (receipt) await showReceipt(receipt)
+  })
+}
+
+/** Return the receipt once the deletion is done; null where there was nothing to delete. */
+async function receiptOf(agent, threadId) {
+  for (;;) {
+    try {
+      return await read(paths.thread(agent, threadId, "/erasure"))
+    } catch (problem) {
+      if (problem.status === 404) return null
+      if (problem.status !== 409) throw problem
+      await new Promise((wait) => setTimeout(wait, DELETION_POLL_MS))
+    }
+  }
+}
+
+async function act(work) {
+  await work().catch(failed)
+}
+
+// What the conversation tells.
+
+function named(threadId) {
+  history.replaceState(null, "", hrefOf(conversation.agent, threadId))
+}
+
+function changed(isNews = true) {
+  const { agent, threadId, openTurn } = conversation
+  composer.isRunning = Boolean(openTurn)
+  showTop()
+  if (!isNews) return
+  others.postMessage({ agent, thread: threadId })
+  threads.show(agent, threadId).catch(failed)
+}
+
+function drawn(isForced = false) {
+  if (isForced || isAtEnd) window.scrollTo(0, document.documentElement.scrollHeight)
+  composer.isRunning = Boolean(conversation?.openTurn)
+}
+
+function failed(problem) {
+  if (problem.name === "AbortError") return
+  const open = problem.isSignIn ? button("Give a key", async () => (await askForKey(problem.message)) && start(), "small") : null
+  const code = problem.code ? el("code", {}, problem.code) : null
+  byId("notice").replaceChildren(el("p", {}, problem.message, " ", code), open ?? "", iconButton("close", "Close", quiet))
+  byId("notice").hidden = false
+}
+
+function quiet() {
+  byId("notice").hidden = true
+}
+
+// What stands around the conversation.
+
+function showAgents(open) {
+  byId("agents").replaceChildren(
+    ...agents.map((agent) => {
+      const link = { href: hrefOf(agent.name), title: agent.description, "aria-current": agent === open ? "true" : null }
+      const badge = el("span", { class: "badge", "aria-hidden": "true" }, agent.name[0].toUpperCase())
+      return el("li", {}, el("a", link, badge, el("span", {}, agent.name)))
+    }),
+  )
+}
+
+async function showTop() {
+  const { agent, threadId } = conversation
+  byId("title").textContent = threadId || agent
+  document.title = threadId ? `${threadId} · ${agent}` : agent
+  document.body.classList.toggle("has-thread", Boolean(threadId))
+  const about = agents.find((one) => one.name === agent).description
+  if (!threadId) return (byId("subtitle").textContent = about)
+  const told = await read(paths.thread(agent, threadId)).catch(() => null)
+  if (!told || conversation.threadId !== threadId) return
+  const tokens = told.usage.total_token_count
+  const parts = [agent, told.message_count && `${told.message_count} messages`, tokens && `${tokens.toLocaleString()} tokens`]
+  byId("subtitle").textContent = parts.filter(Boolean).join(" · ")
+}
+
+function showEmpty(agent) {
+  if (!conversation.isEmpty) return
+  const first = button(QUESTION, () => composer.write(QUESTION), "chip")
+  const curl = `curl ${agent.run_url} -d "${QUESTION}"`
+  byId("conversation").append(
+    el(
+      "section",
+      { id: "empty", class: "empty" },
+      el("span", { class: "badge large", "aria-hidden": "true" }, agent.name[0].toUpperCase()),
+      el("h2", {}, conversation.threadId ? "Nothing is said here" : `Ask ${agent.name}`),
+      el("p", {}, agent.description),
+      el("p", {}, first),
+      el("p", { class: "note" }, "Or from a terminal: ", el("code", {}, curl)),
+    ),
+  )
+}
+
+function showNoAgents() {
+  byId("conversation").replaceChildren(
+    el(
+      "section",
+      { class: "empty" },
+      el("h2", {}, "No agent yet"),
+      el("p", {}, "Write one in ", el("code", {}, "agents/"), ", and add it to ", el("code", {}, "agents=[...]"), " in ", el("code", {}, "function_app.py"), "."),
+    ),
+  )
+}
+
+function openSide(is) {
+  document.body.classList.toggle("side-open", is)
+}
+
+const distanceToEnd = () => document.documentElement.scrollHeight - scrollY - innerHeight

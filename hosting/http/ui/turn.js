@@ -1,0 +1,213 @@
+// One turn: what somebody asked, what the agent did, what it answered. A turn is shown from events alone, whether they
+// come now, come again after a connection was lost, or are told of an entry that is stored.
+
+import { announce, el, icon } from "./dom.js"
+import { show } from "./markdown.js"
+
+const TEXT_OF_END = { cancelled: "Stopped", failed: "Failed" }
+
+/** The turn of one run. `element` stands in the conversation. */
+export class Turn {
+  constructor(agent) {
+    this.agent = agent
+    this.runId = ""
+    this.isOpen = true
+    this.characters = [] // of the answer: Unicode code points, as a delta's offset counts them
+    this.spoken = 0
+    this.steps = new Map()
+    this.decided = new Map() // calls of an earlier turn that a person decided, by their ids
+    this.request = el("div", { class: "request", hidden: true })
+    this.stepList = el("ol", { class: "steps", hidden: true })
+    this.answer = el("div", { class: "markdown" })
+    this.state = el("p", { class: "state" })
+    this.cards = el("div", { class: "cards" })
+    this.response = el("div", { class: "response" }, this.stepList, this.answer, this.cards, this.state)
+    this.element = el("article", { class: "turn", "aria-label": `A turn of ${agent}` }, this.request, this.response)
+    this.response.hidden = true
+  }
+
+  /** Show what was asked: texts, and pictures and files by their names. */
+  ask(contents) {
+    for (const { content } of contents) if (content?.function_call) this.decided.set(content.function_call.call_id, content.function_call)
+    const parts = contents.map(shownContent).filter(Boolean)
+    this.request.replaceChildren(...parts)
+    this.request.hidden = !parts.length
+  }
+
+  /** Wait for the first event. */
+  wait(text = "Sending") {
+    this.response.hidden = false
+    this._say(text, "busy")
+  }
+
+  /** The connection was lost. It is being made again. */
+  lost() {
+    this._say("The connection was lost. Coming back", "busy")
+  }
+
+  /** Show one event of the run. */
+  apply(event, data) {
+    this.response.hidden = false
+    if (data.run_id) this.runId = data.run_id
+    this[`_on_${event}`]?.(data)
+  }
+
+  /** Show a refusal: of the request, or of the run. */
+  fail(problem) {
+    this._end("failed")
+    this.response.hidden = false
+    this.state.replaceChildren()
+    this.state.hidden = true
+    const code = problem.code ? el("code", {}, problem.code) : null
+    this.cards.replaceChildren(el("div", { class: "card bad", role: "alert" }, el("p", {}, problem.message), code))
+  }
+
+  _on_accepted() {
+    this._say("Waiting for its turn", "busy")
+  }
+
+  _on_started() {
+    this._say("Thinking", "busy")
+  }
+
+  _on_restarted({ attempt }) {
+    this._say(`Attempt ${attempt}: going on from what was recorded`, "busy")
+  }
+
+  _on_delta({ text, offset }) {
+    this.characters.length = Math.min(this.characters.length, offset)
+    for (const character of text) this.characters.push(character)
+    this._say("Answering", "busy")
+    this._draw()
+  }
+
+  _on_tool_call({ id, tool, arguments: given }) {
+    const took = el("span", { class: "outcome" }, "running")
+    const body = el("div", { class: "step-body" }, valueNode("Arguments", given))
+    const summary = el("summary", {}, icon("tool"), el("b", {}, tool), el("code", {}, brief(given)), took)
+    const step = el("li", {}, el("details", { class: "step busy" }, summary, body))
+    if (this.steps.has(id)) this.steps.get(id).step.replaceWith(step)
+    else this.stepList.append(step)
+    this.steps.set(id, { step, took, body })
+    this.stepList.hidden = false
+  }
+
+  _on_tool_result({ id, tool, result, error }) {
+    const { name, arguments: given } = this.decided.get(id) ?? { name: tool, arguments: null }
+    if (!this.steps.has(id)) this._on_tool_call({ id, tool: name, arguments: given })
+    const { step, took, body } = this.steps.get(id)
+    step.firstChild.className = error ? "step bad" : "step"
+    took.textContent = error ? "failed" : "done"
+    body.append(valueNode(error ? "Error" : "Result", error ?? result))
+  }
+
+  _on_completed({ response, usage, pending_approvals: waiting }) {
+    if (!waiting?.length) this.characters = [...response]
+    this._draw(true)
+    this._end("completed")
+    for (const { step, took } of this.steps.values())
+      if (step.firstChild.classList.contains("busy")) {
+        step.firstChild.className = "step"
+        took.textContent = waiting?.length ? "waits for approval" : ""
+      }
+    const tokens = usage?.total_token_count
+    this._say(tokens ? `${tokens.toLocaleString()} tokens` : "", "quiet")
+  }
+
+  _on_failed(data) {
+    this.fail({ message: data.detail, code: data.code })
+  }
+
+  _on_cancelled() {
+    this._end("cancelled")
+    this._say("Stopped. The agent remembers nothing of this run", "quiet")
+  }
+
+  _on_unavailable() {
+    this._say("The app cannot reach its log. Coming back", "busy")
+  }
+
+  _end(how) {
+    this.isOpen = false
+    this.element.dataset.end = how
+    if (TEXT_OF_END[how]) announce(`${this.agent}: ${TEXT_OF_END[how]}`)
+  }
+
+  _say(text, kind) {
+    if (this.state.textContent !== text) this.state.replaceChildren(text)
+    this.state.className = `state ${kind}`
+    this.state.hidden = !text
+  }
+
+  /** Draw the answer with the next frame of the screen; several deltas cost one drawing. */
+  _draw(isWhole = false) {
+    if (isWhole) return this._drawNow(true)
+    this.frame ??= requestAnimationFrame(() => this._drawNow(false))
+  }
+
+  _drawNow(isWhole) {
+    if (this.frame) cancelAnimationFrame(this.frame)
+    this.frame = null
+    show(this.answer, this.characters.join(""))
+    const end = this.answer.childElementCount - (isWhole ? 0 : 1)
+    for (; this.isHeard && this.spoken < end; this.spoken++) announce(this.answer.children[this.spoken].textContent)
+    this.drawn?.()
+  }
+}
+
+/** Return the node for one content of a message as it is stored; null for what is not shown. */
+function shownContent(content) {
+  if (content.$type === "text") return el("p", {}, content.text)
+  if (content.content?.type === "function_approval_response") return shownDecision(content.content)
+  if (content.$type !== "data" && content.$type !== "uri") return null
+  const name = content.name ?? content.mediaType ?? "A file"
+  if (/^data:image\/(png|jpeg|gif|webp);/.test(content.uri ?? "")) return el("img", { src: content.uri, alt: name })
+  return el("p", { class: "file" }, icon("attach"), name)
+}
+
+function shownDecision({ approved, function_call: call, additional_properties: more }) {
+  const reason = more?.reason ? `: ${more.reason}` : ""
+  return el("p", { class: "decision" }, icon(approved ? "approve" : "close"), `${approved ? "Approved" : "Refused"} ${call.name}${reason}`)
+}
+
+/** Return what a person decided, as the content that the conversation stores of it. */
+export const decisionContent = ({ tool, arguments: given }, { approved, reason }) => ({
+  content: {
+    type: "function_approval_response",
+    approved,
+    function_call: { name: tool, arguments: given },
+    additional_properties: { reason },
+  },
+})
+
+/** Return a value with its title, as a person reads it. */
+export function valueNode(title, value) {
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2)
+  return el("div", {}, el("h4", {}, title), el("pre", { tabIndex: 0 }, text ?? "none"))
+}
+
+function brief(value) {
+  const text = value && typeof value === "object" ? Object.values(value).map((one) => asText(one)).join(", ") : asText(value)
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text
+}
+
+const asText = (value) => (value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value))
+
+/** Return the events that a stored response tells again. */
+export function* storedEvents(entry) {
+  const texts = []
+  for (const { role, contents } of entry.messages ?? [])
+    for (const content of contents) {
+      const id = content.callId
+      if (content.$type === "functionCall") yield ["tool_call", { id, tool: content.name, arguments: content.arguments }]
+      else if (content.$type === "functionResult")
+        yield ["tool_result", { id, tool: "", result: content.result }]
+      else if (content.$type === "text" && role === "assistant") texts.push(content.text)
+      else if (content.$type === "error") {
+        const end = entry.status === "cancelled" ? "cancelled" : "failed"
+        return yield [end, { detail: content.message, code: content.errorCode }]
+      }
+    }
+  const usage = { total_token_count: entry.usage?.totalTokenCount }
+  yield ["completed", { response: texts.join("\n\n"), usage, run_id: entry.run_id }]
+}

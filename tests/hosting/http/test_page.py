@@ -1,0 +1,188 @@
+"""The page's files: what a browser is told with each of them, and what none of them may hold."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from hosting.app import AgentFunctionApp
+from hosting.errors import ConfigurationError
+from hosting.http.page import FOLDER, FUNCTION, Page
+from hosting.http.replies import Reply
+from tests.support.app.scripted import scripted_agent
+from tests.support.deployed_tree import deployed, tracked_files
+
+MOST_BYTES = 60_000
+FILES = sorted(FOLDER.iterdir())
+SCRIPTS = [path for path in FILES if path.suffix == ".js"]
+READS_TEXT_AS_CODE = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|srcdoc|eval\(|Function\("
+    r"|setTimeout\([\"']|javascript:"
+)
+ELSEWHERE = re.compile(r"(?<![\w/])(?:https?:)?//(?!www\.w3\.org/2000/svg)[a-z]")
+PRODUCTION = {"AZURE_FUNCTIONS_ENVIRONMENT": "Production", "AzureWebJobsStorage": "UseDevelopmentStorage=true"}
+
+
+def get(path: str, **headers: str) -> Reply:
+    """Ask for a path below `ui/`."""
+    return Page().reply(f"/api/ui/{path}", path, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def text(reply: Reply) -> str:
+    """Return what a browser that takes no compression is sent."""
+    assert isinstance(reply.body, bytes)
+    return reply.body.decode()
+
+
+def linked() -> list[str]:
+    """Return every URL in the first file."""
+    return re.findall(r'(?:href|src)="([^"#]+)"', text(get("")))
+
+
+@pytest.mark.behaviour("page.files")
+def test_the_page_lies_behind_a_slash_so_that_its_relative_urls_are_right_behind_any_prefix() -> None:
+    """The host serves both by one function."""
+    reply = Page().reply("/some/where/api/UI", "", {})
+
+    assert (reply.status, reply.headers["location"]) == (308, "UI/")
+    assert get("").status == 200
+    assert [url for url in linked() if ":" in url or url.startswith("/")] == []
+
+
+@pytest.mark.behaviour("page.files")
+def test_what_the_first_file_names_is_there_and_kept_for_good() -> None:
+    """The name changes with the contents of any of them."""
+    kept = {url: get(url).headers["cache-control"] for url in linked()}
+
+    assert {Path(url).name for url in kept} >= {path.name for path in SCRIPTS} | {"page.css"}
+    assert set(kept.values()) == {"public, max-age=31536000, immutable"}
+
+
+@pytest.mark.behaviour("page.files")
+def test_every_module_imports_what_is_there() -> None:
+    """By relative URLs, so of the version that the first file names."""
+    imported = {name for path in SCRIPTS for name in re.findall(r'from "\./([^"]+)"', path.read_text(encoding="utf-8"))}
+
+    assert imported <= {path.name for path in SCRIPTS}
+
+
+@pytest.mark.behaviour("page.files")
+def test_the_first_file_is_asked_for_each_time_and_sent_once() -> None:
+    """By its ETag."""
+    first = get("")
+    again = get("", if_none_match=first.headers["etag"])
+
+    assert (first.headers["cache-control"], again.status, again.body) == ("no-cache", 304, "")
+
+
+@pytest.mark.behaviour("page.files")
+def test_another_version_changes_the_names_of_all_files(tmp_path: Path) -> None:
+    """A browser that has the old ones asks for the new ones."""
+    for path in FILES:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "times.js").write_text("// another")
+
+    old, new = text(get("")), text(Page(tmp_path).reply("/ui/", "", {}))
+
+    assert set(re.findall(r'src="([^"/]+)/', old)) & set(re.findall(r'src="([^"/]+)/', new)) == set()
+
+
+@pytest.mark.behaviour("page.files")
+@pytest.mark.parametrize("path", ["page.css", "../app.py", "%2e%2e/app.py", "0/main.js", "index.html"])
+def test_no_other_path_is_a_file(path: str) -> None:
+    """The table is fixed at the start: a path names nothing on a disk."""
+    assert get(path).status == 404
+
+
+@pytest.mark.behaviour("page.safe")
+@pytest.mark.parametrize("status", [200, 304])
+def test_each_file_comes_with_a_policy_that_lets_nothing_in_or_out(status: int) -> None:
+    """Of scripts, styles and connections only the app's own; nobody frames it, and no text becomes a script."""
+    etag = get("").headers["etag"] if status == 304 else ""
+    reply = get("", if_none_match=etag)
+
+    policy = dict(part.split(" ", 1) for part in reply.headers["content-security-policy"].split("; "))
+    assert reply.status == status
+    assert policy == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self' data:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "require-trusted-types-for": "'script'",
+    }
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert reply.headers["referrer-policy"] == "no-referrer"
+
+
+@pytest.mark.behaviour("page.safe")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_no_file_reads_text_as_code_or_names_another_server(path: Path) -> None:
+    """The policy would stop it; here nothing tries."""
+    source = path.read_text(encoding="utf-8")
+    code = re.sub(r"^\s*(?://|\*|/\*).*$", "", source, flags=re.MULTILINE)
+
+    assert READS_TEXT_AS_CODE.findall(code) == []
+    assert path.name == "markdown.js" or ELSEWHERE.findall(code) == []
+
+
+@pytest.mark.behaviour("page.small")
+def test_all_of_it_is_small_and_sent_compressed() -> None:
+    """To those who take that."""
+    urls = ["", *set(linked())]
+    packed = [get(url, accept_encoding="gzip, br").body for url in urls]
+
+    assert sum(len(body) for body in packed) < MOST_BYTES
+    assert [gzip.decompress(bytes(body, "ascii") if isinstance(body, str) else body) for body in packed] == [
+        get(url).body for url in urls
+    ]
+
+
+@pytest.mark.behaviour("page.files")
+def test_the_page_is_deployed_with_the_app() -> None:
+    """All of its files."""
+    assert {path.name for path in deployed(tracked_files()) if path.parent.name == FOLDER.name} == {
+        path.name for path in FILES
+    }
+
+
+@pytest.mark.behaviour("page.where")
+@pytest.mark.parametrize(
+    ("environ", "enable_page", "has_page"),
+    [
+        ({"AGENT_LOG": "memory"}, None, True),
+        ({"AGENT_LOG": "memory"}, False, False),
+        (PRODUCTION, None, False),
+        (PRODUCTION, True, True),
+    ],
+)
+def test_the_page_is_there_in_development_and_in_production_if_the_app_says_so(
+    environ: dict[str, str], enable_page: bool | None, has_page: bool
+) -> None:
+    """The local host is told where it is, and only then."""
+    app = AgentFunctionApp(enable_page=enable_page, environ=environ)
+
+    assert (FUNCTION in {function.get_function_name() for function in app.get_functions()}) is has_page
+    assert app.introduction["page"] == (FUNCTION if has_page else None)
+
+
+@pytest.mark.behaviour("page.where")
+def test_a_route_of_the_users_that_the_page_would_take_is_refused() -> None:
+    """With the option off it is theirs."""
+
+    def register(*, enable_page: bool) -> AgentFunctionApp:
+        app = AgentFunctionApp(
+            agents=[scripted_agent("Joker")], enable_page=enable_page, environ={"AGENT_LOG": "memory"}
+        )
+        app.function_name("A")(app.route(route="ui/mine", methods=["GET"])(lambda req: "mine"))
+        return app
+
+    with pytest.raises(ConfigurationError, match="ui/mine"):
+        register(enable_page=True).get_functions()
+    assert register(enable_page=False).get_functions()
