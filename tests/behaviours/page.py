@@ -7,4 +7,12 @@ BEHAVIOURS = {
     "files reads text as code.",
     "page.small": "The page is less than 60 kB, compressed.",
     "page.where": "The page is there in development, and in production where the app asks for it.",
+    "page.verbs": "On the page an agent is asked, stopped, reset and deleted, approvals are answered, problems are "
+    "read, and the last request is copied as a command that works.",
+    "page.live": "A run is shown as it stands after a reload, in every tab, whoever began it, and after its process "
+    "was killed; each word once.",
+    "page.keys": "With keys the page asks for one, and keeps it in its tab alone.",
+    "page.for-everybody": "The page is for those who listen, press keys, or have a phone: axe-core finds nothing.",
+    "page.hostile": "Nothing that is stored or said runs on the page, and no page of another origin does anything "
+    "with it.",
 }

@@ -13,6 +13,7 @@ import { Turn, decisionContent, storedEvents } from "./turn.js"
 const PAGE = 40
 const NEWEST_RUNS = 10
 const POLL_MS = 2000
+const NO_THREAD = "unknown_thread"
 const OPEN = new Set(["accepted", "running", "cancelling"])
 const EVENTS = { Accept: "text/event-stream" }
 
@@ -25,6 +26,7 @@ export class Conversation {
     this.hooks = hooks
     this.leaving = new AbortController()
     this.turns = new Map()
+    this.past = new Set() // runs that have ended: a conversation that was reset has nothing of them
     this.first = this.last = 0
     this.earlier = button("Earlier messages", () => this._loadEarlier(), "quiet")
     this.earlier.hidden = true
@@ -42,14 +44,17 @@ export class Conversation {
     return [...this.turns.values()].filter((turn) => turn.isOpen && turn.runId).at(-1)
   }
 
-  /** Show what is stored, and what goes on. Throws the problem if there is no such thread. */
+  /** Show what is stored, and what goes on. A thread that is not there yet begins with its first message. */
   async open() {
     if (!this.threadId) return
-    const page = await this._messages({ order: "desc", limit: PAGE })
-    this._show(page.entries.reverse())
-    this.earlier.hidden = !page.has_more
-    await this._lookForRuns()
-    await this._showApprovals()
+    try {
+      const page = await this._messages({ order: "desc", limit: PAGE })
+      this._show(page.entries.reverse())
+      this.earlier.hidden = !page.has_more
+    } catch (problem) {
+      if (problem.code !== NO_THREAD) throw problem
+    }
+    await this.look()
     this._poll()
   }
 
@@ -91,33 +96,37 @@ export class Conversation {
   /** Look at once for what is new, because somebody said that there is something. */
   async look() {
     if (!this.threadId || this.leaving.signal.aborted) return
-    await this._lookForRuns()
-    await this._showApprovals()
+    try {
+      await this._lookForRuns()
+      await this._showApprovals()
+    } catch (problem) {
+      if (problem.code !== NO_THREAD) throw problem
+    }
   }
 
   async _poll() {
     while (!this.leaving.signal.aborted) {
       await new Promise((wait) => setTimeout(wait, POLL_MS))
       if (document.hidden || this.openTurn) continue
-      await this._lookForRuns().catch((problem) => problem instanceof Problem && this.hooks.failed(problem))
+      await this.look().catch((problem) => problem instanceof Problem && this.hooks.failed(problem))
     }
   }
 
   async _lookForRuns() {
     const { runs } = await read(this._path(`/runs?limit=${NEWEST_RUNS}`), { signal: this.leaving.signal })
-    const fresh = runs.filter((run) => !this.turns.has(run.run_id)).reverse()
-    if (fresh.some((run) => !OPEN.has(run.status))) await this._loadLater()
-    for (const run of fresh.filter((run) => !this.turns.has(run.run_id))) await this._take(run)
+    const fresh = runs.filter((run) => !this.turns.has(run.run_id) && !this.past.has(run.run_id)).reverse()
+    const ended = fresh.filter((run) => !OPEN.has(run.status))
+    if (ended.length) await this._loadLater()
+    for (const run of ended) this.past.add(run.run_id)
+    for (const run of fresh) if (OPEN.has(run.status) && !this.turns.has(run.run_id)) await this._take(run.run_id)
   }
 
   /** Follow a run that somebody else began. */
-  async _take({ run_id: runId, status }) {
+  async _take(runId) {
     const turn = this._append(this._newTurn(runId))
-    if (OPEN.has(status)) {
-      const { message } = await read(this._run(runId), { signal: this.leaving.signal })
-      if (message) turn.ask([{ $type: "text", text: message }])
-    }
     turn.wait("Following")
+    const { message } = await read(this._run(runId), { signal: this.leaving.signal })
+    if (message) turn.ask([{ $type: "text", text: message }])
     this._follow(turn, this._events(runId)).catch((problem) => turn.fail(problem))
   }
 

@@ -22,7 +22,8 @@ export class Turn {
     this.state = el("p", { class: "state" })
     this.cards = el("div", { class: "cards" })
     this.response = el("div", { class: "response" }, this.stepList, this.answer, this.cards, this.state)
-    this.element = el("article", { class: "turn", "aria-label": `A turn of ${agent}` }, this.request, this.response)
+    const heading = el("h2", { class: "hidden" }, `A turn of ${agent}`)
+    this.element = el("article", { class: "turn" }, heading, this.request, this.response)
     this.response.hidden = true
   }
 
@@ -93,7 +94,8 @@ export class Turn {
   }
 
   _on_tool_result({ id, tool, result, error }) {
-    const { name, arguments: given } = this.decided.get(id) ?? { name: tool, arguments: null }
+    const decided = this.decided.get(id) ?? [...this.decided.values()].find((call) => call.name === tool)
+    const { name, arguments: given } = decided ?? { name: tool, arguments: null }
     if (!this.steps.has(id)) this._on_tool_call({ id, tool: name, arguments: given })
     const { step, took, body } = this.steps.get(id)
     step.firstChild.className = error ? "step bad" : "step"

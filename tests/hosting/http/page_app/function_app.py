@@ -1,4 +1,4 @@
-"""The app behind the tests of the page: the template's assistant, a clerk who needs approval, a writer of Markdown."""
+"""The app behind the tests of the page and its pictures: a clerk who needs approval, a writer of Markdown, a story."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from agent_framework import (
     FunctionInvocationLayer,
     Message,
     ResponseStream,
+    UsageDetails,
     tool,
 )
 
@@ -57,6 +58,46 @@ class WriterClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], Write
     MODEL_INPUTS = ("text", "image/*")
 
 
+WHERE_IT_IS = """Your order **A-17** is on its way:
+
+| day | what happened |
+| --- | --- |
+| Sunday | packed in Lisbon |
+| Monday | handed to the carrier |
+| Wednesday | arrives, between 9 and 12 |
+
+If you would rather not wait, I can refund it. A person here agrees to that first."""
+REFUNDED = "Done. The **120 €** are back on your card within three days."
+
+
+class StoryModel(WriterModel):
+    """Where an order is, and its refund: each answer of its own for what was said or done last."""
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        return self._build_response_stream(self._next(messages[-1]))
+
+    async def _next(self, last: Message) -> AsyncIterator[ChatResponseUpdate]:
+        results = [str(content.result) for content in last.contents if content.type == "function_result"]
+        if not results:
+            is_refund = "refund" in last.text
+            name, given = (
+                ("refund", {"order": "A-17", "amount": 120}) if is_refund else ("find_order", {"number": "A-17"})
+            )
+            call = Content.from_function_call(f"call-{name}", name, arguments=given)
+            yield ChatResponseUpdate(role="assistant", contents=[call])
+        else:
+            async for update in self._words(REFUNDED if "Refunded" in results[0] else WHERE_IT_IS):
+                yield update
+        used = UsageDetails(input_token_count=412, output_token_count=86, total_token_count=498)
+        yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(used)])
+
+
+class StoryClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], StoryModel):
+    """The same with what agents need of a client."""
+
+
 @tool(approval_mode="always_require")
 def refund(order: str, amount: int) -> str:
     """Refund the money of an order."""
@@ -81,4 +122,12 @@ clerk = Agent(
 )
 writer = Agent(WriterClient(), "Write.", name="writer", description="Writes back what you give it, in Markdown.")
 
-app = AgentFunctionApp(agents=[create_assistant(offline), clerk, writer])
+support = Agent(
+    StoryClient(),
+    "Help.",
+    name="support",
+    description="Knows where each order is, and refunds it when a person agrees.",
+    tools=[find_order, refund],
+)
+
+app = AgentFunctionApp(agents=[create_assistant(offline), clerk, support, writer])

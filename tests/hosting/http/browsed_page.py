@@ -1,0 +1,89 @@
+"""The page in a headless Chromium, watched: what it writes to its console, asks of other servers, and is refused."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, async_playwright
+
+from tests.support.browser import find_browser
+
+GUARD_MS = 20_000.0
+PHONE = {"width": 390, "height": 780}
+DESK = {"width": 1280, "height": 800}
+REPORTED = """addEventListener("securitypolicyviolation", event => console.error("CSP", event.violatedDirective))"""
+
+
+@dataclass
+class Browsed:
+    """One browser's profile with the page of an app; `complaints` are what it should never have to say."""
+
+    context: BrowserContext
+    origin: str
+    complaints: list[str] = field(default_factory=list)
+    is_expected: tuple[str, ...] = ()
+
+    async def open(self, place: str = "", prefix: str = "/api/ui/") -> Page:
+        """Open the page in a new tab at `#/agent/thread`, and return it once it is ready for a message."""
+        page = await self.context.new_page()
+        page.set_default_timeout(GUARD_MS)
+        page.on("console", self._noted)
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("request", self._asked)
+        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        await page.add_init_script(REPORTED)
+        await page.goto(f"{self.origin}{prefix}{place}")
+        return page
+
+    def _noted(self, message: ConsoleMessage) -> None:
+        # The browser itself notes each status above 399 and each lost connection; a test says which it makes.
+        if not any(expected in message.text for expected in self.is_expected):
+            self.complaints.append(f"{message.type}: {message.text} at {message.location}")
+
+    def _asked(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme != "data" and f"{parts.scheme}://{parts.netloc}" != self.origin:
+            self.complaints.append(f"request: {request.url}")
+
+
+@asynccontextmanager
+async def a_browser(*options: str) -> AsyncIterator[Browser]:
+    """Yield a Chromium of the machine's."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", *options])
+        yield browser
+        await browser.close()
+
+
+@asynccontextmanager
+async def browsed(origin: str, *expected: str, is_phone: bool = False, theme: str = "light") -> AsyncIterator[Browsed]:
+    """Yield a new profile; at the end nothing may have been complained of, but what is `expected`."""
+    async with a_browser() as browser:
+        options = {"viewport": PHONE if is_phone else DESK, "color_scheme": theme}
+        context = await browser.new_context(**options)  # type: ignore[arg-type]
+        opened = Browsed(context, origin, is_expected=expected)
+        yield opened
+        assert opened.complaints == []
+
+
+async def ask(page: Page, message: str) -> None:
+    """Write a message and send it, as a person does."""
+    await page.get_by_label("Message", exact=True).fill(message)
+    await page.keyboard.press("Enter")
+
+
+async def ended(page: Page, how: str = "completed", number: int = 1) -> str:
+    """Wait until so many turns ended so, and return the answer of the last of them."""
+    turn = page.locator(f".turn[data-end={how}]").nth(number - 1)
+    await turn.wait_for()
+    # Not as it is rendered: a browser renders no turn that is off the screen.
+    return await turn.locator(".response").text_content() or ""
+
+
+async def answered(page: Page) -> str:
+    """Wait until the first turn completed, and return the words of its answer alone."""
+    await ended(page)
+    return await page.locator(".markdown").first.text_content() or ""

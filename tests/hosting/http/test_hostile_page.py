@@ -1,0 +1,151 @@
+"""What is stored or said to run on the page and does not, and what a page of another origin tries with it."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from tests.hosting.http.browsed_page import a_browser, ask, browsed, ended
+from tests.support.browser import find_browser
+from tests.support.running_host import ROOT, RunningHost
+
+APP = ROOT / "tests" / "hosting" / "http" / "page_app"
+REFUSED = "Failed to load resource: the server responded"
+MARKUP = (
+    "<script>hacked()</script>",
+    "<img src=x onerror=hacked()>",
+    "<svg onload=hacked()><animate onbegin=hacked() attributeName=x dur=1s></svg>",
+    "<iframe srcdoc='<script>parent.hacked()</script>'></iframe>",
+    "<a href='javascript:hacked()'>one</a>",
+    "<style>*{background:url(https://elsewhere.example/a)}</style>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=hacked()></style></mglyph></table></mtext></math>",
+)
+MARKDOWN = (
+    "[two](javascript:hacked())",
+    "[three](JaVaScRiPt&colon;hacked())",
+    "[four](data:text/html;base64,PHNjcmlwdD5oYWNrZWQoKTwvc2NyaXB0Pg==)",
+    "[five](vbscript:hacked())",
+    "[six](//elsewhere.example/b)",
+    "[seven](/api/health)",
+    '[eight](https://elsewhere.example/"onmouseover=hacked())',
+    "![nine](https://elsewhere.example/c.png)",
+    "![ten](data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9aGFja2VkKCk+)",
+    "<javascript:hacked()>",
+    '```"onload=hacked()\n</code><script>hacked()</script>\n```',
+    "| <img src=x onerror=hacked()> | b |\n|---|---|\n| [c](javascript:hacked()) | d |",
+)
+UNWANTED = """[...document.querySelectorAll("*")].flatMap(one => [
+    ...(one.matches(":is(.turns, #threads, #files, #title) :is(script, iframe, object, embed, form, style, img, math)")
+        ? [one.outerHTML] : []),
+    ...one.getAttributeNames().filter(name => name.startsWith("on")),
+    ...(one.href && !/^https?:/.test(one.href) ? [String(one.href)] : []),
+])"""
+TRIES = """
+<iframe name=framed src="{page}" width=400 height=300></iframe>
+<form id=form method=post enctype=text/plain target=framed action="{run}"><input name="a" value="b"></form>
+<script>
+  const told = {{}}
+  const attempt = (name, work) => work().then((answer) => (told[name] = answer), (error) => (told[name] = error.name))
+  form.submit()
+  window.all = Promise.all([
+    attempt("write", () => fetch("{run}", {{ method: "POST", mode: "no-cors", body: "forged" }})),
+    attempt("read", () => fetch("{agents}").then((answer) => answer.text())),
+    attempt("script", () => import("{page}x/main.js").then(() => "loaded")),
+  ]).then(() => told)
+</script>
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.behaviour("page.hostile"),
+    pytest.mark.skipif(
+        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    """One local host for all tests."""
+    folder = Path(shutil.copytree(APP, tmp_path_factory.mktemp("page") / "app"))
+    with RunningHost(folder) as host:
+        yield host
+
+
+async def test_nothing_that_is_said_or_stored_becomes_more_than_text(host: RunningHost) -> None:
+    """Asked, answered, streamed and read again: no element, no listener, no link but to the web, no request."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        for number, text in enumerate((*MARKUP, *MARKDOWN), 1):
+            await ask(page, text)
+            await ended(page, number=number)
+        shown = await page.evaluate(UNWANTED)
+        await page.reload()
+        await ended(page, number=len(MARKUP) + len(MARKDOWN))
+        again = await page.evaluate(UNWANTED)
+        links = await page.evaluate("[...document.querySelectorAll('.markdown a')].map(link => [link.href, link.rel])")
+
+    assert (shown, again) == ([], [])
+    assert {url.split("/")[2] for url, _ in links} == {"elsewhere.example"}
+    assert {relation for _, relation in links} == {"noopener noreferrer nofollow"}
+
+
+async def test_no_argument_of_a_tool_no_id_and_no_file_s_name_becomes_more_than_text(host: RunningHost) -> None:
+    """On an approval's card, in a step, in the title, in the list, on a chip."""
+    arguments = '{"order": "<img src=x onerror=hacked()>", "amount": 1}'
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open(f"#/clerk/{quote('<img src=x onerror=hacked()>', safe='')}")
+        await page.locator(".empty").wait_for()
+        await page.goto(f"{host.origin}/api/ui/#/clerk")
+        await ask(page, f"Call refund with {arguments}")
+        await page.get_by_text("May the agent call refund?").wait_for()
+        cards = await page.evaluate(UNWANTED)
+        await page.get_by_role("button", name="Approve").click()
+        await ended(page, number=2)
+        await page.get_by_placeholder("Find by id").fill("<svg onload=hacked()>")
+        file = {"name": "<img src=x onerror=hacked()>.txt", "mimeType": "text/plain", "buffer": b"<script>hacked()"}
+        await page.locator("#picker").set_input_files(files=[file])  # type: ignore[list-item]
+        await page.locator("#files li").wait_for()
+        steps = await page.evaluate(UNWANTED)
+
+    assert (cards, steps) == ([], [])
+
+
+@pytest.fixture
+def elsewhere(host: RunningHost, tmp_path: Path) -> Iterator[str]:
+    """A page of another origin that tries what it can. Not of this machine, for those the local host lets in."""
+    api = f"{host.origin}/api"
+    tries = TRIES.format(page=f"{api}/ui/", run=f"{api}/agents/writer/run?thread_id=forged", agents=f"{api}/agents")
+    (tmp_path / "index.html").write_text(tries)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://elsewhere.example:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+async def test_a_page_of_another_origin_can_do_nothing(host: RunningHost, elsewhere: str) -> None:
+    """Not frame it, not read, not write; no run was begun."""
+    async with a_browser("--host-resolver-rules=MAP elsewhere.example 127.0.0.1") as browser:
+        page = await browser.new_page()
+        await page.goto(elsewhere)
+        told = await page.evaluate("window.all")
+        await page.wait_for_load_state("networkidle")
+        framed = [
+            await frame.evaluate("document.body?.innerText ?? ''") for frame in page.frames if frame.name == "framed"
+        ]
+    async with httpx.AsyncClient(base_url=host.origin) as client:
+        forged = await client.get("/api/agents/writer/threads/forged")
+
+    assert (told["read"], told["script"]) == ("TypeError", "TypeError")
+    assert [text for text in framed if "Agents" in text] == []
+    assert forged.status_code == 404

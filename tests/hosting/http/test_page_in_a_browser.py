@@ -1,0 +1,328 @@
+"""The page over the local host, as somebody uses it who sees, presses keys, reloads, and has two tabs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from axe_playwright_python.base import AxeResults
+from playwright.async_api import expect
+
+from tests.hosting.http.browsed_page import answered, ask, browsed, ended
+from tests.support.browser import find_browser
+from tests.support.running_host import ROOT, RunningHost
+
+APP = ROOT / "tests" / "hosting" / "http" / "page_app"
+REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
+SPEECH = " ".join(f"word{number}" for number in range(60))
+REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
+LEASE_GUARD_MS = 60_000.0  # the lease of a killed process runs out first
+WATCH = """speech => {
+    window.odd = []
+    const look = () => {
+        const shown = document.querySelector(".markdown").textContent
+        if (!speech.startsWith(shown)) odd.push(shown)
+    }
+    new MutationObserver(look).observe(document.querySelector(".turns"), { childList: true, subtree: true })
+}"""
+KEYS = {"master": "m", "host": "a key of the page", "functions": {}, "system": {}}
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    """One local host for the tests that leave it alone."""
+    with RunningHost(copied(tmp_path_factory.mktemp("page"))) as host:
+        yield host
+
+
+def copied(folder: Path) -> Path:
+    """Return a copy of the app, with state of its own."""
+    return Path(shutil.copytree(APP, folder / "app"))
+
+
+def faults_of(axe: AxeResults) -> list[tuple[str, str]]:
+    """Return each rule that is broken, with the first element that does."""
+    return [(rule["id"], rule["nodes"][0]["html"]) for rule in axe.response["violations"]]
+
+
+@pytest.mark.behaviour("page.verbs")
+async def test_an_answer_streams_in_with_its_tools_and_is_there_after_a_reload(host: RunningHost) -> None:
+    """Under the address of its thread, which the browser shows from the first event on."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open()
+        await ask(page, "What is the weather in Paris?")
+        answer = await ended(page)
+        await expect(page).to_have_url(re.compile(r"/api/ui/#/assistant/[0-9a-f]{32}$"))
+        await page.reload()
+        stored = await ended(page)
+        await page.get_by_text("get_weather").click()
+        result = await page.get_by_text("partly cloudy, 18 °C", exact=True).inner_text()
+
+    assert "The weather in Paris: partly cloudy, 18 °C." in answer
+    assert "The weather in Paris: partly cloudy, 18 °C." in stored
+    assert result == "partly cloudy, 18 °C"
+
+
+@pytest.mark.behaviour("page.verbs")
+async def test_a_run_is_stopped_by_the_button_that_sent_its_message(host: RunningHost) -> None:
+    """While its words come."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await ask(page, SPEECH)
+        await page.locator(".markdown", has_text="word3").wait_for()
+        await page.get_by_role("button", name="Stop").click()
+        said = await ended(page, "cancelled")
+        await page.get_by_role("button", name="Send").wait_for()
+
+    assert "Stopped" in said
+    assert "word59" not in said
+
+
+@pytest.mark.behaviour("page.verbs")
+async def test_a_conversation_is_reset_and_a_thread_deleted_with_its_receipt(host: RunningHost) -> None:
+    """Each asks first; Escape keeps what is there."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await ask(page, "first")
+        await ended(page)
+        await page.get_by_label("Reset: forget the conversation").click()
+        await page.keyboard.press("Escape")
+        await page.get_by_text("first", exact=True).last.wait_for()
+        await page.get_by_label("Reset: forget the conversation").click()
+        await page.get_by_role("button", name="Forget it").click()
+        await page.get_by_text("Nothing is said here").wait_for()
+        await ask(page, "second")
+        await ended(page)
+        await page.get_by_label("Delete the thread").click()
+        await page.get_by_role("button", name="Delete it").click()
+        receipt = await page.locator(".receipt").inner_text()
+        await page.get_by_role("button", name="Close", exact=True).click()
+        await page.get_by_text("Ask writer").wait_for()
+
+    assert "SHA-256" in receipt
+    assert "@dafx-writer@" in receipt
+
+
+@pytest.mark.behaviour("page.verbs")
+@pytest.mark.parametrize(("button", "said"), [("Approve", "Refunded 120 for A-17."), ("Refuse", "Reason: too much")])
+async def test_a_call_that_waits_is_approved_or_refused_with_a_reason(
+    host: RunningHost, button: str, said: str
+) -> None:
+    """After a reload too; the thread goes on with the answer."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/clerk")
+        await ask(page, REFUND)
+        await page.get_by_text("May the agent call refund?").wait_for()
+        await page.reload()
+        await page.get_by_role("button", name=button).click()
+        if button == "Refuse":
+            await page.get_by_label("Reason").fill("too much")
+            await page.keyboard.press("Enter")
+        answer = await ended(page, number=2)
+
+    assert said in answer
+
+
+@pytest.mark.behaviour("page.verbs")
+async def test_who_answers_an_approval_second_is_told_who_was_first(host: RunningHost) -> None:
+    """In the problem's own words, on the card; and the tab shows what came of it."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/clerk")
+        await ask(page, REFUND)
+        await page.get_by_text("May the agent call refund?").wait_for()
+        thread = page.url.rpartition("/")[2]
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/threads/{thread}") as client:
+            (waiting,) = (await client.get("/approvals")).json()["approvals"]
+            (await client.post(f"/approvals/{waiting['id']}", json={"approved": False})).raise_for_status()
+        await page.get_by_role("button", name="Approve").click()
+        note = page.locator(".card .note[role=status]")
+        await expect(note).to_contain_text("answered")
+        answer = await ended(page, number=2)
+
+    assert "rejected" in answer
+
+
+@pytest.mark.behaviour("page.verbs")
+async def test_a_run_that_fails_or_is_refused_says_so_by_its_problem(host: RunningHost) -> None:
+    """With its code; what was refused is in the box again, to be mended."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/writer")
+        await ask(page, "fail")
+        failed = await ended(page, "failed")
+        await page.goto(f"{host.origin}/api/ui/#/clerk")
+        await ask(page, REFUND)
+        await page.get_by_text("May the agent call refund?").wait_for()
+        await ask(page, "go on")
+        await page.get_by_role("alert").get_by_text("approvals_pending").wait_for()
+        left = await page.get_by_label("Message", exact=True).input_value()
+
+    assert "the writer has no ink" in failed
+    assert "run_failed" in failed
+    assert left == "go on"
+
+
+@pytest.mark.behaviour("page.verbs")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the command uses curl")
+async def test_the_last_request_is_copied_as_commands_that_do_it_again(host: RunningHost) -> None:
+    """As they stand, whatever the message has in it; the run is the same one, by its key."""
+    message = """It's "quoted" \\ and $HOME, `x` 😀"""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/writer/copied")
+        await ask(page, message)
+        await ended(page)
+        await page.get_by_label("Copy the last request as curl or Python").click()
+        curl, python = await page.locator("dialog pre").all_inner_texts()
+
+    for command in (["sh", "-c", curl], [sys.executable, "-c", python]):
+        said = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
+        frames = [json.loads(line[6:]) for line in said.stdout.splitlines() if line.startswith("data: ")]
+        assert frames[-1]["response"] == message
+
+
+@pytest.mark.behaviour("page.live")
+async def test_a_run_is_seen_from_a_second_tab_and_from_another_program_s(host: RunningHost) -> None:
+    """While it runs, and without a reload; each turn once."""
+    async with browsed(host.origin, REFUSED) as browser:
+        first, second = await browser.open("#/writer/shared"), await browser.open("#/writer/shared")
+        await ask(first, SPEECH)
+        await second.locator(".markdown", has_text="word3").wait_for()
+        answers = [await answered(first), await answered(second)]
+        async with httpx.AsyncClient(base_url=host.origin) as client:
+            await client.post("/api/agents/writer/run", json={"message": "from elsewhere", "thread_id": "shared"})
+        for page in (first, second):
+            await ended(page, number=2)
+            assert await page.locator(".request").all_text_contents() == [SPEECH, "from elsewhere"]
+
+    assert answers == [SPEECH, SPEECH]
+
+
+@pytest.mark.behaviour("page.live")
+async def test_a_run_goes_on_after_a_reload_in_the_middle(host: RunningHost) -> None:
+    """From its first word."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await ask(page, SPEECH)
+        await page.locator(".markdown", has_text="word3").wait_for()
+        await page.reload()
+        answer = await answered(page)
+        asked = await page.locator(".request").text_content()
+
+    assert (answer, asked) == (SPEECH, SPEECH)
+
+
+@pytest.mark.behaviour("page.live")
+async def test_the_page_goes_on_by_itself_after_the_host_was_killed(tmp_path: Path) -> None:
+    """It says that the connection was lost, and ends with every word once."""
+    folder = copied(tmp_path)
+    with RunningHost(folder) as host:
+        async with browsed(host.origin, LOST, REFUSED) as browser:
+            page = await browser.open("#/writer")
+            page.set_default_timeout(LEASE_GUARD_MS)
+            await ask(page, SPEECH)
+            await page.locator(".markdown", has_text="word3").wait_for()
+            await page.evaluate(WATCH, SPEECH)
+            host.process.kill()
+            await page.get_by_text("The connection was lost").wait_for()
+            with RunningHost(folder, "--port", host.origin.rpartition(":")[2]):
+                answer = await answered(page)
+                odd = await page.evaluate("odd")
+
+    assert (answer, odd) == (SPEECH, [])
+
+
+@pytest.mark.behaviour("page.keys")
+async def test_with_keys_the_page_asks_for_one_and_keeps_it_in_its_tab(tmp_path: Path) -> None:
+    """In no address, no command and no storage that outlives the tab; a wrong one is asked for again."""
+    folder = copied(tmp_path)
+    (folder / ".devhost").mkdir()
+    (folder / ".devhost" / "keys.json").write_text(json.dumps(KEYS))
+    with RunningHost(folder, "--port", "0", "--auth") as host:
+        async with browsed(host.origin, REFUSED) as browser:
+            page = await browser.open("#/writer")
+            await page.get_by_label("Function key").fill("wrong")
+            await page.get_by_role("button", name="Use them").click()
+            await page.get_by_label("Function key").fill(str(KEYS["host"]))
+            await page.get_by_role("button", name="Use them").click()
+            await page.get_by_text("Ask writer").wait_for()
+            await ask(page, "behind a key")
+            await ended(page)
+            await page.reload()
+            await ended(page)
+            kept = await page.evaluate("JSON.stringify([localStorage, document.cookie, location.href])")
+            await ask(page, "once more")
+            await ended(page, number=2)
+            await page.get_by_label("Copy the last request as curl or Python").click()
+            commands = await page.locator("dialog").inner_text()
+            other = await browser.open("#/writer")
+            await other.get_by_label("Function key").wait_for()
+
+    assert str(KEYS["host"]) not in kept + commands
+    assert "$KEY" in commands
+
+
+@pytest.mark.behaviour("page.for-everybody")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
+    host: RunningHost, theme: str, is_phone: bool
+) -> None:
+    """By axe-core's rules, contrast among them, in each view; nothing is wider than the screen."""
+    found = {}
+    async with browsed(host.origin, is_phone=is_phone, theme=theme) as browser:
+        page = await browser.open("#/clerk")
+        await page.get_by_text("Ask clerk").wait_for()
+        found["empty"] = await Axe().run(page)
+        await ask(page, REFUND)
+        await page.get_by_text("May the agent call refund?").wait_for()
+        found["approval"] = await Axe().run(page)
+        if is_phone:
+            await page.get_by_role("button", name="Agents and threads").click()
+            await page.get_by_role("link", name="writer").wait_for()
+            await page.wait_for_timeout(300)  # the side slides in
+            found["side"] = await Axe().run(page)
+            await page.keyboard.press("Escape")
+        await page.get_by_label("Delete the thread").click()
+        found["dialog"] = await Axe().run(page)
+        await page.keyboard.press("Escape")
+        await page.goto(f"{host.origin}/api/ui/#/writer")
+        await ask(page, "# Title\n\n```js\n" + "x" * 300 + "\n```\n\n| a | b |\n|---|---|\n| `c` | [d](https://e.f) |")
+        await ended(page)
+        found["markdown"] = await Axe().run(page)
+        wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+    assert {view: faults for view, axe in found.items() if (faults := faults_of(axe))} == {}
+    assert wide <= 0
+
+
+@pytest.mark.behaviour("page.for-everybody")
+async def test_a_screen_reader_hears_each_paragraph_once_and_the_keys_lead_everywhere(host: RunningHost) -> None:
+    """As it is finished; the focus stays in the box."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await page.get_by_text("Ask writer").wait_for()
+        await ask(page, "one one one\n\ntwo two two\n\nthree")
+        await ended(page)
+        heard = await page.locator("#live p").all_inner_texts()
+        focused = await page.evaluate("document.activeElement.id")
+        await page.keyboard.press("Shift+Tab")
+        await page.keyboard.press("Shift+Tab")
+        deleting = await page.evaluate("document.activeElement.ariaLabel")
+
+    assert heard == ["one one one", "two two two", "three"]
+    assert (focused, deleting) == ("message", "Delete the thread")
