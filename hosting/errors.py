@@ -113,6 +113,10 @@ class ForbiddenError(RequestError, code="forbidden", status=403):
     """Whoever asks may not do this: another's thread is shared with them for less, or they are no administrator."""
 
 
+class CrossSiteError(RequestError, code="cross_site", status=403):
+    """A page of another site sent a form's request, which browsers send for any page and with a sign-in's cookies."""
+
+
 class UnknownAgentError(RequestError, code="unknown_agent", status=404):
     """No agent of that name is registered, or it has no HTTP endpoint."""
 

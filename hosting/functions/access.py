@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hosting.errors import ForbiddenError, InvalidFieldError
+from hosting.errors import CrossSiteError, ForbiddenError, InvalidFieldError
 from hosting.http.owner_routes import BY_ADMINISTRATORS
 from hosting.http.routes import Route
 from hosting.names import APP
@@ -20,6 +20,27 @@ from hosting.request.pages import OWNER
 from hosting.service.sharing import SharedThread, Sharing
 
 logger = logging.getLogger(__name__)
+
+
+_OWN_SITES = ("same-origin", "none")
+_FORMS = ("", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
+_NO_FORMS_HEADERS = ("authorization", "idempotency-key", "x-functions-key")
+
+
+def refuse_forms_of_other_sites(route: Route, headers: Mapping[str, str]) -> None:
+    """Raise `CrossSiteError` for a write that a browser sends for a page of another site without asking the host first.
+
+    Of anything but a form's request it asks, and the host's CORS settings answer. A form's request goes out at once,
+    with the cookies of a platform's sign-in. A browser says in `Sec-Fetch-Site` whose page it is; no page can set that.
+    """
+    site = headers.get("sec-fetch-site", "none")
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_forms = media_type in _FORMS and not any(name in headers for name in _NO_FORMS_HEADERS)
+    if route.method == "POST" and site not in _OWN_SITES and is_forms:
+        raise CrossSiteError(
+            f"A page of another site ({site[:20]}) sent this as a form. Send JSON, from a page whose origin the host's "
+            "CORS settings name."
+        )
 
 
 @dataclass(frozen=True)

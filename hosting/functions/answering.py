@@ -27,7 +27,7 @@ from hosting.errors import (
     UnknownRunError,
     UnknownThreadError,
 )
-from hosting.functions.access import Access
+from hosting.functions.access import Access, refuse_forms_of_other_sites
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.owner_routes import SHARED_ROUTES, shared
 from hosting.http.replies import (
@@ -175,6 +175,7 @@ def _register(served: Served, route: Route, agent: str | None, handler: Handler)
     served.routes.append(route)
 
     async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
+        refuse_forms_of_other_sites(route, req.headers)
         asker, opened = await asker_of(served, route, agent, req)
         return await handler(HttpRequest(req, client, route, served.plan, asker, opened))
 

@@ -14,7 +14,14 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from hosting.errors import ForbiddenError, HostingError, IdentityUnavailableError, InternalError, UnauthorizedError
+from hosting.errors import (
+    CrossSiteError,
+    ForbiddenError,
+    HostingError,
+    IdentityUnavailableError,
+    InternalError,
+    UnauthorizedError,
+)
 from hosting.http.owner_routes import ASSIGN, BY_ADMINISTRATORS, OWNED_ROUTES, SHARE, SHARED_RUN
 from hosting.http.replies import TRY_AGAIN
 from hosting.http.routes import (
@@ -270,7 +277,8 @@ def _responses(route: Route, links: Schema, asks_for_key: bool, asks_who: bool) 
     """Return the route's responses by status; `links` go with those that name a run."""
     responses = {str(answer.status): _response(answer, links) for answer in route.answers}
     refusals: dict[int, list[type[HostingError]]] = defaultdict(list)
-    refused: Refusals = (*dict.fromkeys((*route.refusals, *(_WHO if asks_who else ()))), InternalError)
+    writes: Refusals = (CrossSiteError,) if route.method == "POST" else ()
+    refused: Refusals = (*dict.fromkeys((*route.refusals, *writes, *(_WHO if asks_who else ()))), InternalError)
     for error in refused:
         refusals[error.status].append(error)
     thread_headers = THREAD_HEADERS if route.method == "POST" or "{thread_id}" in route.path else ()

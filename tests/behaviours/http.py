@@ -80,4 +80,6 @@ BEHAVIOURS = {
     "(http-api.md 2).",
     "http.concurrent-runs-kept": "Runs sent at once to one thread are all kept, none twice, one after another "
     "(thread-log.md, What is promised).",
+    "http.other-sites": "A write that a browser sends for another site's page without asking the host first is refused "
+    "(issue 47).",
 }

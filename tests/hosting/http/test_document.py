@@ -51,6 +51,10 @@ def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
+NO_ROUTES = {"http_unknown_agent", "http_page"}
+"""No part of the contract: the answer to `run` routes that no agent has, and what a browser shows."""
+
+
 def triggers(host: DirectHost) -> dict[str, str]:
     """Return the function behind each verb and route that the app has registered, read from its bindings."""
     return {
@@ -65,12 +69,12 @@ def triggers(host: DirectHost) -> dict[str, str]:
 @pytest.mark.behaviour("openapi.exact")
 @pytest.mark.parametrize("options", [{}, {"enable_health_check": False}, {"principal": lambda request: None}])
 def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]) -> None:
-    """Verb, path and function; the answer to `run` routes that no agent has is no route of the contract."""
+    """Verb, path and function."""
     app = make_app("Joker", "Poet", **options)
     if "principal" in options:
         app.orchestration_status_route()
     host = DirectHost(app)
-    registered = {place: name for place, name in triggers(host).items() if name != "http_unknown_agent"}
+    registered = {place: name for place, name in triggers(host).items() if name not in NO_ROUTES}
 
     described = {place: each["operationId"] for place, each in operations(asyncio.run(ask(host))).items()}
 

@@ -1,0 +1,62 @@
+"""What a browser sends for a page of another site without asking the host first."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.carriers import Api
+
+RUN = "/api/agents/Joker/run"
+JOKE = '{"message": "Tell me a joke"}'
+FORMS = (
+    "text/plain",
+    "Text/Plain; charset=utf-8",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=a",
+)
+ASKED_FIRST = {"content-type": "application/json"}, {"x-functions-key": "k"}, {"authorization": "Bearer t"}
+
+pytestmark = pytest.mark.behaviour("http.other-sites")
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "anything"])
+@pytest.mark.parametrize("content_type", FORMS)
+async def test_a_form_of_another_site_s_page_starts_nothing(direct: Api, site: str, content_type: str) -> None:
+    """It carries the cookies of a sign-in, so the app cannot know it from the user's own request by anything else."""
+    headers = {"sec-fetch-site": site, "content-type": content_type, "x-ms-thread-id": "forged"}
+    answer = await direct.http.post(RUN, content="Tell me a joke", headers=headers)
+    thread = await direct.http.get("/api/agents/Joker/threads/forged")
+
+    assert (answer.status_code, thread.status_code) == (403, 404)
+
+
+async def test_it_cancels_resets_and_answers_nothing_either(direct: Api) -> None:
+    """A form without a body has no content type."""
+    thread = "/api/agents/Joker/threads/kept"
+    run = (await direct.http.post(RUN, json={"message": "hi", "thread_id": "kept"})).json()["run_id"]
+    paths = [f"{thread}/reset", f"{thread}/runs/{run}/cancel", f"{thread}/approvals/{'0' * 32}"]
+    answers = [await direct.http.post(path, headers={"sec-fetch-site": "cross-site"}) for path in paths]
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(403, "cross_site")] * 3
+
+
+@pytest.mark.parametrize("headers", ASKED_FIRST)
+async def test_what_a_browser_asks_for_first_is_the_host_s_to_allow(direct: Api, headers: dict[str, str]) -> None:
+    """Its CORS settings name the pages that may."""
+    sent = {"sec-fetch-site": "cross-site", "content-type": "text/plain", **headers}
+    answer = await direct.http.post(
+        RUN,
+        content=JOKE if "content-type" in headers else "Tell me a joke",
+        headers={**sent, "accept": "application/json"},
+    )
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none", None])
+async def test_forms_of_own_pages_and_of_programs_are_served(direct: Api, site: str | None) -> None:
+    """A program says nothing of a site."""
+    headers = {"content-type": "text/plain", **({"sec-fetch-site": site} if site else {})}
+    answer = await direct.http.post(RUN, content="Tell me a joke", headers=headers)
+
+    assert answer.status_code == 200
