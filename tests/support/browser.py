@@ -9,7 +9,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,10 @@ def find_browser() -> str | None:
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
+class PageGoneError(Exception):
+    """The page was left for another while it was evaluated."""
+
+
 class Page:
     """An open page."""
 
@@ -39,6 +43,8 @@ class Page:
         async for message in self._socket:
             reply = message.json()
             if reply.get("id") == 1:
+                if "error" in reply:
+                    raise PageGoneError(reply["error"])
                 assert "exceptionDetails" not in reply["result"], reply["result"]["exceptionDetails"]
                 return reply["result"]["result"].get("value")
         raise AssertionError("the browser went away")
@@ -46,7 +52,10 @@ class Page:
     async def until_at(self, url: str) -> None:
         """Return once the page of that address is loaded; a browser begins with an empty one."""
         is_there = f"location.href === {json.dumps(url)} && document.readyState === 'complete'"
-        while not await self.evaluate(is_there):  # noqa: ASYNC110 - another process opens it
+        while True:
+            with suppress(PageGoneError):
+                if await self.evaluate(is_there):
+                    return
             await asyncio.sleep(0.05)
 
 
