@@ -5,8 +5,10 @@ BEHAVIOURS = {
     "loggers (observability.md).",
     "service.runs-here": "A run whose caller waits is executed by the process that has the caller, in its turn, and "
     "goes on when the caller leaves (rules 1, 7, 12).",
-    "service.short-waits": "A run whose caller waits for a second or less is not begun in that caller's process, which "
-    "would hand it on in the middle: its entity runs it.",
+    "service.callers-contexts": "A run has the invocation, the trace and the durable client of its own caller, also "
+    "one that is claimed with the end of the run before it.",
+    "service.short-waits": "A run whose caller waits for a second or less is not begun in that caller's process, "
+    "which would hand it on in the middle: its entity runs it.",
     "service.calls": "A turn of a new or a known thread costs two calls of the log before the answer, one of a "
     "process that is behind four (Budgets).",
     "service.promises": "Whoever is promised an outcome has a signal of its own taken first; where none is taken "
