@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_BYTES_ON_THE_LOOP = 1024
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
-_NOT_KEPT = {"cache-control": "no-store"}
+NOT_KEPT = {"cache-control": "no-store"}
 """Answers hold messages of persons and states of the moment; no cache on the way knows the keys that open them."""
 
 T = TypeVar("T")
@@ -212,7 +212,7 @@ async def respond(req: Request, work: Awaitable[Reply | Streamed]) -> Response:
     except Exception:
         logger.exception("A request to %s failed.", req.url.path)
         reply = _refusal(req, InternalError("The app failed on this request; the cause is in its log."))
-    headers = {**_NOT_KEPT, **reply.headers}
+    headers = {**NOT_KEPT, **reply.headers}
     if isinstance(reply, Streamed):
         headers["content-type"] = "text/event-stream"
         return StreamingResponse(_sent(reply.frames, current_invocation()), 200, headers)

@@ -20,7 +20,7 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from hosting.errors import HostingError, UnauthorizedError, UnknownOrchestrationError
-from hosting.functions.answering import HttpRequest, Served, serves
+from hosting.functions.answering import NOT_KEPT, HttpRequest, Served, serves
 from hosting.functions.durable import DurableClient
 from hosting.http.replies import RETRY_AFTER_SECONDS, Reply, json_reply, problem_reply
 from hosting.http.routes import ORCHESTRATION
@@ -79,7 +79,8 @@ class Orchestrations:
             url = urlsplit(req.url)
             where = "/".join(part for part in (f"{url.scheme}://{url.netloc}", self._prefix) if part)
             if found is not None and found.status == "Completed":
-                return func.HttpResponse(json.dumps(found.output, ensure_ascii=False), mimetype="application/json")
+                output = json.dumps(found.output, ensure_ascii=False)
+                return func.HttpResponse(output, mimetype="application/json", headers=NOT_KEPT)
             reply = _state_reply(shown, found, f"{where}/{ORCHESTRATION.path.format(instance_id=shown)}")
         except HostingError as error:
             reply = problem_reply(error, "json")
@@ -87,7 +88,7 @@ class Orchestrations:
             reply.body,
             status_code=reply.status if reply.status != 200 else 500,
             mimetype=reply.media_type,
-            headers=dict(reply.headers),
+            headers={**NOT_KEPT, **reply.headers},
         )
 
     def register_status(self) -> None:

@@ -121,6 +121,16 @@ def test_its_state_is_read_by_whoever_started_it_and_by_nobody_else(client: http
     assert ask(client, None, "GET", place).status_code == 401
 
 
+def test_no_answer_of_it_is_kept_on_the_way(client: httpx.Client) -> None:
+    """An output may say what an agent answered."""
+    asked = (("ada", "ask_joker?wait=20"), ("ada", "wait"), ("ada", "fail?wait=20"), (None, "wait"))
+    answers = [ask(client, user, "POST", f"/api/ask/{path}", content="hello") for user, path in asked]
+    answers.append(ask(client, "ada", "GET", answers[1].headers["location"]))
+
+    assert [answer.status_code for answer in answers] == [200, 202, 500, 401, 202]
+    assert [answer.headers.get("cache-control") for answer in answers] == ["no-store"] * 5
+
+
 def test_one_that_fails_is_no_success_and_tells_nothing_of_the_cause(client: httpx.Client) -> None:
     """500 to whoever waits for it, `Failed` to whoever asks."""
     waited = ask(client, "ada", "POST", "/api/ask/fail?wait=20")
