@@ -20,6 +20,7 @@ from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.attempt import Attempts
+from hosting.runner.callbacks import Listener
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.approvals import Approvals
 from hosting.service.broadcast import Broadcast
@@ -33,7 +34,7 @@ from hosting.service.threads import Threads
 from hosting.service.watchman import Watched, Watchman
 from hosting.settings import read_settings
 from hosting.stores.memory import MemoryArchive, MemoryAttachments, MemoryThreadStore, SharedMemory
-from hosting.thread.events import Terminal
+from hosting.thread.events import Accepted, Terminal
 from state.codec import write
 from tests.support.thread_stores import ArmedStore
 
@@ -155,6 +156,7 @@ class Process:
         run: Any = None,
         holding: Mapping[str, Any] | None = None,
         remembering: Mapping[str, Any] | None = None,
+        listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
         **settings: str,
     ) -> None:
         self.agent = EchoAgent()
@@ -166,7 +168,7 @@ class Process:
         read = read_settings({"AGENT_RUN_TIMEOUT_SECONDS": "30", **settings})
         chosen: Any = run or self.agent
         runner = AgentRunner(chosen, AGENT, self.loop)
-        attempts = Attempts(runner, read, batch_seconds=0.02)
+        attempts = Attempts(runner, read, batch_seconds=0.02, listener=listener)
         agents = {AGENT.lower(): HostedAgent(attempts, read.run_timeout_seconds)}
         documents = Documents(self.log, cached_bytes, **(remembering or {}))
         bounds: dict[str, Any] = {"most": most, "look_seconds": 0.05, "lease_seconds": LEASE_SECONDS}

@@ -12,6 +12,7 @@ import pytest
 from hosting.errors import EngineUnavailableError, NewerVersionError, ThreadDeletingError
 from hosting.names import Address
 from hosting.request.run_request import Retry
+from hosting.runner.callbacks import CallbackCalls, Listener, Listeners
 from hosting.service.broadcast import Follower
 from hosting.service.held_run import HeldRun
 from hosting.service.runs import Run
@@ -279,25 +280,43 @@ async def test_an_answer_longer_than_a_follower_may_fall_behind_ends_its_callers
     assert (await process.runs.wait(run, process.engine, 2.0)).record.terminal is not None
 
 
+class Heard:
+    """An agent's callback."""
+
+    def __init__(self) -> None:
+        self.updates = 0
+
+    async def on_streaming_response_update(self, update: object, context: object) -> None:
+        """Count it."""
+        self.updates += 1
+
+
 @pytest.mark.behaviour("service.bounded")
-async def test_nothing_of_a_hundred_runs_stays_but_their_conversations(process: Process) -> None:
-    """No task, no follower, no held run; those of other tests are not counted."""
-    of_others = held_and_followers()
-    for number in range(100):
-        run = await process.runs.start(AGENT, call(thread_id=f"t{number % 50}"), process.engine)
+@pytest.mark.parametrize("times", [100, pytest.param(1000, marks=pytest.mark.explore)])
+async def test_nothing_of_many_runs_stays_but_their_conversations(times: int) -> None:
+    """No task, no follower, no listener, no held run; those of other tests are not counted."""
+    of_others, heard, calls = what_a_run_needs(), Heard(), CallbackCalls(5.0)
+    listeners = Listeners(calls)
+    listeners.add(AGENT, heard)
+    process = Process(SharedMemory(), MemoryAttachments(), Engine(), listener=listeners.begin)
+    for number in range(times):
+        run = await process.runs.start(AGENT, call(thread_id=f"t{number % 50}", streams=True), process.engine)
         await process.runs.wait(run, process.engine, 5.0)
     del run
     await process.holders.leave(0.0)
+    await listeners.close()
     await asyncio.sleep(0.1)
     gc.collect()
 
-    assert held_and_followers() <= of_others
+    assert heard.updates == 2 * times
+    assert what_a_run_needs() <= of_others
     assert asyncio.all_tasks() == {asyncio.current_task()}
+    process.loop.close()
 
 
-def held_and_followers() -> set[int]:
-    """Return which held runs and followers there are in this process."""
-    return {id(one) for one in gc.get_objects() if isinstance(one, HeldRun | Follower)}
+def what_a_run_needs() -> set[int]:
+    """Return which held runs, followers and listeners there are in this process."""
+    return {id(one) for one in gc.get_objects() if isinstance(one, HeldRun | Follower | Listener)}
 
 
 @pytest.mark.behaviour("service.promises")
