@@ -88,8 +88,8 @@ class StepRecorder:
     pending: list[Step] = field(default_factory=list)
     _starting: asyncio.Future[None] | None = None
 
-    async def start(self, call: ToolStarted) -> None:
-        """Append that the call starts, in one append with all calls that start at the same moment."""
+    async def start(self, call: ToolStarted | ToolResult) -> None:
+        """Append that the call starts, or was cut short, in one append with all calls of the same moment."""
         self.pending.append(call)
         if self._starting is not None:
             await asyncio.shield(self._starting)
@@ -257,30 +257,47 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         started, result = journal.started.get(key), journal.results.get(key)
         if started is not None and (started.name, started.digest) != (name, arguments):
             raise recorder.ended(_diverged(f"call {key} of tool {name!r}"))
+        agent = agent_behind(context.function)
+        inner = AgentSteps(agent, recorder, within=key) if agent is not None and keeps_journal(agent) else None
+        if started is not None and result is None and inner is None and not is_idempotent(context.function):
+            result = await _cut_short(recorder, key, name)
+        if result is not None and result.interrupted and not recorder.tells_unknown_outcomes:
+            raise recorder.ended(_interrupted(name))
         if result is not None:
             if result.called:
                 context.result = replayed_result(result)
             else:
                 await call_next()  # the framework refuses those arguments again
             return
-        agent = agent_behind(context.function)
-        inner = AgentSteps(agent, recorder, within=key) if agent is not None and keeps_journal(agent) else None
-        if started is not None and inner is None and not is_idempotent(context.function):
-            if not recorder.tells_unknown_outcomes:
-                raise recorder.ended(
-                    RunInterruptedError(
-                        f"The process ended while tool {name!r} ran, and a tool is called at most once. "
-                        "Whether it did its work is unknown."
-                    )
-                )
-            context.result = _OUTCOME_UNKNOWN
-            return
         if started is None:
             run_id = journal.run.run_id
             await recorder.start(ToolStarted(at=time.time(), run_id=run_id, key=key, name=name, digest=arguments))
         else:  # it began in an earlier attempt: it is called again only while the lease is held
             await recorder.append()
+        if recorder.cause is not None:  # another call of the same moment ended the attempt
+            raise recorder.ended(recorder.cause)
         await _call(context, call_next, key, recorder, inner)
+
+
+async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
+    """Append the result of a call that began in an earlier attempt and is not made again; return it.
+
+    It is appended before the model is told, or the run fails by it: so whoever reads the run sees the call end. Where
+    the run is to fail, no call beside it is made any more while this is appended.
+    """
+    if not recorder.tells_unknown_outcomes:
+        recorder.ended(_interrupted(name))
+    run_id = recorder.journal.run.run_id
+    result = ToolResult(at=time.time(), run_id=run_id, key=key, text=_OUTCOME_UNKNOWN, interrupted=True)
+    await recorder.start(result)
+    return result
+
+
+def _interrupted(name: str) -> RunInterruptedError:
+    return RunInterruptedError(
+        f"The process ended while tool {name!r} ran, and a tool is called at most once. "
+        "Whether it did its work is unknown."
+    )
 
 
 async def _call(

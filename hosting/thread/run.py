@@ -101,14 +101,6 @@ class RunRecord:
         decided = {answer.decision.id for answer in self.answers}
         return tuple(approval for approval in self.asked_approvals if approval.id not in decided)
 
-    def unfinished_tools(self) -> tuple[ToolStarted, ...]:
-        """Return the tools that were started and have no result, in order.
-
-        Whoever has just claimed the run knows of these that nobody will ever tell what came of them.
-        """
-        ended = {step.key for step in self.steps if isinstance(step, ToolResult)}
-        return tuple(step for step in self.steps if isinstance(step, ToolStarted) and step.key not in ended)
-
     def after(self, position: int, event: Event) -> RunRecord:
         """Return the record after one more event of the thread; one of another run changes nothing."""
         if isinstance(event, Deleting):

@@ -14,6 +14,8 @@ BEHAVIOURS = {
     "declared idempotent as a whole.",
     "journal.unknown-outcome-told": "By a setting, the model is told that a tool's outcome is unknown, and the run "
     "goes on.",
+    "journal.interrupted-result": "A tool call that was cut short and is not made again gets a recorded result that "
+    "says so, before the run fails by it or the model is told.",
     "journal.diverged": "A later attempt that does something else ends as run_diverged, and nothing is done twice.",
     "journal.storage-calls": "A step costs one call to the storage account, parallel ones too; a run without steps "
     "none.",

@@ -14,9 +14,10 @@ from tests.faults.planned_app import PlannedApp
 
 @dataclass(frozen=True)
 class KilledRun:
-    """A run as its log had it at the kill, how it ended in the next process, and what was done in both."""
+    """A run as its log had it at the kill and at its end, how the next process told that, and what was done in both."""
 
     at_kill: RunRecord
+    at_end: RunRecord
     outcome: Mapping[str, Any]
     counted: Counter[str]
 
@@ -36,6 +37,11 @@ class KilledRun:
         return any(step.name != "helper" for step in cut_short(self.at_kill))
 
     @property
+    def interrupted(self) -> set[str]:
+        """The keys of the tool calls of which the next process recorded that nobody knows what came of them."""
+        return {step.key for step in self.at_end.steps if isinstance(step, ToolResult) and step.interrupted}
+
+    @property
     def unrecorded_model_calls(self) -> set[str]:
         """The model calls that another attempt has to make again if they were made: the next one of each agent."""
         answers = [step for step in self.at_kill.steps if isinstance(step, ModelResult)]
@@ -53,8 +59,10 @@ async def killed_and_finished(app: PlannedApp, points: Mapping[str, Sequence[str
     at_kill = await app.records(runs)
     with app.host() as host:
         outcomes = await app.outcomes(host, runs)
+    at_end = await app.records(runs)
     return {
-        (run.agent, run.point): KilledRun(at_kill[run], outcome, app.counted(run)) for run, outcome in outcomes.items()
+        (run.agent, run.point): KilledRun(at_kill[run], at_end[run], outcome, app.counted(run))
+        for run, outcome in outcomes.items()
     }
 
 

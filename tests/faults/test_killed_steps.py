@@ -27,6 +27,7 @@ def seen(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.mark.behaviour("journal.nothing-twice")
+@pytest.mark.behaviour("journal.interrupted-result")
 @pytest.mark.parametrize("point", POINTS["Joker"])
 def test_a_host_killed_around_a_record_does_nothing_recorded_again(seen: KilledRuns, point: str) -> None:
     """No tool twice; a model call only if its answer was not recorded. It completes unless a tool was cut short."""
@@ -35,6 +36,7 @@ def test_a_host_killed_around_a_record_does_nothing_recorded_again(seen: KilledR
     assert run.again <= run.unrecorded_model_calls
     if run.is_cut_short:
         assert run.outcome["error"]["code"] == "run_interrupted"
+        assert run.interrupted == {step.key for step in cut_short(run.at_kill)}
     else:
         assert (run.outcome["status"], run.outcome["response"], len(run.counted)) == ("success", "all done", CALLS)
 

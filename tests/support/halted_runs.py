@@ -14,7 +14,7 @@ from hosting.names import Address
 from hosting.request.run_request import RunRequest
 from hosting.stores.contract import Append, Appended, AppendOutcome, StoredHead
 from hosting.stores.memory import MemoryThreadStore
-from hosting.thread.events import Event, decode, encode
+from hosting.thread.events import Event, ToolResult, decode, encode
 from hosting.thread.head import NEW, fold
 from hosting.thread.head import encode as encode_head
 from tests.support.bench import ADDRESS, HUB, Bench
@@ -63,14 +63,18 @@ class World:
 
     async def killed_at(self, number: int, when: str, *, streamed: bool = False) -> str:
         """Run until the n-th append, where the process is killed; return the run's id."""
-        self.store.halts_at = (number, when)
         run_id = await self.bench.open("go", streamed=streamed)
+        await self.killed_again_at(run_id, number, when)
+        return run_id
+
+    async def killed_again_at(self, run_id: str, number: int, when: str) -> None:
+        """Deliver the run until the n-th append of all processes, where this one is killed."""
+        self.store.halts_at, self.store.halted = (number, when), asyncio.Event()
         delivery = asyncio.create_task(self.bench.signal(run_id))
         await asyncio.wait_for(self.store.halted.wait(), GUARD_SECONDS)
         delivery.cancel()
         await asyncio.gather(delivery, return_exceptions=True)
         self.bench.restart()
-        return run_id
 
     async def rewrite(self, changed: Callable[[Event], Event]) -> None:
         """Have the thread's events be these, and begin a new process."""
@@ -86,10 +90,11 @@ class World:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended that was killed, and what the outside counted after the kill."""
+    """How a run ended that was killed, what the outside counted after the kill, and the calls that it cut short."""
 
     terminal: dict[str, Any]
     done_after: Counter[str]
+    interrupted: list[str]
 
 
 async def killed_and_finished(
@@ -116,7 +121,9 @@ async def killed_and_finished(
     bench.restart()
     await asyncio.wait_for(bench.signal("r-1"), GUARD_SECONDS)
     await asyncio.to_thread(bench.loop.close)
-    return Ended((await bench.terminal("r-1")).model_dump(mode="json"), counted - before)
+    stored = [decode(one.payload) for one in await store.events(ADDRESS, 0)]
+    interrupted = [event.key for event in stored if isinstance(event, ToolResult) and event.interrupted]
+    return Ended((await bench.terminal("r-1")).model_dump(mode="json"), counted - before, interrupted)
 
 
 async def rewritten(store: HaltingStore, changed: Callable[[Event], Event]) -> HaltingStore:

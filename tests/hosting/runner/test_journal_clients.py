@@ -60,6 +60,7 @@ async def test_a_tool_of_it_that_was_cut_short_ends_the_run() -> None:
     ended = await killed_and_finished(bare_agent(note), counted, appends=AFTER_A_BEGIN)
 
     assert (ended.terminal["code"], ended.done_after) == ("run_interrupted", Counter({"model 1": 1}))
+    assert ended.interrupted == ["0.1"]
 
 
 async def test_a_model_that_asks_for_another_tool_than_before_ends_the_run() -> None:

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from agent_framework import AgentResponse
 
-from hosting.thread.events import Failed
-from tests.support.bench import Bench
+from hosting.thread.events import Failed, ToolResult, decode
+from tests.support.bench import ADDRESS, Bench
 from tests.support.halted_runs import World
 from tests.support.planned import PLAN
 
@@ -56,6 +56,24 @@ async def test_the_model_may_be_told_that_an_outcome_is_unknown() -> None:
     assert (await world.bench.terminal(run_id)).kind == "completed"
     results = [message for message in world.bench.entries()[1]["messages"] if message["role"] == "tool"]
     assert "is unknown" in str(results)
+
+
+@pytest.mark.behaviour("journal.interrupted-result")
+@pytest.mark.parametrize(("setting", "kind"), [("fail", "failed"), ("tell", "completed")])
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_each_call_that_was_cut_short_gets_a_result_that_says_so_once(setting: str, kind: str, when: str) -> None:
+    """Before the run fails or the model is told; also where the process that appends it is killed there."""
+    world = World({"AGENT_INTERRUPTED_TOOLS": setting}, plan=(("add", "look"), "all done"))
+    run_id = await world.killed_at(2, "after")
+    await world.killed_again_at(run_id, 4, when)
+
+    await world.finished(run_id)
+
+    events = [decode(stored.payload) for stored in await world.store.events(ADDRESS, 0)]
+    results = [event for event in events if isinstance(event, ToolResult)]
+    assert [(event.key, event.interrupted) for event in results] == [("1.call-0-0", True), ("1.call-0-1", True)]
+    assert (await world.bench.terminal(run_id)).kind == kind
+    assert not {"add", "look"} & set(world.counted)
 
 
 @pytest.mark.behaviour("journal.diverged")

@@ -4,7 +4,7 @@ import pytest
 
 from hosting.request.run_request import Decision
 from hosting.thread.commands import Cancel, Claim, Delete, Record
-from hosting.thread.events import ApprovalAnswered, Delta, ToolResult
+from hosting.thread.events import ApprovalAnswered, Delta
 from hosting.thread.run import RunRecord, run_record
 from tests.support.threads import NOW, Thread, accept, accepted, completed, end, model_result, terms, tool_started
 
@@ -94,17 +94,6 @@ def test_a_run_knows_what_it_asked_for_and_what_nobody_answered() -> None:
     assert (begun.asked_approvals, begun.undecided) == ((), ())
     assert [approval.id for approval in ended.asked_approvals] == ["a1", "a2"]
     assert [approval.id for approval in ended.undecided] == ["a2"]
-
-
-@pytest.mark.behaviour("thread.run")
-def test_tools_without_a_result_are_known_to_whoever_claims_next() -> None:
-    """Nobody will ever tell what came of them."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    ended = ToolResult(at=NOW, run_id="r1", key="1.a", text="done")
-    thread.do(Record("token-r1", (model_result(), tool_started(key="1.a"), tool_started(key="1.b"), ended)))
-
-    assert record_of(thread).unfinished_tools() == (tool_started(key="1.b"),)
 
 
 @pytest.mark.behaviour("thread.run")
