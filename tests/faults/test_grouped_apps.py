@@ -106,24 +106,28 @@ COUNTED_TURNS = 5
 SETTLING_SECONDS = 1.0
 
 
-@pytest.mark.parametrize(("message", "most"), [("word", 6), ("wait 2", 12)])
+@pytest.mark.parametrize(("message", "most"), [("word", 4), ("wait 2", 10)])
 def test_a_turn_costs_no_more_storage_calls_than_its_budget(
     azurite: Azurite, folder: Path, message: str, most: int
 ) -> None:
-    """Of all processes together, by the account's log, on average over five threads; the engine has none here."""
+    """Of all processes together, by the account's log, the cheapest of five threads; the engine has none here.
+
+    A machine under load adds renewals and looks to some turns, and what a turn costs by design to each of them.
+    """
     log = {"AGENT_LOG": "tables", "AzureWebJobsStorage": azurite.connection_string}
     with grouped_app(folder, log=log) as app, httpx.Client(base_url=app.origin, timeout=GUARD_SECONDS) as client:
         for _ in range(4):
             client.post(RUN, json={"message": "warm"})
         time.sleep(SETTLING_SECONDS)
-        position = azurite.position()
+        costs = []
         for _ in range(COUNTED_TURNS):
+            position = azurite.position()
             assert client.post(RUN, json={"message": message}).status_code == 200
-        time.sleep(SETTLING_SECONDS)  # an entity stores the document behind the answer
-        cost = len(azurite.calls_since(position)) / COUNTED_TURNS
+            time.sleep(SETTLING_SECONDS)  # an entity stores the document behind the answer
+            costs.append(len(azurite.calls_since(position)))
 
-    print(message, cost)
-    assert cost <= most
+    print(message, costs)
+    assert min(costs) <= most, costs
 
 
 @pytest.fixture
