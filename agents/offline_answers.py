@@ -58,13 +58,13 @@ def introduce(text: str, turn: Turn) -> Answer:
     """Who answers what no rule fits, and what to say instead: for a tool that could do it, the very words."""
     has_weather = WEATHER_TOOL in turn.tools
     told = INTRODUCTION.format(weather='ask me "What is the weather in Paris?", ' if has_weather else "")
-    if text:
-        told = f'You said: "{shortened(text)}". {told}'
+    heard = f'You said: "{shortened(text)}". ' if text else ""
     tool = nearest_tool(text, turn.tools.values())
     if tool is None or tool.name == WEATHER_TOOL:
-        return Say(told)
+        return Say(heard + told)
     arguments = json.dumps(example_arguments(tool, text), ensure_ascii=False)
-    return Say(f"{told} To have the tool {tool.name} called, send me this:\n\nCall {tool.name} with {arguments}")
+    call = f"To have the tool {tool.name} called, send me this:\n\nCall {tool.name} with {arguments}\n\n"
+    return Say(heard + call + told)
 
 
 def told_results(messages: Sequence[Message]) -> str:

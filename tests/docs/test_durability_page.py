@@ -29,7 +29,7 @@ ROWS = {
     "three times by the same message": "turn.crashing-message-ends",
 }
 
-# What promises each row of architecture.md: a rule of thread-log.md (0: without a number), and of the manifest.
+# What promises each row of architecture.md: a rule of thread-log.md (0 has no number), and of the manifest.
 FOUND = {
     "the caller's process, before the first append": (1, "http.idempotent-after-crash"),
     "after it, before its signal was taken": (2, "service.promises"),
