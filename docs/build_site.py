@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,6 +32,8 @@ slugify = { object = "pymdownx.slugs.slugify", kwds = { case = "lower" } }
 [project.markdown_extensions.pymdownx.superfences]
 custom_fences = [{ name = "mermaid", class = "mermaid" }]
 """
+# What draws the diagrams, in the version that the generator would have each reader's browser load from unpkg.com.
+MERMAID, MERMAID_SCRIPT = "mermaid@12.3.0", "mermaid.min.js"
 # A route or a setting is one word.
 STYLE = ".md-typeset td:first-child code { white-space: nowrap; }\n"
 
@@ -51,7 +54,8 @@ def main(arguments: list[str]) -> int:
         return 1
     (staged / "pages" / "site.css").write_text(STYLE, encoding="utf-8")
     config = staged / "zensical.toml"
-    config.write_text(configuration(clone), encoding="utf-8")
+    scripts = [MERMAID_SCRIPT] if bring_mermaid(staged / "pages") else []
+    config.write_text(configuration(clone, scripts), encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", str(config)]
     ended = subprocess.run(command, cwd=staged, check=False)
     if ended.returncode == 0:
@@ -83,7 +87,27 @@ def stage(clone: Path, into: Path) -> list[str]:
     return lost
 
 
-def configuration(clone: Path) -> str:
+def bring_mermaid(pages: Path) -> bool:
+    """Put the script that draws diagrams beside the pages, so that a reader loads nothing from elsewhere.
+
+    Returns False, and says what follows, where npm is not there or cannot reach its registry.
+    """
+    npm = shutil.which("npm")
+    command = [npm or "npm", "pack", "--silent", MERMAID, "--pack-destination", str(pages.parent)]
+    quiet = subprocess.DEVNULL
+    if npm is None or subprocess.run(command, cwd=pages, stdout=quiet, check=False).returncode != 0:
+        print(f"npm is missing or cannot fetch {MERMAID}: readers of diagrams load it from unpkg.com.", file=sys.stderr)
+        return False
+    (archive,) = pages.parent.glob("mermaid-*.tgz")
+    with tarfile.open(archive) as packed:
+        script = packed.extractfile(f"package/dist/{MERMAID_SCRIPT}")
+        assert script is not None
+        (pages / MERMAID_SCRIPT).write_bytes(script.read())
+    archive.unlink()
+    return True
+
+
+def configuration(clone: Path, scripts: list[str]) -> str:
     """What the generator is told: where to read and write, the parts of docs/README.md, and nothing of Google's."""
     parts: dict[str, list[str]] = {}
     for part, page in PART.findall((clone / "docs" / "README.md").read_text(encoding="utf-8")):
@@ -105,6 +129,7 @@ def configuration(clone: Path) -> str:
         "use_directory_urls": False,
     }
     project["extra_css"] = ["site.css"]
+    project["extra_javascript"] = scripts
     lines = [f"{key} = {json.dumps(value)}" for key, value in project.items()]
     return "\n".join(["[project]", *lines, f"nav = {toml(nav)}", "[project.theme]", "font = false", EXTENSIONS])
 
