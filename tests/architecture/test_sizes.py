@@ -11,14 +11,14 @@ MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 70
 ENGINE = sorted(path for path in (ROOT / "devhost" / "durable").rglob("*.py") if "management" not in path.parts)
 LOCAL_HOST = sorted((ROOT / "devhost").rglob("*.py"))
-MOST_LOCAL_HOST_FILES = 73
-MOST_LOCAL_HOST_LINES = 10_970
+MOST_LOCAL_HOST_FILES = 74
+MOST_LOCAL_HOST_LINES = 11_040
 HOUSE = sorted(path for package in ("hosting", "state") for path in (ROOT / package).rglob("*.py"))
 MOST_HOUSE_FILES = 121
 MOST_HOUSE_LINES = 23_760
 LEAST_HOUSE_FILE_LINES = 40
-MOST_ENGINE_FILES = 27
-MOST_ENGINE_LINES = 5_000
+MOST_ENGINE_FILES = 28
+MOST_ENGINE_LINES = 5_080
 LEAST_ENGINE_FILE_LINES = 40
 
 

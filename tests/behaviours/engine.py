@@ -21,8 +21,8 @@ BEHAVIOURS = {
     "stands, and stops nothing (local-host.md, how it is proved).",
     "engine.damaged-file": "A file that is damaged inside is told by a sentence with its path, and what can be read of "
     "it goes on (local-host.md, storage).",
-    "engine.deleted-texts": "A deleted text leaves the write-ahead log too; a reader delays that and stalls nobody "
-    "(local-host.md, storage).",
+    "engine.deleted-texts": "A deleted text leaves the file and its write-ahead log; a reader delays that and stalls "
+    "nobody (local-host.md, storage).",
     "engine.versioned-file": "A newer or damaged file is refused by a sentence and left as it is (local-host.md, "
     "storage).",
     "engine.stalls-not-loses": "A busy file stalls work and loses none (local-host.md, storage).",

@@ -6,12 +6,6 @@ A commit costs the same for one step as for fifty, so all that was given at once
 that takes less time than waking a thread; what the file cannot take now, because its disk is full or another process
 holds it, a thread tries again until it can, and meanwhile takes all that comes, to keep the order. Each step has a
 savepoint of its own: one that cannot be kept fails alone. Nothing is reported before it is durable.
-
-What was deleted still stands in the write-ahead log until that is emptied, which a reader of an old moment prevents. So
-emptying it is work of its own, of the thread, which commits whatever deletes: tried after the commit, never waited for,
-and tried again until it succeeded. A process
-that is killed before that leaves it to the others, who know nothing of the deletion: whoever has nothing to write for a
-while empties the log, whatever it holds.
 """
 
 from __future__ import annotations
@@ -28,6 +22,7 @@ from devhost.durable.crash import crash_points
 from devhost.durable.events import write_event
 from devhost.durable.records import Orchestration, Read, Step, Target, TargetKind
 from devhost.durable.store import tables
+from devhost.durable.store.erasing import OWE, Eraser
 from devhost.durable.store.reader import SqliteReader
 from devhost.durable.texts import compact
 from devhost.errors import (
@@ -155,6 +150,8 @@ def _apply(connection: sqlite3.Connection, step: Step) -> None:
         )
     for target in step.forgotten:
         _forget(connection, target)
+    if step.deletes:
+        connection.execute(OWE)
     if step.entity is not None:
         values = tables.write_entity(step.entity, step.etag)
         connection.execute(f"REPLACE INTO entities ({tables.ENTITY_COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
@@ -206,7 +203,6 @@ class Writer:
 
     def __init__(self, path: Path, apply: Callable[[sqlite3.Connection, Step], None]) -> None:
         self._path = path
-        self._log = path.with_name(f"{path.name}-wal")
         self._apply = apply
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -215,8 +211,7 @@ class Writer:
         self._handed_over = 0
         self._is_closing = threading.Event()
         self._end = threading.Lock()  # between the last step that is queued and the end of the queue
-        self._has_deleted = True  # a process that was killed may have left deleted texts in the log
-        self._pause_seconds = _SHORTEST_STALL_SECONDS
+        self._eraser = Eraser(path)
 
     def start(self, connection: sqlite3.Connection, here: sqlite3.Connection) -> None:
         """Begin to write over the connection, which is the thread's from now on, and over `here`, which is the loop's.
@@ -287,9 +282,8 @@ class Writer:
             if group:
                 _report(self._write_group(connection, group))
             elif not is_last:
-                self._has_deleted = self._has_deleted or self._holds_log()
-            if self._has_deleted:
-                self._empty_log(connection)
+                self._eraser.look()
+            self._eraser.erase(connection, is_last=is_last)
         connection.close()
 
     def _next_group(self) -> tuple[list[_Job], bool]:
@@ -298,24 +292,16 @@ class Writer:
         There is none when none came for a while.
         """
         group: list[_Job] = []
+        idle_seconds = self._eraser.seconds_to_wait()
         while len(group) < _MOST_STEPS_AT_ONCE:
             try:
-                job = self._jobs.get_nowait() if group else self._jobs.get(timeout=self._idle_seconds())
+                job = self._jobs.get_nowait() if group else self._jobs.get(timeout=idle_seconds)
             except queue.Empty:
                 break
             if job is None:
                 return group, True
             group.append(job)
         return group, False
-
-    def _idle_seconds(self) -> float:
-        return self._pause_seconds if self._has_deleted else _LONGEST_STALL_SECONDS
-
-    def _holds_log(self) -> bool:
-        try:
-            return self._log.stat().st_size > 0
-        except OSError:
-            return False
 
     def _write_group(self, connection: sqlite3.Connection, group: list[_Job]) -> list[_Outcome]:
         stall_seconds = _SHORTEST_STALL_SECONDS
@@ -341,7 +327,8 @@ class Writer:
                 connection.execute("ROLLBACK")
             raise
         kept = [step for (step, _), (_, error) in zip(group, outcomes, strict=True) if error is None]
-        self._has_deleted = self._has_deleted or any(step.deletes for step in kept)
+        if any(step.deletes for step in kept):
+            self._eraser.is_due = True
         return outcomes
 
     def _apply_alone(self, connection: sqlite3.Connection, step: Step) -> Exception | None:
@@ -359,21 +346,6 @@ class Writer:
             return error
         connection.execute("RELEASE step")
         return None
-
-    def _empty_log(self, connection: sqlite3.Connection) -> None:
-        """Move the write-ahead log into the file and cut it; while a reader needs it, leave it for a later time."""
-        (timeout_ms,) = connection.execute("PRAGMA busy_timeout").fetchone()
-        connection.execute("PRAGMA busy_timeout = 0")
-        try:
-            (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        except sqlite3.Error as error:
-            logger.warning("Deleted texts are still in the write-ahead log of %s: %s", self._path, error)
-            is_busy = True
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {timeout_ms}")
-        self._has_deleted = bool(is_busy)
-        longer = min(2 * self._pause_seconds, _LONGEST_STALL_SECONDS)
-        self._pause_seconds = longer if is_busy else _SHORTEST_STALL_SECONDS
 
 
 def _report(outcomes: list[_Outcome]) -> None:

@@ -69,6 +69,12 @@ _UPGRADES = (
     DROP TABLE messages_before;
     CREATE INDEX messages_by_target ON messages (kind, target, due);
     """,
+    # How many steps have deleted, and how many of them the file was written anew after. What a file holds already may
+    # have been deleted from it.
+    """
+    CREATE TABLE erasures (asked INTEGER NOT NULL, done INTEGER NOT NULL);
+    INSERT INTO erasures SELECT EXISTS (SELECT 1 FROM sqlite_sequence), 0;
+    """,
 )
 VERSION = len(_UPGRADES)
 

@@ -47,7 +47,7 @@ def fill_disk(folder: Path, left_pages: int) -> None:
 
 
 async def delete_one(folder: Path, count: int) -> None:
-    left = Heard("Deleted texts are still in the write-ahead log", asyncio.get_running_loop())
+    left = Heard("Deleted texts are still in", asyncio.get_running_loop())
     logging.getLogger("devhost.durable").addHandler(left)
     store = SqliteStore(folder)
     store.open()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -20,13 +23,16 @@ from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Read,
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store import tables
 from devhost.durable.store.contract import Arrivals
+from devhost.durable.store.erasing import OWE
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.worker import QueuePoll
 from devhost.errors import StoreInUseError, StoreRemovedError, StoreUnreachableError, StoreUnreadableError
 from devhost.ports import DurableFunctions
 from tests.devhost.durable.clocks import START
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
+from tests.support.canary import gone, holds
 from tests.support.running_host import GUARD_SECONDS
+from tests.support.seeds import repeated
 
 _ROOT = Path(__file__).parents[3]
 _HOLDER = """
@@ -281,20 +287,83 @@ async def test_a_reader_neither_stalls_a_deletion_nor_keeps_its_text_for_ever(tm
     await store.close()
 
 
+def moving_steps(chosen: random.Random) -> tuple[list[Step], set[bytes]]:
+    """Return steps by which SQLite splits and joins pages, and the words that are deleted after them.
+
+    Each step writes an entity and signals it, or deletes one.
+    """
+    steps: list[Step] = []
+    there: dict[EntityId, list[bytes]] = {}
+    deleted: set[bytes] = set()
+    for number in range(400):
+        entity_id, word = EntityId("counter", str(chosen.randrange(40))), f"word {number:04}"
+        text = f"{word} {'y' * chosen.randrange(300)}"
+        signal = Outgoing(entity_target(entity_id), Operation("id", "add", text))
+        steps.append(Step(entity=Entity(entity_id, True, text, START), produced=(signal,)))
+        there.setdefault(entity_id, []).append(word.encode())
+        if chosen.random() < 0.1:
+            gone_id = chosen.choice(list(there))
+            steps.append(Step(forgotten=(entity_target(gone_id),)))
+            deleted.update(there.pop(gone_id))
+    return steps, deleted
+
+
+@pytest.mark.behaviour("engine.deleted-texts")
+@pytest.mark.parametrize("number", range(repeated(2, exploring=50)))
+async def test_no_copy_stays_of_a_text_that_was_deleted_whatever_sqlite_moved_before(
+    tmp_path: Path, number: int, seed: int
+) -> None:
+    """A row leaves copies of itself on pages that are split or joined, which `secure_delete` does not overwrite."""
+    steps, deleted = moving_steps(random.Random(f"{seed} {number}"))
+    store = SqliteStore(tmp_path)
+    store.open()
+    await asyncio.gather(*(store.commit(step) for step in steps))
+
+    def left() -> set[bytes]:
+        return deleted.intersection(
+            word for path in tmp_path.glob("durable.db*") for word in re.findall(rb"word \d{4}", path.read_bytes())
+        )
+
+    async def is_gone() -> None:
+        while left():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(is_gone(), 10)
+    await store.close()
+    assert left() == set()
+
+
+@pytest.mark.behaviour("engine.deleted-texts")
+async def test_what_a_killed_process_left_unerased_is_erased_by_the_next_that_opens_the_file(tmp_path: Path) -> None:
+    """The file counts what is owed, so that it does not matter whether the log was emptied meanwhile."""
+    store = SqliteStore(tmp_path)
+    store.open()
+    await asyncio.gather(*(store.commit(step) for step in moving_steps(random.Random(0))[0]))
+    await store.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "durable.db")) as killed:
+        killed.executescript(f"PRAGMA secure_delete=OFF; DELETE FROM entities; DELETE FROM messages; {OWE}")
+    assert holds(tmp_path, b"word ")
+    store = SqliteStore(tmp_path)
+    store.open()
+    await asyncio.wait_for(gone(tmp_path, b"word "), 10)
+    await store.close()
+
+
 _KILLED_PURGER = """
 import asyncio, sys
 from pathlib import Path
 from devhost.durable.crash import kill_this_process
 from devhost.durable.engine import Role
-from devhost.durable.store.sqlite import Writer
+from devhost.durable.store.erasing import Eraser
 from tests.devhost.durable.test_sqlite_file import KEY, engine_on
 async def main():
     engine = engine_on(Path(sys.argv[1]), Role.CLIENT)
     await engine.start()
-    def die_when_purged(self, connection):
+    def die_when_purged(self, connection, is_last=False):
         if connection.execute("SELECT count(*) FROM entities").fetchone() == (0,):
             kill_this_process()
-    Writer._empty_log = die_when_purged
+    Eraser.erase = die_when_purged
     await engine.hub.purge_entity(KEY)
 asyncio.run(main())
 """
