@@ -173,13 +173,22 @@ class AgentLoop:
 
     def admit(self) -> None:
         """Let a new run in; raises `AgentsBlockedError` while the loop is blocked for too long."""
-        since = self._blocked_since
-        if since is None or time.monotonic() - since < self._most_blocked_seconds:
+        seconds = self._blocked_seconds()
+        if seconds is None:
             return
-        seconds, where = time.monotonic() - since, self._where() if self._names_code else "some code"
+        where = self._where() if self._names_code else "some code"
         raise AgentsBlockedError(
             f"The agents are blocked for {seconds:.0f} s by {where}, and no new run is taken. Try again later."
         )
+
+    def takes_runs(self) -> bool:
+        """Tell whether a run may be claimed for this loop now: not while it is blocked for too long."""
+        return self._blocked_seconds() is None
+
+    def _blocked_seconds(self) -> float | None:
+        since = self._blocked_since
+        seconds = 0.0 if since is None else time.monotonic() - since
+        return None if since is None or seconds < self._most_blocked_seconds else seconds
 
     def tools_at_work(self, run_id: str) -> int:
         """Return how many synchronous tools of the run work at this moment."""

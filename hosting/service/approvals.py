@@ -68,6 +68,7 @@ class Approvals:
         Raises what the thread refuses: `UnknownApprovalError`, `ApprovalAnsweredError`, `ApprovalExpiredError`,
         `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
         """
+        self._runs.admit()
         return await self._holders.finish(
             self._answer(address, decision, client, asker, waits=waits, streamed=streamed)
         )

@@ -80,11 +80,12 @@ class HeldRuns:
         hands_on_unwatched: bool = True,
         inline: Inline | None = None,
         admits: Admits = lambda conversation, accepted: None,
+        takes_runs: Callable[[], bool] = lambda: True,
     ) -> None:
         """`agents` are by name in lower case. `hands_on_unwatched`: see `watched`.
 
-        `inline` gives the conversation with all that its entries only refer to, for the agent; without it they refer to
-        nothing. `admits` says why a request has no room in a conversation, for which its agent is not run.
+        `inline` gives the agent the conversation with all that its entries refer to; without it they refer to nothing.
+        `admits` says why a request has no room in a conversation. No run is claimed here while not `takes_runs`.
         """
         self._log = log
         self._documents = documents
@@ -96,6 +97,7 @@ class HeldRuns:
         self._hands_on_unwatched = hands_on_unwatched
         self._inline = inline
         self._admits = admits
+        self._takes_runs = takes_runs
         self._held: dict[str, HeldRun] = {}
         self._watchers: dict[Address, list[Watcher]] = {}
         self._claiming = 0
@@ -107,7 +109,7 @@ class HeldRuns:
     def room(self, agent: str, *, wanted: bool = True) -> Iterator[Terms | None]:
         """Give the terms for one more run, whose place is kept until the block ends; None where there is no room."""
         is_full = len(self._held) + self._claiming >= self._most
-        if not wanted or is_full or self.is_leaving or agent not in self._agents:
+        if not wanted or is_full or self.is_leaving or agent not in self._agents or not self._takes_runs():
             yield None
             return
         self._claiming += 1
@@ -316,7 +318,7 @@ class HeldRuns:
         if held.is_leaving and ended.terminal.kind == "cancelled":
             await self._release(held)
             return
-        takes_more = not self.is_leaving and len(self._held) <= self._most
+        takes_more = not self.is_leaving and len(self._held) <= self._most and self._takes_runs()
         callers = {one.run_id: one for one in self._watchers.get(held.address, ())} if takes_more else {}
         terms = {run_id: self.terms(held.address.agent) for run_id in callers}
         end = End(journal.token, ended.terminal, journal.unlogged(ended.words), terms)

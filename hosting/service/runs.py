@@ -139,8 +139,7 @@ class Runs:
         (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` where no signal was taken: then
         nothing is started, unless somebody else was promised it. What was begun goes on when the caller is cancelled.
         """
-        for admit in self._admits:
-            admit()
+        self.admit()
         key = call.idempotency_key
         thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, asker.owner, key))
         address = Address.of(agent, thread_id, asker.owner)
@@ -149,6 +148,11 @@ class Runs:
                 run = await self._holders.finish(self._start(address, agent, call, client, asker))
             has_news = call.wait.answer and not (run.replayed or follower.has_missed)
             return _with_news(run, follower.take()) if has_news else run
+
+    def admit(self) -> None:
+        """Let a run begin in this process; raises what `admits` do."""
+        for admit in self._admits:
+            admit()
 
     async def _start(self, address: Address, agent: str, call: StartRun, client: EntityClient, asker: Asker) -> Run:
         key = call.idempotency_key

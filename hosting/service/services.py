@@ -80,6 +80,7 @@ class Services:
             self._agents,
             inline=self._inlined,
             admits=capacity.refusal,
+            takes_runs=loop.takes_runs,
             lease_seconds=lease_seconds,
         )
         self.watchman = Watchman(

@@ -7,6 +7,7 @@ import logging
 import queue
 import re
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -14,9 +15,11 @@ import pytest
 from hosting.errors import AgentsBlockedError
 from hosting.runner.agent_loop import AgentLoop
 from tests.support.bench import CountingAgent
+from tests.support.desk import Desk
 from tests.support.made_app import MEMORY, app_of, ask, served
 
 GUARD_SECONDS = 5.0
+RUN = "a" * 32
 BRIEF = {**MEMORY, "AGENT_BLOCKED_SECONDS": "0.1"}
 LOGGER = logging.getLogger("hosting.runner.agent_loop")
 LINE = r"\S+test_blocked_agents.py:\d+ in run"
@@ -99,6 +102,45 @@ async def test_callers_of_an_app_in_production_are_told_no_line_of_its_code(line
     let_go.put(None)
     await asyncio.wrap_future(blocked)
     loop.close()
+
+
+@pytest.mark.behaviour("hosting.refuses-while-blocked")
+async def test_a_run_that_a_signal_brings_waits_while_the_agents_are_blocked(lines: Lines) -> None:
+    """Its entity leaves it to another process, and claims it here once they go on."""
+    agent = Blocking()
+    async with served(app_of(agent, environ=BRIEF)) as (host, http):
+        blocked = asyncio.ensure_future(ask(http, "block"))
+        await lines.next()
+        host.entities.deliver("dafx-joker", "other", "run", {"message": "hi", "run_id": RUN})
+        while (run := await http.get(f"/api/agents/Joker/threads/other/runs/{RUN}")).status_code == 404:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        began, freed = run.json()["status"], datetime.now(timezone.utc)
+        agent.let_go.put(None)
+        await asyncio.wait_for(host.entities.idle(), GUARD_SECONDS)
+        await blocked
+        stream = (await http.get(f"/api/agents/Joker/threads/other/runs/{RUN}/events")).text
+
+    (started,) = re.findall(r'event: started\ndata: .*"at": "([^"]+)"', stream)
+    assert began == "accepted"
+    assert datetime.fromisoformat(started) > freed
+
+
+@pytest.mark.behaviour("hosting.refuses-while-blocked")
+async def test_an_answer_to_an_approval_is_refused_while_the_agents_are_blocked(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may begin a run, as a message does; nothing is decided by it, and it can be sent again."""
+    (approval,) = await desk.approvals_of("call refund 5")
+    loop = desk.app._loop
+    monkeypatch.setattr(loop, "_most_blocked_seconds", 0.0)
+    monkeypatch.setattr(loop, "_blocked_since", 0.0)
+    refused = await desk.answer(approval)
+    waiting = await desk.waiting()
+    monkeypatch.undo()
+    answered = await desk.answer(approval)
+
+    assert (refused.status_code, refused.json()["code"], waiting) == (503, "agents_blocked", [approval])
+    assert (answered.status_code, answered.json()["response"]) == (200, "told: refunded 5")
 
 
 async def test_a_process_whose_agents_are_blocked_for_less_than_the_limit_takes_runs(lines: Lines) -> None:

@@ -9,12 +9,13 @@ import pytest
 from hosting.names import Address
 from hosting.request.run_request import RunRequest
 from hosting.service.watchman import OutdatedDocumentError
+from hosting.stores.memory import MemoryAttachments, SharedMemory
 from hosting.thread.commands import Bury, Change, Delete, Forget, Trim, Unchanged
 from hosting.thread.events import Accepted, Completed, Failed
 from state.codec import read, write
 from state.conversation import LogMark, forget, log_mark, with_log_mark
 from state.convert import history_messages
-from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 
 Processes = tuple[Process, Process]
 
@@ -318,3 +319,22 @@ async def test_an_operation_beside_the_runs_holder_reads_the_head_alone(counted:
 
     assert counted.store.calls == {"append": 1, "head": 1}
     assert [terminal.kind for terminal in watched.ended] == ["completed"]
+
+
+@pytest.mark.behaviour("hosting.refuses-while-blocked")
+async def test_a_process_that_can_take_no_run_leaves_it_until_it_can() -> None:
+    """Its entity looks again and again, and claims nothing meanwhile, so that another process may."""
+    asked: list[bool] = []
+
+    def takes_runs() -> bool:
+        asked.append(len(asked) >= 3)
+        return asked[-1]
+
+    process = Process(SharedMemory(), MemoryAttachments(), Engine(), holding={"takes_runs": takes_runs})
+    run = await process.runs.start(AGENT, call(waits=False), process.engine)
+    kinds = await process.kinds()
+    await process.deliver(run.run_id)
+    process.loop.close()
+
+    assert (kinds, asked[:4]) == (["accepted"], [False, False, False, True])
+    assert await process.kinds() == ["accepted", "claimed", "completed"]
