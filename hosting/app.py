@@ -162,7 +162,7 @@ class AgentFunctionApp(df.DFApp):
         register_openapi(served, settings, has_health=has_health, asks_for_key=asks_for_key)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
-        register_sweep(self, RETENTION_FUNCTION, trimming, RETENTION_SCHEDULE)
+        register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, trimming, services.upload_sweep(plan.by_name))
         if has_health:
             register_health(served, services.log.readiness, (self._shutdown.admit, self._loop.admit))
 
@@ -291,7 +291,7 @@ class AgentFunctionApp(df.DFApp):
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:
             expiring = Sweep("expire", lambda: self._ttls, self._services.threads)
-            register_sweep(self, SWEEP_FUNCTION, expiring, self._settings.sweep_schedule)
+            register_sweep(self, SWEEP_FUNCTION, self._settings.sweep_schedule, expiring)
         self._ttls[agent] = ttl_seconds
 
     async def _leave(self, seconds: float) -> None:

@@ -105,6 +105,7 @@ def check_thread_id(value: str, agent: str, owner: str = APP) -> str:
 
 _THREAD_ID = re.compile(r"[A-Za-z0-9._~-]{1,64}")
 _OWNER = re.compile(r"[a-z0-9]{1,64}")
+_KEY = re.compile(r"([a-z][a-z0-9_-]*)\.([a-z0-9]{1,64})~([A-Za-z0-9._~-]{1,64})")
 _DIGEST_LENGTH = 32
 
 
@@ -135,6 +136,12 @@ class Address:
         """Return the address of the thread whose entity has that key, as `entity` gives it."""
         owned = _OWNED_KEY.fullmatch(key)
         return cls(agent.lower(), key) if owned is None else cls(agent.lower(), owned[2], owned[1])
+
+    @classmethod
+    def of_key(cls, key: str) -> Address | None:
+        """Return the address that has this `key`; None where a digest stands for its thread id, and for no key."""
+        match = _KEY.fullmatch(key)
+        return None if match is None else cls(match[1], match[3], match[2])
 
     @property
     def entity(self) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -76,6 +77,12 @@ class AttachmentStore(Protocol):
 
     async def put_before(self, place: StoreKey, before: float) -> list[str]:
         """Return the hashes of those not put since that moment (seconds since 1970), sorted."""
+
+    async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
+        """Return the thread ids of keys of that `agent` with something last put from `after` on and before `before`.
+
+        Each comes with the first of those moments (seconds since 1970), oldest first. No other is read.
+        """
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         """Return which of the thread's epochs have attachments, lowest first: those at `<thread>/<epoch>`."""
@@ -153,6 +160,14 @@ class OrchestrationClient(Protocol):
 
     async def send_event(self, instance_id: str, event: str, value: object) -> None:
         """Send an event to a running orchestration."""
+
+
+_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+def awake_seconds() -> float:
+    """Return seconds of a clock that only goes forward, and also while the machine sleeps where the system has one."""
+    return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
 
 _UTC = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6})\d*)?(?:Z|\+00:00)\Z")

@@ -107,10 +107,13 @@ class AgentWorker:
     def sweep(self, client: TaskHubGrpcClient) -> Swept:
         """Have threads whose time to live is up delete themselves; call it now and then, in one process at least.
 
-        Raises `EngineUnavailableError` and `LogUnavailableError`; the deletions that it began until then go on.
+        Now and then it also has threads erase uploads to which nothing refers. Raises `EngineUnavailableError`,
+        `LogUnavailableError` and `AttachmentsUnavailableError`; what it began until then goes on.
         """
         sweep = Sweep("expire", lambda: self._ttls, self._services.threads)
-        return self._loop.result_of(sweep.run(TaskHubClient(client)))
+        hub = TaskHubClient(client)
+        self._loop.result_of(self._services.upload_sweep(self._plan.by_name).run(hub))
+        return self._loop.result_of(sweep.run(hub))
 
     def start(self) -> None:
         """Begin to take work, on threads of the SDK; returns at once."""

@@ -23,11 +23,11 @@ from hosting.entity.called_run import answer_text, refusal_text
 from hosting.errors import HostingError, InvalidFieldError, NewerVersionError, StoreUnavailableError, ThreadDeletedError
 from hosting.names import Address, check_thread_id, is_id, new_id
 from hosting.plan import AgentPlan
+from hosting.ports import awake_seconds
 from hosting.principal import Principal
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
 from hosting.request.run_call import fingerprint
-from hosting.runner.journal import awake_seconds
 from hosting.runner.telemetry import carried_traceparent
 from hosting.service.retention import begun, is_expired
 from hosting.service.services import Services

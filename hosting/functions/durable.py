@@ -25,7 +25,7 @@ from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
 from hosting.errors import EngineUnavailableError
 from hosting.invocation import begin_invocation
 from hosting.ports import EntityPage, OrchestrationStatus, Purge, utc
-from hosting.service.retention import Sweep
+from hosting.service.retention import Sweep, UploadSweep
 from hosting.tools import ENGINE, Engine
 
 _CURSOR_HEADER = "x-ms-continuation-token"
@@ -138,15 +138,22 @@ def register_entity(app: df.DFApp, name: str, answer: Callable[[str], Awaitable[
 
 SWEEP_FUNCTION = "agents_sweep"
 RETENTION_FUNCTION = "agents_retention"
-RETENTION_SCHEDULE = "0 7 3 * * *"
-"""Once a day: it pages through the engine's index, and what it removes is days old."""
+RETENTION_SCHEDULE = "0 7 3,15 * * *"
+"""Twice a day: what was uploaded for nothing then goes within one, and each time pages through the engine's index."""
 
 
-def register_sweep(app: df.DFApp, name: str, sweep: Sweep, schedule: str) -> None:
-    """Register a timer. One instance of the app runs it at a time; a moment that was missed is made up for."""
+def register_sweep(app: df.DFApp, name: str, schedule: str, *sweeps: Sweep | UploadSweep) -> None:
+    """Register a timer. One instance of the app runs it at a time; a moment that was missed is made up for.
+
+    A sweep that fails keeps no other one from its work.
+    """
 
     async def run(timer: func.TimerRequest, client: Any) -> None:
-        await sweep.run(enter_invocation(client))
+        durable = enter_invocation(client)
+        outcomes = await asyncio.gather(*(sweep.run(durable) for sweep in sweeps), return_exceptions=True)
+        for error in outcomes:
+            if isinstance(error, BaseException):
+                raise error
 
     timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=True)
     app.function_name(name)(timed(app.durable_client_input(client_name="client")(run)))

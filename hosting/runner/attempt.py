@@ -29,14 +29,14 @@ from hosting.errors import (
 )
 from hosting.host_settings import host_value
 from hosting.names import new_id
-from hosting.ports import iso
+from hosting.ports import awake_seconds, iso
 from hosting.request.run_request import RETRIED, Retry
 from hosting.runner.agent_loop import Stop
 from hosting.runner.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, Outcome
 from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.runner.history import history_of
-from hosting.runner.journal import Journal, awake_seconds
+from hosting.runner.journal import Journal
 from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.telemetry import run_span, tell_outcome
 from hosting.runner.thread_log import PATIENCE_SECONDS

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from hosting.errors import UnstorableAnswerError
 from hosting.names import Address
+from hosting.ports import awake_seconds
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.thread.commands import Change, Command, Record, Retry
 from hosting.thread.events import Delta, Event, ModelResult, Step, ToolResult, ToolStarted
@@ -27,13 +28,6 @@ RENEWED_SHARE = 0.25
 
 SILENCE_MARGIN_SECONDS = 5.0
 """What a watcher waits beyond a lease, because its clock and the holder's do not run at one speed."""
-
-_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-
-
-def awake_seconds() -> float:
-    """Return seconds of a clock that only goes forward, and also while the machine sleeps where the system has one."""
-    return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
 
 class StaleAttemptError(Exception):

@@ -18,8 +18,9 @@ import hashlib
 import logging
 import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -27,13 +28,14 @@ from pydantic import BaseModel, ValidationError
 
 from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import Address, StoreKey, new_id
-from hosting.ports import AttachmentStore
+from hosting.ports import AttachmentStore, awake_seconds
 from hosting.stores.connection import Readiness, Verb
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
     MOST_POSITION,
     Append,
     Appended,
+    AppendOutcome,
     Conflict,
     Row,
     StoredHead,
@@ -54,6 +56,8 @@ MOST_INLINE_BYTES = 64 * 1024
 
 PATIENCE_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.05
+FRESH_SECONDS = 3600.0
+"""How long ago what an append refers to may have been put."""
 MOST_READS = 3
 """So often a read is tried: one failure is no outage, and nobody lets a run go for it."""
 CACHED_BYTES = 16 * 1024 * 1024
@@ -83,6 +87,15 @@ class _Reference(BaseModel):
     elsewhere: str
     epoch: int
     bytes: int
+
+
+@dataclass
+class _Uploads:
+    """What an append refers to, and when it was put."""
+
+    place: StoreKey
+    attachments: Collection[Attachment]
+    put_at: float = -math.inf
 
 
 @dataclass(frozen=True)
@@ -253,10 +266,9 @@ class ThreadLog:
             for at, text in enumerate(payloads)
             if len(text) > most
         }
+        uploads = _Uploads(epoch_store_key(self._hub, address, changed.epoch), list(large.values()))
         if large:
-            with self._as_log("append"):
-                key = epoch_store_key(self._hub, address, changed.epoch)
-                await self._attachments.put(key, list(large.values()))
+            await self._upload(uploads)
         for at, attachment in large.items():
             reference = _Reference(elsewhere=attachment.sha256, epoch=changed.epoch, bytes=sizes[at])
             payloads[at] = reference.model_dump_json().encode()
@@ -266,9 +278,8 @@ class ThreadLog:
             tuple(Row(row.name, row.position, rows.encode(row.row), row.is_new) for row in change.rows),
         )
         self._heads.keep(address, None)  # whatever ends this call early leaves nothing that may be wrong
-        answer: Appended | Conflict = await self._retried(
-            "append", lambda: self._store.append(address, known.stored, append)
-        )
+        appended = partial(self._append_behind, uploads=uploads) if large else self._store.append
+        answer: Appended | Conflict = await self._retried("append", partial(appended, address, known.stored, append))
         if isinstance(answer, Appended):
             newest = _Known(answer.head, changed)
             if changed.state == "open":
@@ -283,6 +294,19 @@ class ThreadLog:
             newest = _Known(answer.head, NEW if answer.head is None else head.decode(answer.head.payload))
         self._heads.keep(address, newest)
         return isinstance(answer, Appended), newest
+
+    async def _append_behind(
+        self, address: Address, known: StoredHead | None, append: Append, uploads: _Uploads
+    ) -> AppendOutcome:
+        """Append what refers to uploads; a machine may have slept since, and somebody have taken them for left over."""
+        if awake_seconds() - uploads.put_at > FRESH_SECONDS:
+            await self._upload(uploads)
+        return await self._store.append(address, known, append)
+
+    async def _upload(self, uploads: _Uploads) -> None:
+        uploads.put_at = awake_seconds()
+        with self._as_log("append"):
+            await self._attachments.put(uploads.place, uploads.attachments)
 
     @contextlib.contextmanager
     def _as_log(self, verb: Verb) -> Iterator[None]:

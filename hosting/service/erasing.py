@@ -85,8 +85,9 @@ def read_receipt(events: Iterable[Event]) -> Receipt | None:
 
 logger = logging.getLogger(__name__)
 
-UNUSED_SECONDS = 86_400.0
-"""After so long nobody refers any more to what was uploaded and is not referred to yet."""
+UNUSED_SECONDS = 21_600.0
+"""After so long nobody refers any more to what was uploaded and is not referred to yet: six hours, and whoever appends
+puts again what it put an hour ago (`runner.thread_log.FRESH_SECONDS`)."""
 
 _NAMES_ONE = '"orchestrationId"'
 
@@ -169,26 +170,38 @@ class Eraser:
                     await store.erase(epoch_store_key(self._hub, address, epoch))
 
     async def erase_unused(self, address: Address, stored: str | None) -> None:
-        """Erase what was uploaded for the thread's present life more than a day ago and nothing refers to.
+        """Erase what was uploaded for the thread longer than `UNUSED_SECONDS` ago and nothing refers to.
 
-        Somebody put it there whose append or commit conflicted, or who died; a day is far beyond any lease, so nobody
-        is about to refer to it. Raises `LogUnavailableError`, `ArchiveUnavailableError` and
-        `AttachmentsUnavailableError`. Where the document or the archive cannot be read, nobody knows what they refer
-        to, and all of it stays.
+        Somebody put it there whose append or commit conflicted, or who died. Raises `LogUnavailableError`,
+        `AttachmentsUnavailableError` and `ArchiveUnavailableError`. Where the document or the archive cannot be read,
+        nobody knows what they refer to, and all of it stays.
         """
         before = self._clock() - UNUSED_SECONDS
         head = await self._log.head(address)
-        place = epoch_store_key(self._hub, address, head.epoch)
-        if head.state != "open" or not (unused := set(await self._attachments.put_before(place, before))):
-            return
-        unused -= await self._log.attachment_hashes(address, head.epoch)
         try:
-            found = resume(None if stored is None else read(stored), head)
-            if unused and isinstance(found, Snapshot):
-                unused -= await self._referred(place, found.conversation)
-                await self._attachments.erase(place, unused, before=before)
+            document = None if stored is None else read(stored)
+            mark = None if document is None else log_mark(document)
+            for epoch in await self._attachments.epochs(store_key(self._hub, address)):
+                if epoch > max(head.epoch, -1 if mark is None else mark.epoch):  # of a life that did not begin
+                    await self._attachments.erase(epoch_store_key(self._hub, address, epoch), before=before)
+            if head.state == "open":
+                await self._erase_unreferred(address, head, document, before)
         except (UnreadableDocumentError, ArchiveIncompleteError):
             logger.warning("What thread %s of agent %s refers to is not known.", address.thread_id, address.agent)
+
+    async def _erase_unreferred(
+        self, address: Address, head: Head, document: Conversation | None, before: float
+    ) -> None:
+        """Erase of the present life what neither its events refer to nor the conversation that they make."""
+        place = epoch_store_key(self._hub, address, head.epoch)
+        unused = set(await self._attachments.put_before(place, before))
+        if unused:
+            unused -= await self._log.attachment_hashes(address, head.epoch)
+        found = resume(document, head)
+        if unused and isinstance(found, Snapshot):
+            found = found.follow(await self._log.events(address, found.since))  # one may have brought a conversation
+            unused -= await self._referred(place, found.conversation)
+            await self._attachments.erase(place, unused, before=before)
 
     async def _referred(self, place: StoreKey, conversation: Conversation) -> set[str]:
         """Return the hashes of the attachments that a conversation refers to, its archive included."""

@@ -15,8 +15,7 @@ import math
 from collections.abc import AsyncGenerator, Callable, Iterable
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError
-from hosting.ports import EntityClient
-from hosting.runner.journal import awake_seconds
+from hosting.ports import EntityClient, awake_seconds
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.broadcast import Appended, Broadcast, DeltaText, Follower, News
 from hosting.service.held_runs import HeldRuns

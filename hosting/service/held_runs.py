@@ -29,7 +29,7 @@ from hosting.errors import (
 )
 from hosting.invocation import current_invocation, mark_task
 from hosting.names import Address, new_id
-from hosting.ports import EntityClient
+from hosting.ports import EntityClient, awake_seconds
 from hosting.runner.attempt import ClaimedRun, RunEnd
 from hosting.runner.journal import (
     LEASE_SECONDS,
@@ -38,7 +38,6 @@ from hosting.runner.journal import (
     LeavingError,
     StaleAttemptError,
     appended,
-    awake_seconds,
 )
 from hosting.runner.telemetry import log_end
 from hosting.runner.thread_log import Decided, ThreadLog

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 
 from hosting.names import Address
-from hosting.runner.journal import LEASE_SECONDS, SILENCE_MARGIN_SECONDS, awake_seconds
+from hosting.ports import awake_seconds
+from hosting.runner.journal import LEASE_SECONDS, SILENCE_MARGIN_SECONDS
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.stores.contract import MOST_POSITION
 from hosting.thread.commands import Cancel, GiveUp

@@ -20,6 +20,14 @@ broken off or run twice, and its next one goes on where this one ended: whoever 
 or at its new end. A sweep waits a moment for the receipts of those that it asked whether their time is up, because the
 instances that they name are for a durable client to purge; what it does not live to see stays pending in the receipt
 until somebody deletes the thread again.
+
+Threads with uploads are asked once these are so old that nobody is about to refer to them any more.
+
+Theory. An upload comes before what refers to it, so a process that dies in between leaves it behind, perhaps on a
+thread that has nothing else. The store of attachments is listed by time, and no log is read: each thread with uploads
+that became old enough since the sweep before is asked once, and looks itself. Up to which moment that was done stands
+beside the attachments. So moments that were missed are made up for, a sweep that is broken off is gone on with, and two
+at once ask twice, which changes nothing. The spans of two sweeps overlap by more than clocks differ.
 """
 
 from __future__ import annotations
@@ -28,17 +36,20 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from typing import Literal
 
 from hosting.errors import ConfigurationError
-from hosting.names import Address, entity_name
-from hosting.ports import Clock, EntityClient, read_utc, utc
+from hosting.names import Address, StoreKey, entity_name
+from hosting.ports import AttachmentStore, Clock, EntityClient, read_utc, utc
 from hosting.runner.thread_log import ThreadLog
+from hosting.service.erasing import UNUSED_SECONDS
 from hosting.service.threads import Threads
 from hosting.thread.commands import Trim
 from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Event, Terminal, Trimmed
+from state.attached import Attachment
 from state.conversation import LogMark, with_expiration
 from state.models import Conversation
 
@@ -192,7 +203,7 @@ class Sweep:
         is_whole = True
         async for page in self._pages(client):
             is_whole = page.is_last
-            await _gently(self._ask, page.threads, client)
+            await _gently(partial(_ask, self._operation), page.threads, client)
             signalled += page.threads
             if self._passed_seconds() >= end:
                 break
@@ -206,18 +217,8 @@ class Sweep:
     async def _pages(self, client: EntityClient) -> AsyncIterator[_Page]:
         ages = list(self._ages().items())
         for agent, age_seconds in ages:
-            cursor: str | None = None
-            is_begun = False
-            while not is_begun or cursor is not None:
-                is_begun = True
-                page = await client.list(entity_name(agent), PAGE_SIZE, cursor, self._clock() - age_seconds)
-                cursor = page.cursor
-                threads = [Address.of_entity(agent, key) for key, _ in page.keys]
-                yield _Page(threads, is_last=cursor is None and agent == ages[-1][0])
-
-    async def _ask(self, address: Address, client: EntityClient) -> bool:
-        await client.signal(*address.entity, self._operation, {"logged": True})
-        return True
+            async for page in _listed(client, agent, self._clock() - age_seconds):
+                yield replace(page, is_last=page.is_last and agent == ages[-1][0])
 
     async def _settle(self, threads: list[Address], client: EntityClient) -> None:
         """Purge what the receipts of these threads name; those that were not deleted have none."""
@@ -227,6 +228,94 @@ class Sweep:
             await asyncio.sleep(seconds)
             settled = await _gently(self._threads.settle, threads, client)
             threads = [one for one, is_settled in zip(threads, settled, strict=True) if not is_settled]
+
+
+OVERLAP_SECONDS = UNUSED_SECONDS / 2
+"""By so much the spans of two sweeps over uploads overlap; a sweep that comes sooner has nothing to do."""
+
+
+class UploadSweep:
+    """Asks threads of these agents to erase what was uploaded and nothing refers to, for the app whose hub is `hub`."""
+
+    def __init__(
+        self,
+        attachments: AttachmentStore,
+        hub: str,
+        agents: Callable[[], Iterable[str]],
+        clock: Clock = time.time,
+        *,
+        passed_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._attachments = attachments
+        self._hub = hub
+        self._agents = agents
+        self._clock = clock
+        self._passed_seconds = passed_seconds
+
+    async def run(self, client: EntityClient) -> Swept:
+        """Sweep once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`; what was asked stays asked."""
+        end = self._passed_seconds() + MOST_SECONDS
+        until, after = self._clock() - UNUSED_SECONDS, await self._swept_until()
+        if 0 <= until - after < 2 * OVERLAP_SECONDS:
+            return Swept(0, is_whole=True)
+        if after > until:  # a clock was set back, who knows from where
+            after = 0.0
+        found = await self._attachments.put_between(f"{self._hub}.log", after, until)
+        threads = await self._addresses([thread_id for _, thread_id in found], client)
+        asked, reached = 0, 0
+        while reached < len(found) and (not reached or self._passed_seconds() < end):
+            page, reached = found[reached : reached + PAGE_SIZE], reached + PAGE_SIZE
+            named = dict.fromkeys(threads[thread_id] for _, thread_id in page if thread_id in threads)
+            await _gently(partial(_ask, "trim"), list(named), client)
+            asked += len(named)
+        is_whole = reached >= len(found)
+        await self._remember(until - OVERLAP_SECONDS if is_whole else found[reached][0])
+        if asked:
+            logger.info("%d threads were asked to erase what nothing refers to.", asked)
+        return Swept(asked, is_whole)
+
+    async def _addresses(self, thread_ids: Iterable[str], client: EntityClient) -> dict[str, Address]:
+        """Return whose these are, `<key of the address>/<epoch>` each.
+
+        Where a digest stands for a thread id of another package, the engine knows the thread, and is asked for all.
+        """
+        agents, keys = {agent.lower() for agent in self._agents()}, {one: one.rpartition("/")[0] for one in thread_ids}
+        found = {key: address for key in keys.values() if (address := Address.of_key(key)) is not None}
+        for agent in sorted({key.partition(".")[0] for key in keys.values() if key not in found} & agents):
+            async for page in _listed(client, agent):
+                found |= {address.key: address for address in page.threads}
+        return {one: found[key] for one, key in keys.items() if key in found and found[key].agent in agents}
+
+    async def _swept_until(self) -> float:
+        """Return from which moment on uploads are to be looked at; 0 before the first sweep."""
+        texts = await self._attachments.read(self._place, [_MARK])
+        return float(texts.get(_MARK, b"0"))
+
+    async def _remember(self, moment: float) -> None:
+        await self._attachments.put(self._place, [Attachment(_MARK, repr(moment).encode())])
+
+    @property
+    def _place(self) -> StoreKey:
+        return StoreKey(f"{self._hub}.swept", "uploads")
+
+
+_MARK = "until"
+
+
+async def _listed(client: EntityClient, agent: str, changed_until: float | None = None) -> AsyncIterator[_Page]:
+    """Yield the agent's threads that the engine has, page by page."""
+    cursor: str | None = None
+    is_begun = False
+    while not is_begun or cursor is not None:
+        is_begun = True
+        page = await client.list(entity_name(agent), PAGE_SIZE, cursor, changed_until)
+        cursor = page.cursor
+        yield _Page([Address.of_entity(agent, key) for key, _ in page.keys], is_last=cursor is None)
+
+
+async def _ask(operation: Asked, address: Address, client: EntityClient) -> bool:
+    await client.signal(*address.entity, operation, {"logged": True})
+    return True
 
 
 async def _gently(

@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 
 from hosting.errors import EngineUnavailableError, LogUnavailableError, ThreadDeletedError, UnknownRunError
 from hosting.names import Address, keyed_thread_id, new_id
-from hosting.ports import EntityClient
+from hosting.ports import EntityClient, awake_seconds
 from hosting.principal import NOBODY, Asker
 from hosting.request.run_call import Form, StartRun, Wait
-from hosting.runner.journal import appended, awake_seconds
+from hosting.runner.journal import appended
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.service.broadcast import Appended, Broadcast, DeltaText

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from hosting.names import Address
@@ -26,7 +26,7 @@ from hosting.service.following import Following
 from hosting.service.held_run import HostedAgent
 from hosting.service.held_runs import HeldRuns
 from hosting.service.owners import Owners
-from hosting.service.retention import Retention
+from hosting.service.retention import Retention, UploadSweep
 from hosting.service.runs import Runs
 from hosting.service.sharing import Sharing
 from hosting.service.threads import Threads
@@ -120,6 +120,10 @@ class Services:
             listener=self.listeners.begin,
         )
         self._agents[planned.name.lower()] = HostedAgent(attempts, run_timeout_seconds)
+
+    def upload_sweep(self, agents: Callable[[], Iterable[str]]) -> UploadSweep:
+        """Return the sweep that has these agents' threads erase uploads to which nothing refers."""
+        return UploadSweep(self._stores.attachments, self._stores.hub, agents)
 
     async def leave(self, seconds: float) -> None:
         """End or hand on what this process holds, as `Holders.leave` does, and have callbacks told of it."""

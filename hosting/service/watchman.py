@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 from hosting.errors import LogUnavailableError, RunIdReusedError, UnreadableStateError
 from hosting.names import Address
-from hosting.runner.journal import SILENCE_MARGIN_SECONDS, awake_seconds
+from hosting.ports import awake_seconds
+from hosting.runner.journal import SILENCE_MARGIN_SECONDS
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.documents import Documents
 from hosting.service.held_runs import HeldRuns

@@ -115,6 +115,19 @@ class _Container:
 
         return await self._connection.call(listed)
 
+    async def pages(self, prefix: str) -> AsyncIterator[dict[str, datetime]]:
+        """Yield the same page by page, for more names than the patience of one call is for."""
+        token: str | None = None
+        while token != "":
+
+            async def listed(container: ContainerClient, token: str | None = token) -> tuple[dict[str, datetime], str]:
+                found = container.list_blobs(name_starts_with=prefix).by_page(token)
+                page = {str(blob.name): blob.last_modified async for blob in await anext(found)}
+                return page, str(getattr(found, "continuation_token", None) or "")
+
+            page, token = await self._connection.call(listed)
+            yield page
+
     async def delete(self, names: Iterable[str], unchanged_since: datetime | None = None) -> None:
         """Remove those of these blobs that are there, and that nobody wrote since that moment. A call for each."""
         condition: dict[str, Any] = {} if unchanged_since is None else {"if_unmodified_since": unchanged_since}
@@ -229,6 +242,16 @@ class BlobAttachments:
         """One listing, by the account's clock."""
         moment = datetime.fromtimestamp(before, timezone.utc)
         return sorted(name for name, put_at in (await self._times(key)).items() if put_at < moment)
+
+    async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
+        """One call for each 5,000 attachments of that agent, by the account's clock."""
+        first: dict[str, float] = {}
+        async for page in self._blobs.pages(f"{agent}/"):
+            for name, written_at in page.items():
+                thread_id, put_at = name[len(agent) + 1 :].rpartition("/")[0], written_at.timestamp()
+                if after <= put_at < before:
+                    first[thread_id] = min(put_at, first.get(thread_id, put_at))
+        return sorted((put_at, thread_id) for thread_id, put_at in first.items())
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         """One listing."""

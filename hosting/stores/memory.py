@@ -178,6 +178,13 @@ class MemoryAttachments:
     async def put_before(self, key: StoreKey, before: float) -> list[str]:
         return [name for name in await self.hashes(key) if self._put_at[key, name] < before]
 
+    async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
+        first: dict[str, float] = {}
+        for (key, _), put_at in self._put_at.items():
+            if key.agent == agent and after <= put_at < before:
+                first[key.thread_id] = min(put_at, first.get(key.thread_id, put_at))
+        return sorted((put_at, thread_id) for thread_id, put_at in first.items())
+
     async def epochs(self, thread: StoreKey) -> list[int]:
         return thread.epochs_in(key.thread_id for key in self._bodies if key.agent == thread.agent)
 

@@ -141,6 +141,10 @@ _THESE_OF_THREAD = f"{_OF_THREAD} AND sha256 IN (SELECT value FROM json_each(?))
 _READ = f"SELECT sha256, bytes FROM attachment JOIN payload ON payload.id = attachment.payload WHERE {_THESE_OF_THREAD}"
 _PUT_AGAIN = f"UPDATE attachment SET put_at = ? WHERE {_OF_THREAD} AND sha256 = ?"
 _PUT_BEFORE = f"SELECT sha256 FROM attachment WHERE {_OF_THREAD} AND put_at < ? ORDER BY sha256"
+_PUT_BETWEEN = (
+    "SELECT min(put_at), thread_id FROM attachment WHERE agent = ? AND put_at >= ? AND put_at < ? "
+    "GROUP BY thread_id ORDER BY 1"
+)
 
 
 class SqliteAttachments:
@@ -176,6 +180,10 @@ class SqliteAttachments:
         values = (key.agent, key.thread_id, before)
         rows = await self._file.do(lambda connection: connection.execute(_PUT_BEFORE, values).fetchall())
         return [sha256 for (sha256,) in rows]
+
+    async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
+        values = (agent, after, before)
+        return await self._file.do(lambda connection: connection.execute(_PUT_BETWEEN, values).fetchall())
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         return await _epochs(self._file, "attachment", thread)

@@ -4,14 +4,15 @@ BEHAVIOURS = {
     "erasure.time-to-live": "A thread of an agent with a time to live is deleted once so long has passed since "
     "its last answer, by its own document and the entity's clock.",
     "erasure.sweep": "Idle threads are asked in pages, a few at once, for a bounded time; what is left is the next "
-    "sweep's. One timer asks whether their time is up, only where an agent has a time to live, another one, once a "
+    "sweep's. One timer asks whether their time is up, only where an agent has a time to live, another one, twice a "
     "day, whether events of theirs are too old.",
     "erasure.message-wins": "A thread whose time is up is not deleted while a run of it waits or runs; whoever is "
     "refused or erased at that moment is told so.",
     "erasure.attachments": "Large pictures and files are kept beside their thread, once by hash, before the document "
     "refers to them; the model and an export get them back, and they go with the thread.",
-    "erasure.unused-uploads": "What was uploaded for a living thread and is referred to by no event, document or "
-    "archived entry goes when it is a day old; what is younger stays.",
+    "erasure.unused-uploads": "What was uploaded and is referred to by no event, document or archived entry goes "
+    "within a day, also where the thread has nothing else; what is younger than six hours stays, and whoever appends "
+    "later than an hour after an upload puts it again.",
     "erasure.instances": "Finished durable instances that carried messages of a deleted thread go with it; those that "
     "run and those that are not there are listed in the receipt.",
     "erasure.inventory": "docs/data.md names everything that the app keeps, and what is left of a deleted thread.",

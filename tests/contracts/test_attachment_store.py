@@ -44,6 +44,11 @@ def attachment(body: bytes) -> Attachment:
     return Attachment(hashlib.sha256(body).hexdigest(), body)
 
 
+async def moments(store: AttachmentStore) -> list[float]:
+    """Return when each thread's attachments were put."""
+    return [moment for moment, _ in await store.put_between("joker", LONG_AGO, LATER)]
+
+
 ONE, TWO = attachment(bytes(range(256)) * 400), attachment(b"two")
 
 
@@ -107,6 +112,26 @@ async def test_what_nobody_has_put_since_a_moment_is_told_and_erased(open_store:
     assert received == [[], sorted([ONE.sha256, TWO.sha256])]
     assert kept == sorted([ONE.sha256, TWO.sha256])
     assert (await store.hashes(PLACE), await store.hashes(ELSEWHERE)) == ([TWO.sha256], [ONE.sha256])
+
+
+@pytest.mark.behaviour("erasure.unused-uploads")
+async def test_whoever_has_something_put_in_a_span_of_time_is_told(open_store: OpenAttachments) -> None:
+    """Each thread of that agent once, oldest first, and nobody whose name begins alike."""
+    store = open_store()
+    await store.put(PLACE, [ONE])
+    while len(set(await moments(store))) < 2:  # some stores tell moments in whole seconds
+        await store.put(ELSEWHERE, [ONE, TWO])
+    for alike in (StoreKey("joker", "thread/0"), StoreKey("joker2", "thread"), StoreKey("joke", "r/thread")):
+        await store.put(alike, [TWO])
+
+    all_of_it = await open_store().put_between("joker", LONG_AGO, LATER)
+    first, second, _ = [moment for moment, _ in all_of_it]
+
+    assert sorted(thread_id for _, thread_id in all_of_it) == ["thread", "thread-2", "thread/0"]
+    assert all_of_it == sorted(all_of_it)
+    assert await store.put_between("joker", first, second) == [(first, "thread")]
+    assert await store.put_between("joker", second, LATER) == all_of_it[1:]
+    assert await store.put_between("nobody", LONG_AGO, LATER) == []
 
 
 @pytest.mark.behaviour("erasure.attachments")

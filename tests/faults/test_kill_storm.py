@@ -13,7 +13,6 @@ import random
 import shutil
 import sys
 import time
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.kept_in import HUB, KINDS, settings_of
 from tests.faults.storm import (
     Disturb,
     Stormed,
@@ -36,7 +36,6 @@ from tests.faults.storm_kept import left_over
 from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy
 from tests.support.grouped_app import GroupedApp, grouped_app
-from tests.support.redis_server import RedisServer
 from tests.support.running_host import ROOT
 from tests.support.seeds import repeated
 
@@ -45,10 +44,8 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there"),
 ]
 
-STORES = ["sqlite", "tables", "redis"]
 OVER_SQLITE, OVER_TABLES, OVER_REDIS = (
-    [store if store == short else pytest.param(store, marks=pytest.mark.explore) for store in STORES]
-    for short in STORES
+    [store if store == short else pytest.param(store, marks=pytest.mark.explore) for store in KINDS] for short in KINDS
 )
 """One of them in the gate, all where the run explores."""
 TURNS = repeated(160, exploring=2000)
@@ -70,7 +67,6 @@ ACCOUNT_FAULTS: list[tuple[float, str, dict[str, float]]] = [
     (0.005, "silent", {}),
 ]
 """How many of the account's requests fail, and how; the last two for longer than a call is waited for."""
-HUB = "AzureFunctionsJobHost__extensions__durableTask__hubName"
 HOUR = {"CLOCK_AHEAD": "3600"}
 LEASE = {"LEASE_SECONDS": "4"}
 """Shorter than processes live here: whoever takes a run over has seen its holder silent for a lease and a half."""
@@ -85,7 +81,7 @@ class StormApp:
     charges: Path
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=KINDS)
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> StormApp:
     """The app over one kind of log."""
     folder, charges = tmp_path / "app", tmp_path / "charges.txt"
@@ -93,20 +89,8 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> StormApp:
     charges.touch()
     shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
     shutil.copy(ROOT / "host.json", folder)
-    environ = {**settings_of(request), "CHARGES": str(charges), HUB: f"storm{uuid.uuid4().hex[:16]}", **LEASE}
+    environ = {**settings_of(request.param, request), "CHARGES": str(charges), **LEASE}
     return StormApp(folder, environ, charges)
-
-
-def settings_of(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Return the settings that name a log, and whatever must be shared besides."""
-    if request.param == "sqlite":
-        return {"AGENT_LOG": "sqlite:.agents/log.sqlite"}
-    if request.param == "redis":
-        server: RedisServer = request.getfixturevalue("redis_server")
-        return {"AGENT_LOG": server.url}
-    emulator: Azurite = request.getfixturevalue("azurite")
-    beside = {"AGENT_ARCHIVE": "blob", "AGENT_ATTACHMENTS": "blob"}
-    return {"AGENT_LOG": "tables", "AzureWebJobsStorage": emulator.connection_string, **beside}
 
 
 async def weathered(

@@ -7,14 +7,20 @@ import base64
 import contextlib
 import hashlib
 import json
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import httpx
 import pytest
 
+from hosting.host_settings import task_hub
+from hosting.names import StoreKey
+from hosting.settings import read_settings
+from hosting.stores.choice import choose_attachments
 from tests.faults.app_process import until_dead
+from tests.faults.kept_in import kept_in, settings_of
 from tests.support.app_folder import make_app
 from tests.support.canary import gone, holds
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
@@ -41,16 +47,26 @@ BODY = {
         }
     ],
 }
+LARGE = "x" * 100_000
+"""More than stands in the log."""
+HALF_A_DAY = "43200"
 ERASING = ["log.append", "archive.erase", "attachments.erase", "log.erase"]
 SOURCE = '''
-import os, signal
+import os, signal, time
+from functools import partial
+
+if ahead := float(os.environ.get("CLOCK_AHEAD", "0")):
+    right_time = time.time
+    time.time = lambda: right_time() + ahead  # before anything of the app asks for the time
 
 import hosting.app
 from tests.support.app.scripted import scripted_agent
 
 
 class KillingStore:
-    """A store whose process dies before or after one of its calls; what it does otherwise is the real store's."""
+    """A store whose process dies before or after one of its calls, the NTH; else it is the real store."""
+
+    left = int(os.environ.get("NTH", "1"))
 
     def __init__(self, name, store):
         self._name, self._store = name, store
@@ -59,10 +75,12 @@ class KillingStore:
         call, name = getattr(self._store, verb), f"{self._name}.{verb}"
 
         async def killing(*arguments, **named):
-            if os.environ.get("KILL") == f"before {name}":
+            side, _, meant = os.environ.get("KILL", "").partition(" ")
+            KillingStore.left -= meant == name
+            if (side, meant, self.left) == ("before", name, 0):
                 os.kill(os.getpid(), signal.SIGKILL)
             result = await call(*arguments, **named)
-            if os.environ.get("KILL") == f"after {name}":
+            if (side, meant, self.left) == ("after", name, 0):
                 os.kill(os.getpid(), signal.SIGKILL)
             return result
 
@@ -76,6 +94,7 @@ def killing(name, choose):
 hosting.stores.choice.choose_thread_store = killing("log", hosting.stores.choice.choose_thread_store)
 hosting.stores.choice.choose_archive = killing("archive", hosting.stores.choice.choose_archive)
 hosting.stores.choice.choose_attachments = killing("attachments", hosting.stores.choice.choose_attachments)
+hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])
 '''
 
@@ -96,9 +115,9 @@ async def running(folder: Path, **environ: str):  # type: ignore[no-untyped-def]
             yield host, api
 
 
-async def killed_by(folder: Path, point: str, send: Callable[[Api], object]) -> None:
+async def killed_by(folder: Path, point: str, send: Callable[[Api], object], **environ: str) -> None:
     """Send to a host that dies of it."""
-    async with running(folder, KILL=point) as (host, api):
+    async with running(folder, KILL=point, **environ) as (host, api):
         with contextlib.suppress(httpx.TransportError):
             await send(api)  # type: ignore[misc]
         assert await until_dead(host) != 0
@@ -143,3 +162,41 @@ async def test_a_host_killed_in_the_middle_of_an_erasure_leaves_nothing_but_the_
     assert (receipt["runs"], receipt["attachments"]) == (7, [HASH])
     assert receipt["archived_entries"] > 0
     assert receipt["instances"] == [{"id": "@dafx-joker@t", "outcome": "deleted"}]
+
+
+@pytest.mark.behaviour("erasure.unused-uploads")
+@pytest.mark.parametrize(("nth", "stores"), kept_in("sqlite", "tables", first=1, rest=[2]))
+async def test_what_a_kill_left_between_an_upload_and_its_append_goes_with_the_next_sweep(
+    folder: Path, request: pytest.FixtureRequest, nth: int, stores: str
+) -> None:
+    """A request, whose thread has nothing else then, and no entity; and an answer, which is made again."""
+    environ = settings_of(stores, request)
+    await killed_by(folder, "after attachments.put", lambda api: api.ask(LARGE, thread_id="t"), NTH=str(nth), **environ)
+    left = await uploads(folder, environ)
+
+    async with running(folder, CLOCK_AHEAD=HALF_A_DAY, **environ) as (_, api):
+        if nth == 2:
+            await api.entries("t")
+        assert (await api.http.post("/admin/functions/agents_retention", json={})).status_code == 202
+        await asyncio.wait_for(one_gone(left, folder, environ), GUARD_SECONDS)
+        shown = await api.http.get(f"{THREAD}/messages")
+
+    kept = await uploads(folder, environ)
+    assert (len(left), len(left & kept), len(kept)) == (nth, nth - 1, 2 * (nth - 1))
+    assert (shown.status_code, LARGE in shown.text) == ((404, False), (200, True))[nth - 1]
+
+
+async def one_gone(left: set[str], folder: Path, environ: Mapping[str, str]) -> None:
+    """Return once one of these uploads is not there any more."""
+    while left <= await uploads(folder, environ):  # noqa: ASYNC110 - another process removes it
+        await asyncio.sleep(0.02)
+
+
+async def uploads(folder: Path, environ: Mapping[str, str]) -> set[str]:
+    """Return the hashes of everything that is kept beside a log."""
+    store, agent = choose_attachments(read_settings(environ), folder, environ), f"{task_hub(folder, environ)}.log"
+    try:
+        threads = [thread_id for _, thread_id in await store.put_between(agent, 0.0, math.inf)]
+        return {one for thread_id in threads for one in await store.hashes(StoreKey(agent, thread_id))}
+    finally:
+        await store.close()

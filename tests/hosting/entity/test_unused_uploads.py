@@ -1,18 +1,23 @@
-"""What was uploaded for a living thread and nothing refers to goes after a day; whatever something refers to stays."""
+"""What was uploaded and nothing refers to goes after some hours; whatever something refers to stays."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from hosting.names import Address
 from hosting.request.run_request import RunRequest
+from hosting.runner.thread_log import epoch_store_key
+from hosting.service.erasing import UNUSED_SECONDS
+from hosting.thread.commands import Delete, Import
 from state.attached import Attachment
 from state.codec import read
 from state.extension import archived
-from tests.support.bench import PLACE, Bench
+from tests.support.bench import ADDRESS, HUB, PLACE, Bench
 
 pytestmark = pytest.mark.behaviour("erasure.unused-uploads")
 
@@ -20,7 +25,7 @@ DAY_SECONDS = 86_400.0
 PICTURE = bytes(range(256)) * 400
 """So large that its request stands elsewhere than in the log, too."""
 REFERRED = hashlib.sha256(PICTURE).hexdigest()
-LEFT = Attachment(hashlib.sha256(b"left").hexdigest(), b"left")
+LEFT, LATE = (Attachment(hashlib.sha256(body).hexdigest(), body) for body in (b"left", b"late"))
 
 
 @pytest.fixture
@@ -45,8 +50,8 @@ async def trim(bench: Bench) -> list[str]:
     return await bench.attachments.hashes(PLACE)
 
 
-@pytest.mark.parametrize(("ago_seconds", "is_kept"), [(2 * DAY_SECONDS, False), (DAY_SECONDS / 2, True)])
-async def test_what_a_conflict_or_a_crash_left_goes_after_a_day(
+@pytest.mark.parametrize(("ago_seconds", "is_kept"), [(UNUSED_SECONDS + 60, False), (UNUSED_SECONDS - 60, True)])
+async def test_what_a_conflict_or_a_crash_left_goes_after_some_hours(
     bench: Bench, ago_seconds: float, is_kept: bool
 ) -> None:
     """Until then an append that is under way may be about to refer to it."""
@@ -57,7 +62,7 @@ async def test_what_a_conflict_or_a_crash_left_goes_after_a_day(
     assert await trim(bench) == ([LEFT.sha256] if is_kept else [])
 
 
-async def test_what_was_left_and_is_put_again_stays_another_day(bench: Bench) -> None:
+async def test_what_was_left_and_is_put_again_stays_as_long_again(bench: Bench) -> None:
     """Whoever puts it is about to refer to it."""
     await bench.run("one")
     await bench.attachments.put(PLACE, [LEFT])
@@ -98,3 +103,37 @@ async def test_all_of_it_stays_where_nobody_knows_what_is_referred_to(bench: Ben
     bench.state = "{"
 
     assert await trim(bench) == before
+
+
+async def test_what_was_left_on_a_thread_that_has_nothing_else_goes(bench: Bench) -> None:
+    """Its first request was too large for the log, and its process died before it was there."""
+    await bench.attachments.put(PLACE, [LEFT])
+
+    assert (await trim(bench), bench.state) == ([], None)
+
+
+async def test_what_was_left_for_the_next_life_of_a_deleted_thread_goes(bench: Bench) -> None:
+    """No run began it. What is put there now stays, as somebody is about to refer to it."""
+    await bench.run("one")
+    await bench.services.log.execute(ADDRESS, Delete(time.time(), "asked"))
+    await bench.deliver({"logged": True}, name="delete")
+    next_life = epoch_store_key(HUB, ADDRESS, 2)
+    await bench.attachments.put(next_life, [LEFT])
+    bench.attachments.ago_seconds = 0.0
+    await bench.attachments.put(next_life, [LATE])
+
+    await trim(bench)
+
+    assert await bench.attachments.hashes(next_life) == [LATE.sha256]
+
+
+async def test_what_a_conversation_refers_to_that_no_document_has_yet_stays(bench: Bench) -> None:
+    """It was handed over with its pictures, and the process died before the signal."""
+    await show(bench)
+    target = Address.of("Joker", "t", "ada")
+    await bench.attachments.put(epoch_store_key(HUB, target, 0), [Attachment(REFERRED, PICTURE), LEFT])
+    await bench.services.log.execute(target, Import(time.time(), bench.state or "", "source", 0))
+
+    await bench.services.erasing.erase_unused(target, None)
+
+    assert await bench.attachments.hashes(epoch_store_key(HUB, target, 0)) == [REFERRED]

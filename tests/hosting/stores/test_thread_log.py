@@ -9,6 +9,7 @@ import pytest
 
 from hosting.errors import LogUnavailableError, NewerVersionError
 from hosting.names import Address, StoreKey
+from hosting.runner import thread_log
 from hosting.runner.thread_log import MOST_READS, ThreadLog
 from hosting.stores.contract import Append, StoredHead
 from hosting.stores.memory import MemoryAttachments, MemoryThreadStore
@@ -21,6 +22,9 @@ from tests.support.thread_stores import ArmedStore
 from tests.support.threads import NOW, accept, answered, end
 
 ADDRESS = Address.of("Helper", "t1")
+
+FAR = 1e12
+"""Seconds by the clock that counts sleep, after years of it."""
 
 
 class Desk:
@@ -219,6 +223,25 @@ async def test_a_later_life_of_a_thread_refers_to_nothing_of_an_earlier_one(desk
         assert len(await desk.attachments.hashes(StoreKey("hub.log", f"{ADDRESS.key}/{number}"))) == 1
         await desk.log.execute(ADDRESS, Delete(NOW))
         await desk.log.execute(ADDRESS, Bury(NOW, {}))
+
+
+@pytest.mark.behaviour("erasure.unused-uploads")
+async def test_what_an_append_refers_to_is_put_again_where_the_machine_slept_since(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sweep took it for left over meanwhile; the append that goes on refers to something all the same."""
+    place = StoreKey("hub.log", f"{ADDRESS.key}/0")
+
+    async def sleep_and_sweep() -> None:
+        monkeypatch.setattr(thread_log, "awake_seconds", lambda: FAR)
+        await desk.attachments.erase(place)
+
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    desk.store.before_append, desk.store.fails = sleep_and_sweep, ["lost"]
+    await desk.log.execute(ADDRESS, answered("r1", "word " * 20_000))
+
+    assert await desk.kinds() == ["accepted", "claimed", "completed"]
+    assert len(await desk.attachments.hashes(place)) == 1
 
 
 @pytest.mark.behaviour("log.large")
