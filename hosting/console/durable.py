@@ -1,8 +1,9 @@
 """The Durable Task SDK behind our ports: its clients, an agent's entity on its worker, agents inside orchestrations.
 
 The only file that names the SDK's methods. The SDK runs one operation of an entity at a time, in a thread of the
-worker, and never delivers an operation again that raised. So an operation that cannot begin because a store is away
-waits here until the store is back, or until the worker stops: the engine then delivers it to another.
+worker, and never delivers an operation again that raised. So an operation that cannot be done now, because a store is
+away, its document is an older one or another process is at it, waits here until it can, or until the worker stops: the
+engine then delivers it to another.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import chain, repeat
@@ -33,17 +33,21 @@ from durabletask.task import CompletableTask, CompositeTask, OrchestrationContex
 
 from hosting.entity.batch import Batch, Done, Operation, Refused, decoded
 from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
-from hosting.entity.thread_entity import ThreadEntity
+from hosting.entity.thread_entity import ThreadEntity, UnfinishedError
 from hosting.errors import EngineUnavailableError, NewerVersionError, StoreUnavailableError
 from hosting.ports import EntityPage, Purge
 from hosting.ports import OrchestrationStatus as Status
 from hosting.runner.agent_loop import AgentLoop
+from hosting.service.watchman import OutdatedDocumentError
 from hosting.tools import ENGINE, Engine
 
 logger = logging.getLogger(__name__)
 
 PAUSES_SECONDS = (0.1, 0.5, 2.0, 5.0)
 LONGEST_PAUSE_SECONDS = 15.0
+_AGAIN = (StoreUnavailableError, NewerVersionError, OutdatedDocumentError, UnfinishedError)
+"""For what an entity asks to be delivered again."""
+
 _ENDED = (OrchestrationStatus.COMPLETED, OrchestrationStatus.FAILED, OrchestrationStatus.TERMINATED)
 
 
@@ -164,9 +168,10 @@ class ServedEntity:
 
     def _result(self, batch: Batch) -> tuple[str | None, Done | Refused]:
         for pause in chain(PAUSES_SECONDS, repeat(LONGEST_PAUSE_SECONDS)):
-            with suppress(StoreUnavailableError, NewerVersionError):
+            try:
                 return self.loop.result_of(self._operated(batch))
-            logger.warning("A store cannot be reached for thread %s; trying again in %g s.", batch.key, pause)
+            except _AGAIN as error:
+                logger.warning("Thread %s has to wait: %s Trying again in %g s.", batch.key, error, pause)
             if self.stopping.wait(pause):
                 break
         return self.loop.result_of(self._operated(batch))

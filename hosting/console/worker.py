@@ -24,7 +24,7 @@ from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.attempt import TimeLimit
 from hosting.runner.callbacks import CallbackCalls, Listeners
-from hosting.service.retention import Sweep, Swept, checked_ttl
+from hosting.service.retention import DAY_SECONDS, Sweep, Swept, checked_ttl
 from hosting.service.services import Services
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_stores
@@ -105,15 +105,18 @@ class AgentWorker:
         return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry, owner)
 
     def sweep(self, client: TaskHubGrpcClient) -> Swept:
-        """Have threads whose time to live is up delete themselves; call it now and then, in one process at least.
+        """Do what an app's timers do; call it now and then, in one process at least.
 
-        Now and then it also has threads erase uploads to which nothing refers. Raises `EngineUnavailableError`,
-        `LogUnavailableError` and `AttachmentsUnavailableError`; what it began until then goes on.
+        Threads whose time to live is up delete themselves; those that nobody touched for AGENT_LOG_DAYS remove old
+        events; threads erase uploads to which nothing refers. Raises `EngineUnavailableError`, `LogUnavailableError`
+        and `AttachmentsUnavailableError`; what was begun until then goes on.
         """
-        sweep = Sweep("expire", lambda: self._ttls, self._services.threads)
-        hub = TaskHubClient(client)
+        hub, threads, days = TaskHubClient(client), self._services.threads, self._settings.log_days
+        expiring = Sweep("expire", lambda: self._ttls, threads)
+        trimming = Sweep("trim", lambda: dict.fromkeys(self.agents, days * DAY_SECONDS), threads)
         self._loop.result_of(self._services.upload_sweep(self._plan.by_name).run(hub))
-        return self._loop.result_of(sweep.run(hub))
+        swept = [self._loop.result_of(sweep.run(hub)) for sweep in (expiring, trimming)]
+        return Swept(sum(one.signalled for one in swept), all(one.is_whole for one in swept))
 
     def start(self) -> None:
         """Begin to take work, on threads of the SDK; returns at once."""

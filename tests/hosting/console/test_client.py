@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from durabletask.client import AsyncTaskHubGrpcClient, TaskHubGrpcClient
-from durabletask.entities import EntityInstanceId
+from durabletask.client import AsyncTaskHubGrpcClient, EntityQuery, TaskHubGrpcClient
+from durabletask.entities import EntityInstanceId, EntityMetadata
 from durabletask.worker import TaskHubGrpcWorker
 from pydantic import BaseModel
 
@@ -167,6 +168,36 @@ def test_a_sweep_ends_the_threads_whose_time_is_up(tmp_path: Path) -> None:
             counts = [agent.run("count", session=agent.get_session("t")).text for agent in agents]
 
     assert (swept.signalled, counts) == (1, ["1", "3"])
+
+
+class LaterTaskHub(TaskHubGrpcClient):
+    """A client by whose index two days have passed since each change."""
+
+    def get_all_entities(self, entity_query: EntityQuery | None = None) -> list[EntityMetadata]:
+        """Return what was changed up to two days behind the time that is asked for."""
+        assert entity_query is not None
+        assert entity_query.last_modified_to is not None
+        entity_query.last_modified_to += timedelta(days=2)
+        return super().get_all_entities(entity_query)
+
+
+@pytest.mark.behaviour("console.worker")
+def test_a_sweep_asks_threads_that_nobody_touched_for_long_to_remove_what_is_old(tmp_path: Path) -> None:
+    """Of every agent, as the timer of an app does; those that were touched since are not asked again."""
+    with task_hub() as address, LaterTaskHub(host_address=address) as hub:
+        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), environ={"AGENT_LOG_DAYS": "1"}, folder=tmp_path)
+        for name in ("writer", "critic"):
+            worker.add_agent(scripted_agent(name))
+        with worker, AgentClient(hub, environ={}, folder=tmp_path) as client:
+            for name in worker.agents:
+                agent = client.get_agent(name)
+                agent.run("hello", session=agent.get_session("t"))
+                stored(hub, name, "t")
+            late = worker.sweep(hub)
+            with TaskHubGrpcClient(host_address=address) as now:
+                early = worker.sweep(now)
+
+    assert [(swept.signalled, swept.is_whole) for swept in (late, early)] == [(2, True), (0, True)]
 
 
 @pytest.mark.behaviour("console.client")

@@ -16,7 +16,11 @@ from durabletask.worker import TaskHubGrpcWorker
 
 from hosting.console.durable import PlainJson, ServedEntity
 from hosting.console.worker import AgentWorker
+from hosting.entity.batch import Batch, Done, Refused
+from hosting.entity.thread_entity import ThreadEntity, UnfinishedError
 from hosting.errors import ConfigurationError, LogUnavailableError
+from hosting.plan import Plan
+from hosting.service.watchman import OutdatedDocumentError
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import ArmedStore, Bench
 
@@ -64,7 +68,7 @@ def test_an_operation_begins_when_the_log_is_back(caplog: pytest.LogCaptureFixtu
 
     assert json.loads(str(result))["response"] == "echo: hi"
     assert len(context.get_state()["data"]["conversationHistory"]) == 2
-    assert [record.args for record in caplog.records] == [("t", 0.1), ("t", 0.5)]
+    assert [record.args[::2] for record in caplog.records if record.args] == [("t", 0.1), ("t", 0.5)]
 
 
 @pytest.mark.behaviour("console.log-away")
@@ -79,6 +83,36 @@ def test_a_worker_that_stops_waits_for_no_log() -> None:
 
     assert pauses.count == 2
     assert bench.agent.seen == []
+
+
+class ReluctantEntity(ThreadEntity):
+    """An entity that cannot do its first operations, for these reasons."""
+
+    reasons: list[Exception]
+
+    async def answer(self, batch: Batch) -> tuple[str | None, list[Done | Refused]]:
+        """Answer once there is no reason left."""
+        if self.reasons:
+            raise self.reasons.pop(0)
+        return await super().answer(batch)
+
+
+@pytest.mark.behaviour("console.log-away")
+def test_an_operation_that_asks_to_be_delivered_again_is_waited_out(caplog: pytest.LogCaptureFixture) -> None:
+    """Its document was older than the log goes on from, or another process is at the run."""
+    bench = Bench()
+    entity = ReluctantEntity(Plan().add(bench.agent, http=False, mcp=False), bench.services)
+    entity.reasons = [OutdatedDocumentError("A newer document is stored."), UnfinishedError("The run goes on.")]
+    context = context_of_a_new_thread()
+
+    with caplog.at_level(logging.WARNING, "hosting.console.durable"):
+        result = ServedEntity(entity, bench.loop, Pauses(lambda _: None)).operate(context, PlainJson(ORDER))
+
+    assert json.loads(str(result))["response"] == "echo: hi"
+    assert [record.getMessage() for record in caplog.records] == [
+        "Thread t has to wait: A newer document is stored. Trying again in 0.1 s.",
+        "Thread t has to wait: The run goes on. Trying again in 0.5 s.",
+    ]
 
 
 @pytest.mark.behaviour("console.worker")
