@@ -53,7 +53,6 @@ logger = logging.getLogger(__name__)
 
 MOST_INLINE_BYTES = 64 * 1024
 """An event above this stands in the log by reference."""
-
 PATIENCE_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.05
 FRESH_SECONDS = 3600.0
@@ -343,10 +342,7 @@ class ThreadLog:
 
 
 def store_key(hub: str, address: Address) -> StoreKey:
-    """Return the key under which those of all epochs of a thread lie.
-
-    No agent is called so: names of agents have no dot.
-    """
+    """Return the key under which those of all epochs of a thread lie. No agent is called so: their names have no dot."""
     return StoreKey(f"{hub}.log", address.key)
 
 

@@ -14,8 +14,8 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("samples
 # The offline model speaks as a person does.
 CODE = [path for path in SOURCES if path.name != "offline_answers.py"]
 
-# Words of a private dialect, and what to say instead. Others of that dialect ("look", "ask", "place") are plain English
-# in other senses too, which only a reader can see.
+# Words of a private dialect, and what to say instead. Others of that dialect ("look", "ask", "place", "line", "call",
+# "whole") are plain English in other senses too, which only a reader can see: of them, what is never meant otherwise.
 INSTEAD = {
     r"conversation id": "thread id",
     r"record of a run": "event",
@@ -29,7 +29,9 @@ INSTEAD = {
     r"whoever|who wants": "you, the client, the process that",
     r"goes? on where it (?:was|broke off)": "continues, resumes",
     r"(?:by|with|in) (?:a|one) sentence": "and says why; with a message",
-    r"in the place of": "instead of",
+    r"in (?:the place of|its place|their place)": "instead of, instead",
+    r"who ask(?:s|ed)|(?:some|any|no)body asks": "the caller, you",
+    r"is asked before|are asked for besides|network is asked": "is called, is required",
 }
 DIALECT = re.compile("|".join(rf"\b(?:{words})\b" for words in INSTEAD), re.IGNORECASE)
 
@@ -64,7 +66,9 @@ def test_no_message_has_a_word_of_the_dialect() -> None:
 
 
 @pytest.mark.behaviour("docs.words")
-@pytest.mark.parametrize("word", ["told", "conversation id", "settled", "by a sentence", "goes on where it was"])
+@pytest.mark.parametrize(
+    "word", ["told", "conversation id", "settled", "by a sentence", "goes on where it was", "who asks", "in its place"]
+)
 def test_a_word_of_the_dialect_is_found_in_a_sentence_and_not_in_code(word: str, tmp_path: Path) -> None:
     """The reading itself, of pages and of messages."""
     page = f"You are {word} here, `not {word}`.\n\n    {word}\n\n```sh\n{word}\n```\n"
