@@ -13,6 +13,7 @@ import json
 import logging
 from collections.abc import Iterable
 from pathlib import Path
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -136,16 +137,15 @@ def _state_reply(shown: str, found: OrchestrationStatus | None, url: str) -> Rep
 
 
 def warn_of_management_urls(functions: Iterable[Any]) -> None:
-    """Log a warning for each function with an HTTP route whose code answers with the engine's own URLs."""
+    """Log a warning for each function with an HTTP route whose code answers with the engine's own URLs.
+
+    What it calls by a name of its module, of another one, of a class or around it is its code too.
+    """
     for function in functions:
         if not any(json.loads(raw)["type"] == "httpTrigger" for raw in function.get_raw_bindings()):
             continue
         handler = inspect.unwrap(getattr(function.get_user_function(), "client_function", function.get_user_function()))
-        try:
-            source = inspect.getsource(handler)
-        except (OSError, TypeError):
-            continue
-        if any(name in source for name in _TELLS_KEYS):
+        if isinstance(handler, FunctionType) and _tells_keys(handler):
             code = handler.__code__
             logger.warning(
                 "Function %s (%s, line %d) answers with management URLs, which hold a key to every conversation. "
@@ -154,3 +154,45 @@ def warn_of_management_urls(functions: Iterable[Any]) -> None:
                 Path(code.co_filename).name,
                 code.co_firstlineno,
             )
+
+
+def _tells_keys(handler: FunctionType) -> bool:
+    """Tell whether a function, or any that it calls by name, uses one of those methods."""
+    seen: set[CodeType] = set()
+    waiting = [handler]
+    while waiting:
+        function = waiting.pop()
+        if function.__code__ in seen:
+            continue
+        seen.add(function.__code__)
+        names = _names(function.__code__)
+        if any(told in name for told in _TELLS_KEYS for name in names):
+            return True
+        waiting += _called(function, names)
+    return False
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return the names that the code uses, those in functions inside it and names that are texts too."""
+    names = {*code.co_names, *code.co_freevars}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _names(constant)
+        elif isinstance(constant, str) and constant.isidentifier():
+            names.add(constant)
+    return names
+
+
+def _called(function: FunctionType, names: set[str]) -> list[FunctionType]:
+    """Return the functions of these names: of its module, around it, or in a module or class of such a name."""
+    around = {
+        name: cell.cell_contents
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        if cell != CellType()  # one that is not filled yet
+    }
+    found = [around.get(name, function.__globals__.get(name)) for name in names]
+    places = [place for place in found if isinstance(place, ModuleType | type)]
+    found += [vars(place).get(name) for place in places for name in names]
+    bare = (getattr(one, "__func__", one) for one in found)
+    whole = (inspect.unwrap(one) for one in bare if isinstance(one, FunctionType))
+    return [one for one in whole if isinstance(one, FunctionType)]
