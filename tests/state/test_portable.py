@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from state.codec import entry_value, read, read_entry, write
 from state.contents import UnknownContent
-from state.conversation import is_unanswered, message_count, response_of
+from state.conversation import append_turn, is_unanswered, message_count, response_of
 from state.convert import (
     agent_response,
     content_value,
@@ -448,3 +448,19 @@ def test_the_reader_of_these_tests_finds_what_others_refuse() -> None:
     found = faults(json.dumps({"schemaVersion": "1.1.0", "data": {"conversationHistory": [entry]}}))
     assert len(found) == 2
     assert read_entry({**entry, "createdAt": NOON})
+
+
+@pytest.mark.behaviour("state.portable")
+@pytest.mark.parametrize("version", ["1.1.0", "1.2.0"])
+def test_an_orchestration_that_is_null_is_none_stays_as_it_was_and_is_never_written_by_us(version: str) -> None:
+    """.NET's package writes the null today; drafts of version 1.2.0 refuse it, so no entry of ours may have it."""
+    theirs = {"$type": "request", "correlationId": "a", "createdAt": NOON, "orchestrationId": None, "messages": []}
+    text = json.dumps({"schemaVersion": version, "data": {"conversationHistory": [theirs]}})
+    conversation = read(text)
+    ours = append_turn(conversation, a_request("b"), a_response("b", "hi"))
+    (first, second, _) = json.loads(write(ours))["data"]["conversationHistory"]
+
+    assert first == theirs
+    assert "orchestrationId" not in second
+    assert faults(write(ours), text) == []
+    assert faults(text) == ["entry 0: orchestrationId is null, which drafts of 1.2.0 refuse"]
