@@ -83,6 +83,8 @@ BEHAVIOURS = {
     "is 400 (host contract 2.4, recorded).",
     "devhost.head-limits": "A line over 8 KiB is 414, headers over 32 KiB in all are 431, and nothing of a head stays "
     "behind its request (host contract 2.4, recorded).",
+    "devhost.refused-and-next": "The request behind a refused one is answered on the same connection, however many are "
+    "refused (local-host.md, HTTP).",
     "devhost.idle-connections": "Thousands of idle connections do not hold up a request (local-host.md, HTTP).",
     "devhost.timers": "A timer function runs each time its schedule is due, one run at a time, whatever the last one "
     "ended with (local-host.md, Triggers).",
