@@ -19,11 +19,12 @@ LEASE_SECONDS = 1.0
 class AppFolder:
     """The folder of one app: its log, its durable state, and one line for each call of its model."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
+        """`environ` says where its threads are kept."""
         self.path = shutil.copytree(APP, folder / "app")
         self.script_log = folder / "asked.txt"
         self.script_log.touch()
-        self._environ = {"SCRIPT_LOG": str(self.script_log), "LEASE_SECONDS": str(LEASE_SECONDS)}
+        self._environ = {"SCRIPT_LOG": str(self.script_log), "LEASE_SECONDS": str(LEASE_SECONDS), **(environ or {})}
 
     @contextlib.contextmanager
     def host(self, environ: Mapping[str, str] | None = None) -> Iterator[RunningHost]:

@@ -31,17 +31,17 @@ def settings_of(kind: str, request: pytest.FixtureRequest) -> dict[str, str]:
     return {"AGENT_LOG": "tables", "AzureWebJobsStorage": emulator.connection_string, **beside, **hub}
 
 
-def kept_in(*kinds: str, first: object, rest: Sequence[object] = ()) -> list[Any]:
+def kept_in(*kinds: str, first: object = (), rest: Sequence[object] = ()) -> list[Any]:
     """Return the cases of a test that has its stores as its last parameter and the others as given, tuples or single.
 
-    `first` comes over each of these kinds in the gate. All others come over files in the gate, and over the rest where
-    the run explores.
+    `first` comes over each of these kinds in the gate. All others, and a test without cases, come over files in the
+    gate, and over the rest where the run explores.
     """
     return [
         pytest.param(
             *(case if isinstance(case, tuple) else (case,)),
             kind,
-            marks=() if kind == "sqlite" or case == first else pytest.mark.explore,
+            marks=() if kind == "sqlite" or (case == first and case != ()) else pytest.mark.explore,
         )
         for kind in kinds
         for case in (first, *rest)

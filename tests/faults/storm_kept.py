@@ -26,14 +26,14 @@ def left_over(stormed: Stormed, folder: Path, environ: Mapping[str, str], hub: s
     wrong = [f"left over: {path}" for path in files if path.name not in known]
     deleted = {turn.name.encode(): turn for thread in stormed.threads for turn in thread.deleted}
     unseen = {turn.name.encode() for thread in stormed.threads for turn in thread.turns if turn.is_success}
-    for place, text in _kept(folder, environ, hub):
+    for place, text in kept(folder, environ, hub):
         wrong += [f"{place} holds what was deleted: {turn}" for word, turn in deleted.items() if word in text]
         if not place.startswith(_ENGINE):
             unseen = {word for word in unseen if word not in text}
     return wrong + [f"not found where threads are kept: {word.decode()}" for word in unseen]
 
 
-def _kept(folder: Path, environ: Mapping[str, str], hub: str) -> Iterator[tuple[str, bytes]]:
+def kept(folder: Path, environ: Mapping[str, str], hub: str) -> Iterator[tuple[str, bytes]]:
     """Yield the places where the app's stores and its engine keep anything, and what is there."""
     for path in (*(folder / ".agents").rglob("*"), *folder.rglob(f"{_ENGINE}*")):
         if path.is_file():

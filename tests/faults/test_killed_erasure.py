@@ -20,9 +20,10 @@ from hosting.names import StoreKey
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_attachments
 from tests.faults.app_process import until_dead
-from tests.faults.kept_in import kept_in, settings_of
+from tests.faults.kept_in import HUB, KINDS, kept_in
+from tests.faults.storm_kept import kept
 from tests.support.app_folder import make_app
-from tests.support.canary import gone, holds
+from tests.support.canary import gone
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
 from tests.support.running_host import RunningHost
 
@@ -50,7 +51,11 @@ BODY = {
 LARGE = "x" * 100_000
 """More than stands in the log."""
 HALF_A_DAY = "43200"
-ERASING = ["log.append", "archive.erase", "attachments.erase", "log.erase"]
+ERASING = [
+    f"{side} {call}"
+    for call in ("attachments.erase", "log.append", "archive.erase", "log.erase")
+    for side in ("after", "before")
+]
 SOURCE = '''
 import os, signal, time
 from functools import partial
@@ -101,7 +106,7 @@ app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The app, its stores in files."""
+    """The app."""
     (tmp_path / "app").mkdir()
     return make_app(tmp_path / "app", SOURCE, host=HOST)
 
@@ -124,65 +129,69 @@ async def killed_by(folder: Path, point: str, send: Callable[[Api], object], **e
 
 
 @pytest.mark.behaviour("erasure.attachments")
-@pytest.mark.parametrize("point", ["before attachments.put", "after attachments.put"])
+@pytest.mark.parametrize(
+    ("point", "stores"),
+    kept_in("sqlite", "tables", first="after attachments.put", rest=["before attachments.put"]),
+    indirect=["stores"],
+)
 async def test_a_host_killed_around_the_keeping_of_a_picture_loses_neither_it_nor_the_run(
-    folder: Path, point: str
+    folder: Path, point: str, stores: dict[str, str]
 ) -> None:
     """The run goes on when its signal is delivered again, and the document refers to bytes that are there."""
-    await killed_by(folder, point, lambda api: api.http.post("/api/agents/Joker/run", json=BODY))
+    await killed_by(folder, point, lambda api: api.http.post("/api/agents/Joker/run", json=BODY), **stores)
 
-    async with running(folder) as (_, api):
+    async with running(folder, **stores) as (_, api):
         entries = await api.entries("t")
         exported = (await api.http.get(f"{THREAD}/export")).json()
 
-    kept = {"sha256": HASH, "bytes": len(PICTURE), "mediaType": "image/png"}
-    assert entries[0]["messages"][0]["contents"][1]["attachment"] == kept
-    assert [kept["sha256"] for kept in exported["attachments"]] == [HASH]
+    picture = {"sha256": HASH, "bytes": len(PICTURE), "mediaType": "image/png"}
+    assert entries[0]["messages"][0]["contents"][1]["attachment"] == picture
+    assert [one["sha256"] for one in exported["attachments"]] == [HASH]
     assert base64.b64decode(exported["attachments"][0]["base64"]) == PICTURE
 
 
 @pytest.mark.behaviour("erasure.nothing-is-left")
-@pytest.mark.parametrize("point", [f"{side} {call}" for call in ERASING for side in ("before", "after")])
+@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=ERASING[0], rest=ERASING[1:]), indirect=["stores"])
 async def test_a_host_killed_in_the_middle_of_an_erasure_leaves_nothing_but_the_receipt(
-    folder: Path, point: str
+    folder: Path, point: str, stores: dict[str, str]
 ) -> None:
     """What was begun is done by the next delivery, or by whoever deletes again; the receipt tells the whole of it."""
-    async with running(folder) as (_, api):
+    async with running(folder, **stores) as (_, api):
         await api.http.post("/api/agents/Joker/run", json=BODY)
         for number in range(6):
             await api.ask(f"{CANARY.decode()} {number} {'x' * 400}", thread_id="t")
-        assert holds(folder, CANARY)
-    await killed_by(folder, point, lambda api: api.http.delete(THREAD))
+        assert any(CANARY in text for _, text in kept(folder, stores, stores[HUB]))
+    await killed_by(folder, point, lambda api: api.http.delete(THREAD), **stores)
 
-    async with running(folder) as (_, api):
+    async with running(folder, **stores) as (_, api):
         assert (await api.http.delete(THREAD)).status_code == 204
         await asyncio.wait_for(gone(folder, CANARY), GUARD_SECONDS)
         receipt = (await api.http.get(f"{THREAD}/erasure")).json()
 
+    assert [place for place, text in kept(folder, stores, stores[HUB]) if CANARY in text] == []
     assert (receipt["runs"], receipt["attachments"]) == (7, [HASH])
     assert receipt["archived_entries"] > 0
     assert receipt["instances"] == [{"id": "@dafx-joker@t", "outcome": "deleted"}]
 
 
 @pytest.mark.behaviour("erasure.unused-uploads")
-@pytest.mark.parametrize(("nth", "stores"), kept_in("sqlite", "tables", first=1, rest=[2]))
+@pytest.mark.parametrize(("nth", "stores"), kept_in("sqlite", "tables", first=1, rest=[2]), indirect=["stores"])
 async def test_what_a_kill_left_between_an_upload_and_its_append_goes_with_the_next_sweep(
-    folder: Path, request: pytest.FixtureRequest, nth: int, stores: str
+    folder: Path, nth: int, stores: dict[str, str]
 ) -> None:
     """A request, whose thread has nothing else then, and no entity; and an answer, which is made again."""
-    environ = settings_of(stores, request)
-    await killed_by(folder, "after attachments.put", lambda api: api.ask(LARGE, thread_id="t"), NTH=str(nth), **environ)
-    left = await uploads(folder, environ)
+    await killed_by(folder, "after attachments.put", lambda api: api.ask(LARGE, thread_id="t"), NTH=str(nth), **stores)
+    left = await uploads(folder, stores)
 
-    async with running(folder, CLOCK_AHEAD=HALF_A_DAY, **environ) as (_, api):
+    async with running(folder, CLOCK_AHEAD=HALF_A_DAY, **stores) as (_, api):
         if nth == 2:
             await api.entries("t")
         assert (await api.http.post("/admin/functions/agents_retention", json={})).status_code == 202
-        await asyncio.wait_for(one_gone(left, folder, environ), GUARD_SECONDS)
+        await asyncio.wait_for(one_gone(left, folder, stores), GUARD_SECONDS)
         shown = await api.http.get(f"{THREAD}/messages")
 
-    kept = await uploads(folder, environ)
-    assert (len(left), len(left & kept), len(kept)) == (nth, nth - 1, 2 * (nth - 1))
+    now = await uploads(folder, stores)
+    assert (len(left), len(left & now), len(now)) == (nth, nth - 1, 2 * (nth - 1))
     assert (shown.status_code, LARGE in shown.text) == ((404, False), (200, True))[nth - 1]
 
 

@@ -4,15 +4,22 @@ import httpx
 import pytest
 
 from tests.faults.app_process import AppFolder, until_dead
+from tests.faults.kept_in import KINDS, kept_in
 from tests.support.carriers import Api
 
 pytestmark = pytest.mark.slow
 
 UNWAITED = {"thread_id": "t", "wait_for_response": False}
-CRASH_POINTS = ["before-entity", "after-entity", "before-commit", "inside-commit", "after-commit"]
+CRASHES = [
+    (point, nth)
+    for nth in (1, 2)
+    for point in ("before-commit", "before-entity", "after-entity", "inside-commit", "after-commit")
+]
+IN_EVERY_STORE = pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 
 
 @pytest.mark.behaviour("turn.survives-kill")
+@IN_EVERY_STORE
 async def test_a_run_whose_host_is_killed_finishes_after_the_restart(folder: AppFolder) -> None:
     """Its Location answers, with one answer and one place in the conversation; the log says that it restarted."""
     with folder.host() as host:
@@ -49,8 +56,9 @@ async def test_a_conversation_is_remembered_by_the_next_host(folder: AppFolder) 
 
 
 @pytest.mark.behaviour("turn.survives-kill-at-every-point")
-@pytest.mark.parametrize("nth", [1, 2])
-@pytest.mark.parametrize("point", CRASH_POINTS)
+@pytest.mark.parametrize(
+    ("point", "nth", "stores"), kept_in(*KINDS, first=CRASHES[0], rest=CRASHES[1:]), indirect=["stores"]
+)
 async def test_a_kill_at_a_point_of_the_engine_changes_no_outcome(folder: AppFolder, point: str, nth: int) -> None:
     """Two turns, a kill at the n-th passing of the point, a restart: each turn once, answered, in order.
 
@@ -74,6 +82,7 @@ async def test_a_kill_at_a_point_of_the_engine_changes_no_outcome(folder: AppFol
 
 
 @pytest.mark.behaviour("turn.terminal-record-wins")
+@IN_EVERY_STORE
 async def test_an_answer_in_the_log_is_not_asked_for_again(folder: AppFolder) -> None:
     """Killed after the agent ended and before the conversation was written: the model was asked once."""
     await folder.host_killed_by({"DEVHOST_CRASH_AT": "after-entity"}, lambda api: ask_with_key(api, "one"))
@@ -89,6 +98,7 @@ async def test_an_answer_in_the_log_is_not_asked_for_again(folder: AppFolder) ->
 
 
 @pytest.mark.behaviour("turn.crashing-message-ends")
+@IN_EVERY_STORE
 async def test_a_message_that_kills_its_process_three_times_is_given_up_and_the_thread_goes_on(
     folder: AppFolder,
 ) -> None:

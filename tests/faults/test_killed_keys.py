@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.faults.app_process import AppFolder
+from tests.faults.kept_in import KINDS, kept_in
 from tests.support.carriers import Api
 
 pytestmark = [
@@ -22,7 +23,7 @@ pytestmark = [
 
 APP = Path(__file__).resolve().parent / "keyed_app" / "function_app.py"
 RUN = "/api/agents/Joker/run"
-STEPS = ["append", "signal", "append 2"]
+POINTS = [f"{when} {step}" for when in ("after", "before") for step in ("append", "signal", "append 2")]
 
 
 @pytest.fixture
@@ -37,13 +38,12 @@ async def send(api: Api, message: str = "hi", **fields: Any) -> httpx.Response:
     return await api.http.post(RUN, json={"message": message, **fields}, headers={"idempotency-key": "key"})
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=POINTS[0], rest=POINTS[1:]), indirect=["stores"])
 async def test_a_request_sent_again_after_a_crash_at_any_step_is_one_run(
-    keyed: AppFolder, step: str, when: str
+    keyed: AppFolder, point: str, stores: dict[str, str]
 ) -> None:
     """One answer, one place in the conversation of the thread that the first request was given; then a replay of it."""
-    await keyed.host_killed_by({"KILL_AT": f"{when} {step}"}, send)
+    await keyed.host_killed_by({"KILL_AT": point}, send)
 
     with keyed.host() as host:
         api = keyed.api(host)
@@ -53,13 +53,14 @@ async def test_a_request_sent_again_after_a_crash_at_any_step_is_one_run(
         stored = await api.stored()
         await api.http.aclose()
 
+    runs = 1 if stores["AGENT_LOG"].startswith("sqlite") else 0  # which are counted in the file
     assert [(answer.status_code, answer.json()["response"]) for answer in answers] == [(200, "echo: hi")] * 2
     assert answers[1].json() == answers[0].json()
     assert answers[1].headers["idempotency-replayed"] == "true"
-    assert ("idempotency-replayed" in answers[0].headers) == (f"{when} {step}" != "before append")
+    assert ("idempotency-replayed" in answers[0].headers) == (point != "before append")
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
     assert [entry["correlationId"] for entry in entries] == [answers[0].json()["run_id"]] * 2
-    assert stored == (1, [answers[0].json()["thread_id"]])
+    assert stored == (runs, [answers[0].json()["thread_id"]])
 
 
 async def test_eight_at_once_after_a_crash_are_one_run(keyed: AppFolder) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.faults.app_process import AppFolder
+from tests.faults.kept_in import kept_in
 from tests.support.carriers import Api
 
 pytestmark = pytest.mark.slow
@@ -18,18 +19,24 @@ TURNS = 10
 SMALL = {"AGENT_RECENT_BYTES": "2048"}
 OWN = Path(__file__).parent / "archive_app" / "function_app.py"
 POINTS = [
-    *({"KILL_AT": f"{point}:{nth}"} for point in ("before", "after") for nth in (1, 2)),
-    *({"DEVHOST_CRASH_AT": f"{point}:5"} for point in ("after-entity", "before-commit", "inside-commit")),
-    *({"DEVHOST_CRASH_AT": f"{point}:6"} for point in ("after-entity", "before-commit", "inside-commit")),
+    *(f"KILL_AT={point}:{nth}" for nth in (1, 2) for point in ("before", "after")),
+    *(
+        f"DEVHOST_CRASH_AT={point}:{nth}"
+        for nth in (5, 6)
+        for point in ("after-entity", "before-commit", "inside-commit")
+    ),
 ]
 
 
 @pytest.mark.behaviour("archive.survives-kill")
-@pytest.mark.parametrize("armed", POINTS, ids=lambda armed: "-".join(armed.values()))
-async def test_a_kill_around_a_move_loses_and_doubles_no_entry(folder: AppFolder, armed: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("armed", "stores"), kept_in("sqlite", "tables", first=POINTS[0], rest=POINTS[1:]), indirect=["stores"]
+)
+async def test_a_kill_around_a_move_loses_and_doubles_no_entry(folder: AppFolder, armed: str) -> None:
     """Ten turns, a kill, a restart, the same ten by their keys: one conversation, each turn once, in order."""
     shutil.copy(OWN, folder.path)
-    await folder.host_killed_by({**SMALL, **armed}, take_stored_turns)
+    name, _, point = armed.partition("=")
+    await folder.host_killed_by({**SMALL, name: point}, take_stored_turns)
 
     with folder.host(SMALL) as host:
         api = folder.api(host)

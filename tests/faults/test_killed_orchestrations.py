@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.faults.app_process import until_dead
+from tests.faults.kept_in import KINDS, kept_in
 from tests.support.instances import GUARD_SECONDS, Instances
 from tests.support.orchestrations_app import make_page_app
 from tests.support.running_host import RunningHost
@@ -27,7 +28,8 @@ POINTS = [
 class KilledApp:
     """The page's app, on hosts that are killed, and what its models were asked in all of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, stores: dict[str, str]) -> None:
+        self._stores = stores
         self._script_log = folder / "asked.txt"
         self._script_log.touch()
         self._app = folder / "app"
@@ -36,7 +38,7 @@ class KilledApp:
 
     def host(self, **environ: str) -> RunningHost:
         """Return a host, which is killed at the end of its block."""
-        return RunningHost(self._app, environ={"SCRIPT_LOG": str(self._script_log), **environ})
+        return RunningHost(self._app, environ={"SCRIPT_LOG": str(self._script_log), **self._stores, **environ})
 
     def model_calls(self) -> list[str]:
         """Return what the models were asked, in order."""
@@ -49,10 +51,14 @@ class KilledApp:
 
 
 @pytest.mark.behaviour("orchestrations.once")
-@pytest.mark.parametrize(("point", "nth"), POINTS)
-async def test_a_kill_at_a_point_of_the_engine_asks_each_agent_once(tmp_path: Path, point: str, nth: int) -> None:
+@pytest.mark.parametrize(
+    ("point", "nth", "stores"), kept_in(*KINDS, first=POINTS[0], rest=POINTS[1:]), indirect=["stores"]
+)
+async def test_a_kill_at_a_point_of_the_engine_asks_each_agent_once(
+    tmp_path: Path, stores: dict[str, str], point: str, nth: int
+) -> None:
     """Killed at the n-th passing and started again: two runs, each asked for once."""
-    app = KilledApp(tmp_path)
+    app = KilledApp(tmp_path, stores)
     with app.host(DEVHOST_CRASH_AT=f"{point}:{nth}") as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
             with contextlib.suppress(httpx.TransportError):
@@ -68,9 +74,9 @@ async def test_a_kill_at_a_point_of_the_engine_asks_each_agent_once(tmp_path: Pa
 
 
 @pytest.mark.behaviour("orchestrations.once")
-async def test_an_agent_cut_off_in_the_middle_ends_as_the_same_run(tmp_path: Path) -> None:
+async def test_an_agent_cut_off_in_the_middle_ends_as_the_same_run(tmp_path: Path, stores: dict[str, str]) -> None:
     """Its model is asked again, for nothing was recorded; the conversation has each run once."""
-    app = KilledApp(tmp_path)
+    app = KilledApp(tmp_path, stores)
     with app.host() as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
             await Instances(http).start("draft_and_shorten", "sleep 0.4", "cut")
@@ -87,9 +93,11 @@ async def test_an_agent_cut_off_in_the_middle_ends_as_the_same_run(tmp_path: Pat
 
 
 @pytest.mark.behaviour("retry.survives-crashes")
-async def test_a_host_killed_in_the_pause_before_a_retry_has_one_attempt_left(tmp_path: Path) -> None:
+async def test_a_host_killed_in_the_pause_before_a_retry_has_one_attempt_left(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
     """Of two: the failure is in the run's log, and the pause is not waited out again."""
-    app = KilledApp(tmp_path)
+    app = KilledApp(tmp_path, stores)
     with app.host() as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
             await Instances(http).start("fail_twice", "t", "retried")

@@ -6,27 +6,33 @@ import os
 import signal
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from scripted import scripted_agent
 
 import hosting.app
 from hosting.ports import Volume
 from hosting.stores import choice
-from hosting.stores.sqlite_contents import SqliteArchive
 
 POINT, _, COUNT = os.environ.get("KILL_AT", "").partition(":")
 
 
-class KilledArchive(SqliteArchive):
-    """The archive of one machine, with two points at which its process may be killed."""
+class KilledArchive:
+    """The app's archive, with two points at which its process may be killed."""
 
     left = int(COUNT or 0)
+
+    def __init__(self, archive: Any) -> None:
+        self._archive = archive
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._archive, name)
 
     async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
         """Put the entries, unless this is the time to die."""
         KilledArchive.left -= 1
         die_at("before")
-        await super().put(volume, first, entries)
+        await self._archive.put(volume, first, entries)
         die_at("after")
 
 
@@ -36,6 +42,7 @@ def die_at(point: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-choice.SqliteArchive = KilledArchive  # type: ignore[misc]  # the one name by which the app makes its archive
+choose = choice.choose_archive
+choice.choose_archive = lambda *arguments: KilledArchive(choose(*arguments))  # type: ignore[assignment]
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])
