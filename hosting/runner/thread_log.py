@@ -342,7 +342,7 @@ class ThreadLog:
 
 
 def store_key(hub: str, address: Address) -> StoreKey:
-    """Return the key under which those of all epochs of a thread lie. No agent is called so: their names have no dot."""
+    """Return the key under which those of all epochs of a thread lie; no agent is called so: names have no dot."""
     return StoreKey(f"{hub}.log", address.key)
 
 
