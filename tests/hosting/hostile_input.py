@@ -348,6 +348,8 @@ PARSERS: Mapping[str, Parser] = {
 }
 UNREACHED: Mapping[str, str] = {
     "hosting.names._AGENT_NAME": "agents are named in the app's code",
+    "hosting.names._KEY": "keys of stores are made of our addresses",
+    "hosting.tail._COMMENT": "a settings file of the app's own",
     "hosting.plan._TOOL_NAME": "MCP tools are named in the app's code",
     "hosting.host_settings._HUB": "hubName stands in host.json or in a setting",
     "hosting.host_settings._NOT_OF_A_HUB": "the app's name on Azure",

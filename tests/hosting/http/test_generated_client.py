@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,8 @@ print(json.dumps([turn.status, read.response == turn.response, len(messages.entr
 @pytest.mark.behaviour("openapi.generates")
 def test_a_client_made_by_openapi_python_client_runs(tmp_path: Path) -> None:
     """It has every route, and reads the answers as their types."""
-    with RunningHost(APP, "--port", "0") as host:
+    folder = shutil.copytree(APP, tmp_path / "app", ignore=shutil.ignore_patterns(".*"))
+    with RunningHost(folder, "--port", "0") as host:
         document = httpx.get(f"{host.origin}/api/openapi.json").json()
         (tmp_path / "openapi.json").write_text(json.dumps(document), encoding="utf-8")
         printed = run(
