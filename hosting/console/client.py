@@ -157,9 +157,9 @@ class _Caller(Generic[T]):
             await runs.start(call.agent, start, self._engine, Asker.of(call.owner)), self._engine, seconds
         )
         named = replace(call, run_id=run.run_id)
-        if run.record.terminal is None:
+        if (end := run.record.certain_end) is None:
             raise AgentRunError(named, "run_pending", f"The run goes on after {seconds:g} s (AGENT_WAIT_SECONDS).")
-        return read_answer(named, answer_text(run.record, run.record.terminal))
+        return read_answer(named, answer_text(run.record, end))
 
     async def close(self) -> None:
         await self._services.close()

@@ -127,7 +127,7 @@ def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> Start
 
 
 def _tool_result(record: RunRecord, plan: AgentPlan, settings: Settings) -> str:
-    terminal, where = record.terminal, {"thread_id": record.accepted.thread_id, "run_id": record.run_id}
+    terminal, where = record.certain_end, {"thread_id": record.accepted.thread_id, "run_id": record.run_id}
     if isinstance(terminal, Completed):
         text = answer_said(terminal)
         if not terminal.approvals:

@@ -133,7 +133,7 @@ def problem_reply(
 
 def run_reply(record: RunRecord, form: Form, thread_url: str, extra: Mapping[str, str] | None = None) -> Reply:
     """Return the answer to the request that started the run: 200, 202, or the problem that it ended in."""
-    terminal = record.terminal
+    terminal = record.certain_end
     headers = {**run_headers(record), **(extra or {})}
     if isinstance(terminal, Completed):
         if form == "text":
@@ -154,9 +154,9 @@ def run_reply(record: RunRecord, form: Form, thread_url: str, extra: Mapping[str
 
 def status_reply(record: RunRecord, thread_url: str) -> Reply:
     """Return the answer of the run's status route: 202 while it is open, else 200 whatever the run ended in."""
-    if record.terminal is None:
+    if (end := record.certain_end) is None:
         return run_reply(record, "json", thread_url)
-    return json_reply(200, outcome_fields(record, record.terminal), run_headers(record))
+    return json_reply(200, outcome_fields(record, end), run_headers(record))
 
 
 def cancel_reply(record: RunRecord) -> Reply:
@@ -248,7 +248,7 @@ def runs_reply(thread_id: str, runs: Sequence[RunRecord]) -> Reply:
                 "correlation_id": record.run_id,
                 "status": status_of(record),
                 "created_at": iso(record.accepted.at),
-                "ended_at": None if record.terminal is None else iso(record.terminal.at),
+                "ended_at": None if record.certain_end is None else iso(record.certain_end.at),
             }
             for record in runs
         ]

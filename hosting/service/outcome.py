@@ -141,8 +141,8 @@ def completed_value(terminal: Completed) -> Any:
 
 def status_of(record: RunRecord) -> RunStatus:
     """Return the run's status in one word."""
-    if record.terminal is not None:
-        return "success" if isinstance(record.terminal, Completed) else record.terminal.kind
+    if (end := record.certain_end) is not None:
+        return "success" if isinstance(end, Completed) else end.kind
     return open_status(record)
 
 

@@ -238,10 +238,11 @@ class Runs:
         return longest if wanted.answer else 0.0
 
     async def wait(self, run: Run, client: EntityClient, seconds: float, *, takes: bool = True) -> Run:
-        """Return the run once it has ended, or as it stands after so many seconds; who `takes` it runs it in its turn.
+        """Return the run once its end is certain, or as it stands after so many seconds.
 
-        It is returned as it stands, too, once it was let go of here because the log stayed away. It ends in the same
-        loop turn in which this process appends the end. Raises `ThreadDeletedError` once its thread is deleted.
+        Who `takes` it runs it in its turn. It is returned as it stands, too, once it was let go of here because the log
+        stayed away. It ends in the same loop turn in which this process appends the end. Raises `ThreadDeletedError`
+        once its thread is deleted.
         """
         clock = asyncio.get_running_loop().time
         end, look = clock() + seconds, FIRST_LOOK_SECONDS
@@ -251,9 +252,9 @@ class Runs:
             self._changes.followed(run.address) as follower,
         ):
             held = self._holders.held(run.run_id)
-            if not run.record.is_over and held is None:
+            if held is None and run.record.certain_end is None:
                 run = await self._look(run, client if takes else None, patience)
-            while not run.record.is_over and (left := end - clock()) > 0:
+            while run.record.certain_end is None and not run.record.is_deleted and (left := end - clock()) > 0:
                 held = (here := self._holders.held(run.run_id)) or held
                 news = await follower.next(min(left, LONGEST_LOOK_SECONDS if here is not None else look))
                 known = _with_news(run, news) if not follower.has_missed else run

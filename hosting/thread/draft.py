@@ -9,12 +9,12 @@ proof is good for as long as something may come of the signal: an engine that wa
 
 from __future__ import annotations
 
-from hosting.errors import ApprovalsPendingError, HostingError, RunCancelledError, RunLostError, ThreadDeletingError
+from hosting.errors import ApprovalsPendingError, HostingError, ThreadDeletingError
 from hosting.thread.commands import Attach, Change, Outcome, Refused, SignalFailed, Terms, Unchanged
 from hosting.thread.events import Accepted, Attached, CancelRequested, Claimed, Event, Released, Terminal
 from hosting.thread.head import Head, OpenRun, fold
 from hosting.thread.rows import MOST_ROWS, KeyRow, RowChange, RunRow, key_name, run_name
-from hosting.thread.run import unanswered
+from hosting.thread.run import cancellation, unanswered
 
 
 class Draft:
@@ -85,10 +85,8 @@ class Draft:
 
 def never_claimed(run: OpenRun) -> HostingError | None:
     """Return why a run whose turn it is ends without its agent, or None when it may be claimed."""
-    if run.cancelled == "asked":
-        return RunCancelledError("The run was cancelled.")
-    if run.cancelled == "queue_time":
-        return RunLostError("The run waited for its turn for longer than it may.")
+    if run.cancelled is not None:
+        return cancellation(run.cancelled)
     if run.barred:
         return pending_approvals()
     return None

@@ -15,6 +15,7 @@ from hosting.errors import (
     ApprovalsVoidError,
     HostingError,
     RunCancelledError,
+    RunLostError,
     RunTimedOutError,
     ThreadFullError,
     UnreadableStateError,
@@ -25,6 +26,7 @@ from hosting.thread.events import (
     Accepted,
     ApprovalAnswered,
     Cancelled,
+    CancelReason,
     CancelRequested,
     Claimed,
     Completed,
@@ -61,7 +63,7 @@ class RunRecord:
     last: int
     claim: Claimed | None = None
     failures: int = 0
-    cancelled: bool = False
+    cancelled: CancelRequested | None = None
     text: str = ""
     settled: int = 0
     steps: tuple[ModelResult | ToolStarted | ToolResult, ...] = ()
@@ -84,6 +86,13 @@ class RunRecord:
     def is_over(self) -> bool:
         """Tell whether nothing more will come of it but answers to its approvals."""
         return self.terminal is not None or self.is_deleted
+
+    @property
+    def certain_end(self) -> Terminal | None:
+        """Its end; of a run that was cancelled while it waited, the one that it gets in its turn: nobody claims it."""
+        if self.terminal is not None or self.cancelled is None or self.claim is not None:
+            return self.terminal
+        return unanswered(self.run_id, self.cancelled.at, cancellation(self.cancelled.reason))
 
     @property
     def streamed_through(self) -> int:
@@ -119,7 +128,7 @@ class RunRecord:
             case ToolStarted() | ToolResult():
                 changes["steps"] = (*self.steps, event)
             case CancelRequested():
-                changes["cancelled"] = True
+                changes["cancelled"] = self.cancelled or event
             case Completed() | Failed() | TimedOut() | Cancelled():
                 changes |= {"terminal": event, "end": position}
             case ApprovalAnswered():
@@ -142,6 +151,14 @@ _KINDS: dict[str, tuple[type[NoAnswer], str]] = {
     RunTimedOutError.code: (TimedOut, "timed_out"),
     RunCancelledError.code: (Cancelled, "cancelled"),
 }
+
+
+def cancellation(reason: CancelReason) -> HostingError:
+    """Return with what a run ends that was cancelled before anybody claimed it."""
+    if reason == "queue_time":
+        return RunLostError("The run waited for its turn for longer than it may.")
+    return RunCancelledError("The run was cancelled.")
+
 
 _NOT_KEPT = frozenset(
     error.code for error in (ThreadFullError, UnreadableStateError, ApprovalsPendingError, ApprovalsVoidError)

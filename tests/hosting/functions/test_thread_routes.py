@@ -135,6 +135,34 @@ async def open_run(api: Api, thread_id: str) -> str:
 
 
 @pytest.mark.behaviour("http.cancels-runs")
+async def test_who_waits_for_a_queued_run_that_is_cancelled_does_not_wait_for_its_turn(api: Api) -> None:
+    """Nobody can claim it any more, so its end is certain, and every answer says the same one."""
+    running = await started(api, "sleep 2", thread_id="cancel-waited")
+    waiting = asyncio.create_task(api.ask("never", thread_id="cancel-waited"))
+    run_id = await queued_run(api, "cancel-waited")
+
+    await api.http.post(f"{THREADS}/cancel-waited/runs/{run_id}/cancel")
+    waited = await waiting
+    read = await api.http.get(f"{THREADS}/cancel-waited/runs/{run_id}")
+    listed = (await api.http.get(f"{THREADS}/cancel-waited/runs")).json()["runs"]
+    earlier = (await api.http.get(running.headers["location"])).json()["status"]
+
+    assert earlier == "running"
+    assert (waited.status_code, waited.json()["code"]) == (409, "run_cancelled")
+    assert (read.status_code, read.json()["error"]) == (200, waited.json())
+    assert [(run["status"], run["ended_at"] is None) for run in listed] == [("cancelled", False), ("running", True)]
+
+
+async def queued_run(api: Api, thread_id: str) -> str:
+    """Return the id of the run that waits behind the one that the thread executes, once it does."""
+    while True:
+        runs = (await api.http.get(f"{THREADS}/{thread_id}/runs")).json().get("runs", [])
+        if [run["status"] for run in runs] == ["accepted", "running"]:
+            return str(runs[0]["run_id"])
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.behaviour("http.cancels-runs")
 async def test_a_queued_run_that_is_cancelled_never_starts_and_its_neighbours_do(api: Api) -> None:
     """Cancelling twice, or after the end, is answered as the first time and changes nothing."""
     first = await started(api, "sleep 0.3", thread_id="cancel-queued")
@@ -143,7 +171,7 @@ async def test_a_queued_run_that_is_cancelled_never_starts_and_its_neighbours_do
 
     answers = [await cancelled(api, queued) for _ in range(2)]
 
-    assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(202, "cancelling")] * 2
+    assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(202, "cancelled")] * 2
     assert (await api.ended(queued.headers["location"]))["status"] == "cancelled"
     assert (await api.ended(first.headers["location"]))["response"] == "echo: sleep 0.3"
     assert (await api.ended(last.headers["location"]))["response"] == "sleep 0.3 | recall"
