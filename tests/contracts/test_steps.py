@@ -27,9 +27,8 @@ from tests.support.thread_stores import ArmedStore
 
 GUARD_SECONDS = 5.0
 ACCEPT_CLAIM_AND_END = 3
-READS = {"read": 3, "list": 2}
-"""The head is read before the acceptance, the claim and the answer; events before the claim, and up to the run's
-end."""
+READS = {"read": 3, "list": 1}
+"""The head is read before the acceptance, the claim and the answer; events before the claim."""
 CANARIES = ("needs tools", "canary-result", "canary-error")
 
 

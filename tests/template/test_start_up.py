@@ -29,10 +29,11 @@ async def test_a_start_shows_the_model_the_agents_and_a_request_that_asks_one(tm
         "Functions:",
         "",
         f"\thttp-assistant: [POST] {origin}/api/agents/assistant/run",
-        "\t22 more with --verbose",
+        "\t23 more with --verbose",
         "",
         f"MCP: {origin}/runtime/webhooks/mcp (tools: assistant)",
         "",
+        f"Open: {origin}/api/ui/",
         f'Try: curl {origin}/api/agents/assistant/run -d "What can you do?"',
     )
     assert "I am the offline model" in answer
