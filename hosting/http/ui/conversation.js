@@ -5,7 +5,7 @@
 // following, and no run.
 
 import { approvalCard } from "./approvals.js"
-import { Problem, checked, paths, read, send } from "./api.js"
+import { checked, paths, read, send } from "./api.js"
 import { button, el } from "./dom.js"
 import { eventsAt, untilEnd } from "./events.js"
 import { Turn, decisionContent, storedEvents } from "./turn.js"
@@ -19,7 +19,7 @@ const EVENTS = { Accept: "text/event-stream" }
 
 /** A thread on the screen. `threadId` is empty until the first message of a new one was accepted. */
 export class Conversation {
-  /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `drawn()`. */
+  /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `recovered()`, `drawn()`. */
   constructor(agent, threadId, hooks) {
     this.agent = agent
     this.threadId = threadId
@@ -28,6 +28,7 @@ export class Conversation {
     this.turns = new Map()
     this.past = new Set() // runs that have ended: a conversation that was reset has nothing of them
     this.first = this.last = 0
+    this.isLoaded = false
     this.earlier = button("Earlier messages", () => this._loadEarlier(), "quiet")
     this.earlier.hidden = true
     this.list = el("div", { class: "turns" })
@@ -47,15 +48,7 @@ export class Conversation {
   /** Show what is stored, and what goes on. A thread that is not there yet begins with its first message. */
   async open() {
     if (!this.threadId) return
-    try {
-      const page = await this._messages({ order: "desc", limit: PAGE })
-      this._show(page.entries.reverse())
-      this.earlier.hidden = !page.has_more
-    } catch (problem) {
-      if (problem.code !== NO_THREAD) throw problem
-    }
-    await this.look()
-    this._poll()
+    this._poll(await this.look().catch((problem) => problem))
   }
 
   /** Look no further: somebody reads another thread now. */
@@ -97,6 +90,7 @@ export class Conversation {
   async look() {
     if (!this.threadId || this.leaving.signal.aborted) return
     try {
+      if (!this.isLoaded) await this._loadNewest()
       await this._lookForRuns()
       await this._showApprovals()
     } catch (problem) {
@@ -104,11 +98,16 @@ export class Conversation {
     }
   }
 
-  async _poll() {
-    while (!this.leaving.signal.aborted) {
+  /** Look again and again. A look that fails is told of, and the next one may go well: `failure` is the last one's. */
+  async _poll(failure) {
+    for (;;) {
+      if (this.leaving.signal.aborted) return
+      if (failure) this.hooks.failed(failure)
       await new Promise((wait) => setTimeout(wait, POLL_MS))
       if (document.hidden || this.openTurn) continue
-      await this.look().catch((problem) => problem instanceof Problem && this.hooks.failed(problem))
+      const before = failure
+      failure = await this.look().catch((problem) => problem)
+      if (before && !failure) this.hooks.recovered()
     }
   }
 
@@ -181,6 +180,13 @@ export class Conversation {
       return now
     }
     this._follow(turn, open).catch((problem) => turn.fail(problem))
+  }
+
+  async _loadNewest() {
+    const page = await this._messages({ order: "desc", limit: PAGE })
+    this._show(page.entries.reverse())
+    this.earlier.hidden = !page.has_more
+    this.isLoaded = true
   }
 
   async _loadEarlier() {

@@ -66,19 +66,16 @@ async function route() {
   conversation?.leave()
   if (!agent) return showNoAgents()
   showAgents(agent)
-  conversation = new Conversation(agent.name, thread, { named, changed, failed, drawn })
+  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = false
   byId("message").placeholder = `Message ${agent.name}`
   isAtEnd = true
   showTop()
   threads.show(agent.name, thread).catch(failed)
-  try {
-    await conversation.open()
-  } catch (problem) {
-    if (problem.name === "AbortError") return
-    failed(problem)
-  }
+  const opened = conversation
+  await opened.open()
+  if (conversation !== opened) return
   showEmpty(agent)
   changed(false)
   if (!matchMedia("(pointer: coarse)").matches) byId("message").focus({ preventScroll: true })
