@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -13,12 +14,14 @@ import httpx
 import pytest
 
 from tests.support.azurite import Azurite
+from tests.support.carriers import APP
 from tests.support.grouped_app import GroupedApp, grouped_app
 from tests.support.running_host import APPS, ROOT
 
 pytestmark = pytest.mark.slow
 
 GUARD_SECONDS = 30.0
+MIB = 1024 * 1024
 RUN = "/api/agents/timed/run"
 START = "/runtime/webhooks/durabletask/orchestrators/greet_all/{}"
 
@@ -91,6 +94,25 @@ def test_a_durable_host_that_is_killed_in_the_middle_of_a_run_is_not_noticed_by_
         assert sorted(run["attempts"] for run in kept["runs"]) == [1, 1, 2]
         messages = httpx.get(f"{one}/api/agents/timed/threads/killed/messages", timeout=GUARD_SECONDS).json()
         assert [entry["type"] for entry in messages["entries"]] == ["request", "response"] * 3
+
+
+@pytest.mark.behaviour("log.large")
+def test_a_follower_at_another_host_gets_an_event_of_five_mebibytes(
+    tmp_path: Path, log_settings: dict[str, str]
+) -> None:
+    """Followed from before it stands in the log: no store takes it whole, and none leaves the reader waiting."""
+    folder = shutil.copytree(APP, tmp_path / "app", ignore=shutil.ignore_patterns(".*"))
+    roomy = dict.fromkeys(("AGENT_MAX_BODY_BYTES", "AGENT_STATE_LIMIT_BYTES"), str(16 * MIB))
+    large = "x" * (5 * MIB)
+    with grouped_app(folder, log={**log_settings, **roomy}) as app:
+        one, two = (host.origin for host in app.http)
+        body = {"message": f"say {large}", "wait_for_response": False}
+        accepted = httpx.post(f"{one}/api/agents/Joker/run", json=body, timeout=GUARD_SECONDS)
+        events = f"{accepted.headers['location']}/events".replace(one, two)
+        frames = httpx.get(events, timeout=GUARD_SECONDS).text.strip().split("\n\n")
+
+    name, data = frames[-1].split("\n")[1:]
+    assert (name, json.loads(data.removeprefix("data: "))["response"]) == ("event: completed", large)
 
 
 @pytest.mark.behaviour("turn.queue-limit")
