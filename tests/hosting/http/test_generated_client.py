@@ -32,6 +32,7 @@ print(json.dumps([turn.status, read.response == turn.response, len(messages.entr
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="openapi-python-client needs Python 3.11")
 @pytest.mark.behaviour("openapi.generates")
 def test_a_client_made_by_openapi_python_client_runs(tmp_path: Path) -> None:
     """It has every route, and reads the answers as their types."""
