@@ -221,7 +221,7 @@ class ThreadEntity:
         if self._ttl_seconds is None or text is None:
             return text, Done()
         try:
-            conversation = self._keeping.read(given.address, text)
+            conversation = self._keeping.stored.read(given.address, text)
         except UnreadableDocumentError:
             return text, Done()
         if conversation.data.expiration_time_utc is None:
@@ -241,7 +241,7 @@ class ThreadEntity:
 
     def _mark(self, address: Address, text: str | None) -> LogMark | None:
         try:
-            return None if text is None else log_mark(self._keeping.read(address, text))
+            return None if text is None else log_mark(self._keeping.stored.read(address, text))
         except UnreadableDocumentError:
             return None
 

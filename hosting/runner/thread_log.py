@@ -17,7 +17,6 @@ import contextlib
 import hashlib
 import logging
 import math
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +28,7 @@ from pydantic import BaseModel, ValidationError
 from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import Address, StoreKey, new_id
 from hosting.ports import AttachmentStore, awake_seconds
+from hosting.runner.recent import Recent
 from hosting.stores.connection import Readiness, Verb
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
@@ -110,6 +110,11 @@ class _Known:
     tail: tuple[tuple[int, Event, int], ...] = ()
     tail_bytes: int = 0
 
+    @property
+    def memory_bytes(self) -> int:
+        text_bytes = len(self.stored.payload) if self.stored else _EMPTY_BYTES
+        return (1 + _PARSED_BYTES) * (text_bytes + self.tail_bytes)
+
 
 class ThreadLog:
     """The threads' log of the app whose task hub is `hub`, for one event loop.
@@ -133,7 +138,7 @@ class ThreadLog:
         self._hub = hub
         self._patience_seconds = patience_seconds
         self.readiness = Readiness(lambda: self.head(Address.of("ready", new_id())))
-        self._heads = _Heads(cached_bytes)
+        self._heads: Recent[Address, _Known] = Recent(cached_bytes)
         self._asking: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
     async def execute(
@@ -243,12 +248,12 @@ class ThreadLog:
 
     async def _read(self, address: Address) -> _Known:
         known = self._heads.get(address)
-        self._heads.keep(address, None)
+        self._heads.forget(address)
         stored = await self._retried("read", lambda: self._store.head(address))
         if known is None or stored is None or stored != known.stored:
             known = _Known(stored, NEW if stored is None else head.decode(stored.payload))
         if self._heads.get(address) is None:  # an append that came meanwhile left a newer one
-            self._heads.keep(address, known)
+            self._heads.keep(address, known, known.memory_bytes)
         return known
 
     async def _append(self, address: Address, known: _Known, change: Change) -> tuple[bool, _Known]:
@@ -276,7 +281,7 @@ class ThreadLog:
             tuple(payloads),
             tuple(Row(row.name, row.position, rows.encode(row.row), row.is_new) for row in change.rows),
         )
-        self._heads.keep(address, None)  # whatever ends this call early leaves nothing that may be wrong
+        self._heads.forget(address)  # whatever ends this call early leaves nothing that may be wrong
         appended = partial(self._append_behind, uploads=uploads) if large else self._store.append
         answer: Appended | Conflict = await self._retried("append", partial(appended, address, known.stored, append))
         if isinstance(answer, Appended):
@@ -291,7 +296,7 @@ class ThreadLog:
                 newest = _Known(answer.head, changed, tail[dropped:], tail_bytes)
         else:
             newest = _Known(answer.head, NEW if answer.head is None else head.decode(answer.head.payload))
-        self._heads.keep(address, newest)
+        self._heads.keep(address, newest, newest.memory_bytes)
         return isinstance(answer, Appended), newest
 
     async def _append_behind(
@@ -349,36 +354,6 @@ def store_key(hub: str, address: Address) -> StoreKey:
 def epoch_store_key(hub: str, address: Address, epoch: int) -> StoreKey:
     """Return where the archive and the attachments of one epoch of a thread lie: under the hub's name and the epoch."""
     return StoreKey(f"{hub}.log", f"{address.key}/{epoch}")
-
-
-class _Heads:
-    """Heads that this process remembers, the newest ones, within so many bytes."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
-        self._held_bytes = 0
-        self._held: OrderedDict[Address, tuple[_Known, int]] = OrderedDict()
-
-    def get(self, address: Address) -> _Known | None:
-        held = self._held.get(address)
-        if held is None:
-            return None
-        self._held.move_to_end(address)
-        return held[0]
-
-    def keep(self, address: Address, known: _Known | None) -> None:
-        """Remember this head of the thread instead of the one before; None forgets it."""
-        _, gone_bytes = self._held.pop(address, (None, 0))
-        self._held_bytes -= gone_bytes
-        if known is None:
-            return
-        text_bytes = len(known.stored.payload) if known.stored else _EMPTY_BYTES
-        size = (1 + _PARSED_BYTES) * (text_bytes + known.tail_bytes)
-        self._held[address] = (known, size)
-        self._held_bytes += size
-        while self._held_bytes > self._most_bytes:
-            _, (_, oldest_bytes) = self._held.popitem(last=False)
-            self._held_bytes -= oldest_bytes
 
 
 def _reference(payload: bytes) -> _Reference | None:

@@ -11,7 +11,6 @@ operation tries again. Conversations written lately stay parsed for the next tur
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Collection
 from operator import is_
 from typing import cast
@@ -21,10 +20,11 @@ from hosting.names import Address, StoreKey
 from hosting.ports import AttachmentStore
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.archiving import Archiver, Capacity, document_of, size_bytes
+from hosting.service.documents import StoredDocuments
 from hosting.service.retention import after_turn
 from hosting.service.watchman import Watched
 from state.attached import Attachment, Exchange, attached, detached, references
-from state.codec import held_entry, read
+from state.codec import held_entry
 from state.conversation import exchanges, generation, log_mark
 from state.models import Conversation, Entry, History, PlainEntry, RequestEntry, ResponseEntry
 
@@ -105,47 +105,6 @@ def _with(conversation: Conversation, held: list[Entry | PlainEntry]) -> Convers
     return conversation.model_copy(update={"data": data})
 
 
-_MOST_CHARACTERS = 8 * 1024 * 1024
-_MOST_THREADS = 1000
-"""A parsed thread weighs some 13 kB however short its text is; both bounds together keep the cache below 100 MB."""
-
-
-class ThreadCache:
-    """Parsed conversations by entity key, valid only for the very text they were parsed from.
-
-    The text is compared on every read: another process, or a restored backup, is noticed and parsed afresh.
-    """
-
-    def __init__(self, most_characters: int = _MOST_CHARACTERS, most_threads: int = _MOST_THREADS) -> None:
-        self._most_characters = most_characters
-        self._most_threads = most_threads
-        self._held = 0
-        self._threads: OrderedDict[str, tuple[str, Conversation]] = OrderedDict()
-
-    def read(self, key: str, text: str | None) -> Conversation:
-        """Return the conversation of a stored text; raises what `state.codec.read` raises."""
-        cached = self._threads.get(key)
-        if cached is not None and cached[0] == text:
-            return cached[1]
-        conversation = read(text)
-        if text is not None:
-            self.keep(key, text, conversation)
-        return conversation
-
-    def keep(self, key: str, text: str, conversation: Conversation) -> None:
-        """Remember what was just written; the longest unused threads make room."""
-        self.forget(key)
-        self._threads[key] = (text, conversation)
-        self._held += len(text)
-        while self._held > self._most_characters or len(self._threads) > self._most_threads:
-            self.forget(next(iter(self._threads)))
-
-    def forget(self, key: str) -> None:
-        """Make as if the conversation had not been kept."""
-        text, _ = self._threads.pop(key, ("", None))
-        self._held -= len(text)
-
-
 class DocumentWriter:
     """Makes and reads the documents of one app's threads."""
 
@@ -154,16 +113,12 @@ class DocumentWriter:
         self._capacity = capacity
         self._archiving = archiving
         self._attaching = attaching
-        self._cache = ThreadCache()
-
-    def read(self, address: Address, text: str | None) -> Conversation:
-        """Return the conversation of a stored text; raises what `state.codec.read` raises."""
-        return self._cache.read(address.key, text)
+        self.stored = StoredDocuments()
 
     def written(self, address: Address, conversation: Conversation) -> str:
         """Return the text that is to be stored of a conversation that refers to nothing new."""
         document = document_of(conversation)
-        self._cache.keep(address.key, document.text, document.conversation)
+        self.stored.keep(address, document.text, document.conversation)
         return document.text
 
     async def store(
@@ -176,7 +131,7 @@ class DocumentWriter:
         """
         if watched.snapshot is None:
             return given
-        before = None if given is None else self.read(address, given)
+        before = None if given is None else self.stored.read(address, given)
         conversation = watched.snapshot.document(watched.epoch)
         if before is None and not watched.ended and not len(conversation.data.conversation_history):
             return None  # nothing ever came of it, or it was deleted
@@ -200,7 +155,7 @@ class DocumentWriter:
                 address.agent,
             )
         self._capacity.warn(address, document.text)
-        self._cache.keep(address.key, document.text, document.conversation)
+        self.stored.keep(address, document.text, document.conversation)
         return document.text
 
     async def _forget(self, place: StoreKey, before: Conversation, now: Conversation) -> None:

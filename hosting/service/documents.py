@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hosting.errors import EngineUnavailableError, LogUnavailableError, UnreadableStateError
 from hosting.names import Address
 from hosting.ports import EntityClient
+from hosting.runner.recent import Recent
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.archiving import entry_bytes
 from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
@@ -29,11 +29,14 @@ logger = logging.getLogger(__name__)
 
 Shorten = Callable[[Conversation], Conversation]
 
-CACHED_BYTES = 64 * 1024 * 1024
+CACHED_BYTES = 24 * 1024 * 1024
+STORED_BYTES = 8 * 1024 * 1024
+"""What a process keeps of conversations as they stand now, and of stored documents."""
 _READ_AGAIN_SECONDS = (0.05, 0.2, 1.0)
 _KEPT_COSTS_BYTES = 2048
+_ENTRY_COSTS_BYTES = 6144
 _MODEL_FACTOR = 8
-"""What a conversation takes beside its entries, and how many bytes a parsed entry for each of its text, about."""
+"""What a conversation takes beside its entries, an entry beside its text, and it for each byte of its text, about."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,6 @@ class _Kept:
     epoch: int
     text_bytes: int
     open_bytes: Mapping[str, int]
-
-    @property
-    def held_bytes(self) -> int:
-        return _KEPT_COSTS_BYTES + _MODEL_FACTOR * (self.text_bytes + sum(self.open_bytes.values()))
 
 
 class Documents:
@@ -65,11 +64,9 @@ class Documents:
         document_bytes: int = CACHED_BYTES,
     ) -> None:
         self._log = log
-        self._cached_bytes = cached_bytes
         self._shorten = shorten
         self._document_bytes = document_bytes
-        self._held_bytes = 0
-        self._kept: OrderedDict[Address, _Kept] = OrderedDict()
+        self._kept: Recent[Address, _Kept] = Recent(cached_bytes)
 
     async def at(
         self,
@@ -112,7 +109,6 @@ class Documents:
         kept = self._kept.get(address)
         if kept is None or (kept.epoch, kept.snapshot.position) != (head.epoch, head.position):
             return None
-        self._kept.move_to_end(address)
         return kept.snapshot
 
     def put(self, address: Address, head: Head, snapshot: Snapshot) -> None:
@@ -173,18 +169,37 @@ class Documents:
         waiting = {
             run_id: known.get(run_id) or len(encode(accepted)) for run_id, (_, accepted) in snapshot.open.items()
         }
-        self.forget(address)
-        self._kept[address] = kept = _Kept(snapshot, head.epoch, text_bytes, waiting)
-        self._held_bytes += kept.held_bytes
-        while self._held_bytes > self._cached_bytes:
-            _, oldest = self._kept.popitem(last=False)
-            self._held_bytes -= oldest.held_bytes
+        memory_bytes = _memory_bytes(snapshot.conversation, text_bytes + sum(waiting.values()))
+        self._kept.keep(address, _Kept(snapshot, head.epoch, text_bytes, waiting), memory_bytes)
         return snapshot
 
     def forget(self, address: Address) -> None:
         """Remember nothing of the thread."""
-        kept = self._kept.pop(address, None)
-        self._held_bytes -= kept.held_bytes if kept is not None else 0
+        self._kept.forget(address)
+
+
+class StoredDocuments:
+    """Parsed conversations of stored documents, each valid only for the very text that it was parsed from.
+
+    The text is compared on every read: another process, or a restored backup, is noticed and parsed afresh.
+    """
+
+    def __init__(self, most_bytes: int = STORED_BYTES) -> None:
+        self._kept: Recent[Address, tuple[str, Conversation]] = Recent(most_bytes)
+
+    def read(self, address: Address, text: str | None) -> Conversation:
+        """Return the conversation of a stored text; raises what `state.codec.read` raises."""
+        kept = self._kept.get(address)
+        if kept is not None and kept[0] == text:
+            return kept[1]
+        conversation = read(text)
+        if text is not None:
+            self.keep(address, text, conversation)
+        return conversation
+
+    def keep(self, address: Address, text: str, conversation: Conversation) -> None:
+        """Remember what was just written."""
+        self._kept.keep(address, (text, conversation), _memory_bytes(conversation, len(text)))
 
 
 def _parsed(text: str | None) -> Conversation | None:
@@ -192,6 +207,11 @@ def _parsed(text: str | None) -> Conversation | None:
         return None if text is None else read(text)
     except UnreadableDocumentError as error:
         raise UnreadableStateError.because(error) from error
+
+
+def _memory_bytes(conversation: Conversation, text_bytes: int) -> int:
+    entries = len(conversation.data.conversation_history)
+    return _KEPT_COSTS_BYTES + _ENTRY_COSTS_BYTES * entries + _MODEL_FACTOR * text_bytes
 
 
 def _text_bytes(conversation: Conversation, first: int = 0) -> int:

@@ -89,7 +89,7 @@ class Services:
             self.holders,
             queue_limit=MOST_OPEN_RUNS,
             queue_seconds=settings.queue_timeout_seconds,
-            read=self.keeping.read,
+            read=self.keeping.stored.read,
             margin_seconds=margin_seconds,
         )
         self.erasing = Eraser(self.log, stores.archive, stores.attachments, stores.hub)

@@ -13,7 +13,7 @@ from tests.support.template_process import ROOT, copy_tree
 
 PAGE = ROOT / "docs" / "one-turn.md"
 MOST_FUNCTIONS = 320
-MOST_FILES = 58
+MOST_FILES = 59
 GUARD_SECONDS = 120
 
 

@@ -29,8 +29,11 @@ AT_ONCE = 4
 REFUSED = [pytest.param(250, id="500"), pytest.param(1000, id="2000", marks=pytest.mark.explore)]
 """So many of each kind, of 1 MiB each."""
 MOST_GROWN_BY_REFUSED_MIB = 30
+TURNS = 10_000
+THREADS = 1000
+MOST_GROWN_BY_TURNS_MIB = 60
 ENDED = [pytest.param(120, id="120"), pytest.param(200, id="200", marks=pytest.mark.explore)]
-CACHED_MIB = (documents.CACHED_BYTES + thread_log.CACHED_BYTES) // MIB
+CACHED_MIB = (documents.CACHED_BYTES + documents.STORED_BYTES + thread_log.CACHED_BYTES) // MIB
 """What a process remembers of threads at most."""
 MOST_LOGGED_BYTES = 1000
 """For each request that is refused: its line in the host's log."""
@@ -106,6 +109,27 @@ async def test_refused_requests_of_a_mebibyte_leave_memory_and_files_as_they_wer
     assert grown < MOST_GROWN_BY_REFUSED_MIB
     assert written < MIB
     assert logged < 2 * times * MOST_LOGGED_BYTES
+
+
+@pytest.mark.explore
+@pytest.mark.behaviour("service.bounded")
+@pytest.mark.timeout(900)
+async def test_many_turns_over_many_threads_leave_memory_within_its_bounds(
+    host: RunningHost, http: httpx.AsyncClient
+) -> None:
+    """What is remembered of threads is bounded, and nothing of a turn stays."""
+
+    async def ask(number: int) -> httpx.Response:
+        return await http.post(RUN, json={"message": f"hi {number}", "thread_id": f"t{number % THREADS}"})
+
+    await codes(100, ask)
+    before = resident_mib(host)
+    answers = await codes(TURNS, ask)
+    grown = resident_mib(host) - before
+    print(f"{before} MiB at first, {grown} MiB more")
+
+    assert answers == {200: TURNS}
+    assert grown < MOST_GROWN_BY_TURNS_MIB
 
 
 @pytest.mark.behaviour("service.bounded")
