@@ -14,9 +14,10 @@ from agent_framework import Agent
 from benchmarks.app.timed_model import TimedClient
 from benchmarks.turns import WrongAnswerError
 from hosting.entity.thread_entity import ThreadEntity
+from hosting.errors import ArchiveUnavailableError
 from hosting.names import Address
 from hosting.plan import Plan
-from hosting.ports import EntityPage, Purge, Volume
+from hosting.ports import EntityPage, Purge
 from hosting.request.pages import Window
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.run_request import RunRequest
@@ -26,10 +27,11 @@ from hosting.runner.thread_log import epoch_store_key
 from hosting.service.archiving import Archiver, WholeConversation, document_of
 from hosting.service.services import Services
 from hosting.settings import Settings, read_settings
+from hosting.stores.archive import Archive, Volume
 from hosting.stores.choice import Stores
-from hosting.stores.memory import MemoryAttachments
+from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite import SqliteThreadStore
-from hosting.stores.sqlite_contents import SqliteArchive
+from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
 from state.codec import held_entry, read
 from state.conversation import message_count
 from state.extension import without_oldest
@@ -55,11 +57,11 @@ class TurnTaken:
     archive_calls: int
 
 
-class CountedArchive(SqliteArchive):
+class CountedArchive(Archive):
     """An archive that counts its calls."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path)
+        super().__init__(SqliteObjects(ARCHIVE, path, ArchiveUnavailableError.unreached))
         self.calls = 0
 
     async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
@@ -151,7 +153,7 @@ async def long_thread(folder: Path, messages: int) -> AsyncIterator[LongThread]:
     archive, threads = CountedArchive(folder / "archive.sqlite"), SqliteThreadStore(folder / "threads.sqlite", HUB)
     engine = ThreadEngine(await _made(archive, settings, messages))
     planned = Plan().add(Agent(client=TimedClient(), name=AGENT), http=False, mcp=False)
-    stores = Stores(HUB, threads, archive, MemoryAttachments())
+    stores = Stores(HUB, threads, archive, MemoryObjects())
     services = Services(stores, settings, loop, Listeners(CallbackCalls(settings.callback_seconds)))
     services.hold(planned, settings.run_timeout_seconds)
     entity = ThreadEntity(planned, services)

@@ -1,82 +1,40 @@
-"""The ports: archive, attachments, the durable engine and time, as the service sees them."""
+"""The ports: objects beside a thread, the durable engine and time, as the service sees them."""
 
 from __future__ import annotations
 
 import math
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Literal, Protocol
 
 from hosting.names import StoreKey
-from state.attached import Attachment
 
 Clock = Callable[[], float]
 """Seconds since 1970 (UTC): `time.time` in production, in tests a clock that the test moves."""
 
 
-@dataclass(frozen=True)
-class Volume:
-    """One conversation of a thread, from one reset to the next; each reset raises the `generation`."""
+class ObjectStore(Protocol):
+    """Keeps bytes by name in places, each a life of a thread: the older entries of conversations, and large contents.
 
-    thread: StoreKey
-    generation: int
-
-
-class ArchiveStore(Protocol):
-    """Keeps the older entries of conversations, under their positions, which count from 1 in each volume.
-
-    Every backend passes `tests/contracts/test_archive_store.py`. The document says how many entries of its volume are
-    archived; what is behind that position was left by a process that died, and is never read. Each method raises
-    `errors.ArchiveUnavailableError` when the store cannot be reached; calling again with the same arguments is safe.
+    A name is made of letters, digits and `-`. Every backend passes `tests/contracts/test_object_store.py`. Where the
+    store cannot be reached each method raises the error that it was opened with, `errors.ArchiveUnavailableError` or
+    `errors.AttachmentsUnavailableError`; calling again with the same arguments is safe.
     """
 
-    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
-        """Keep entries, each as JSON text, under the positions from `first` on, and replace what those positions hold.
+    async def put(self, place: StoreKey, objects: Mapping[str, bytes]) -> None:
+        """Keep these in place of what their names hold, whatever happens to this process afterwards.
 
-        Once this returns they are kept, whatever happens to this process.
+        Each counts as put now.
         """
 
-    async def read(self, volume: Volume, first: int, last: int) -> list[str]:
-        """Return the entries from position `first` to `last`, as the JSON values that were put.
+    async def read(self, place: StoreKey, names: Collection[str]) -> dict[str, bytes]:
+        """Return the bytes by name, of those that are there."""
 
-        Raises `errors.ArchiveIncompleteError` when one of them is not there.
-        """
-
-    async def epochs(self, thread: StoreKey) -> list[int]:
-        """Return which of the thread's epochs have volumes, lowest first: those at `<thread>/<epoch>`."""
-
-    async def erase(self, place: StoreKey, before: int | None = None) -> int:
-        """Remove the thread's volumes, or only the generations below `before`, and return how many entries that were.
-
-        What was removed is in no file of the store afterwards.
-        """
-
-    async def close(self) -> None:
-        """Let go of files, connections and threads."""
-
-
-class AttachmentStore(Protocol):
-    """Keeps the large contents of conversations, once for each thread, by their hash.
-
-    Every backend passes `tests/contracts/test_attachment_store.py`. Each method raises
-    `errors.AttachmentsUnavailableError` when the store cannot be reached; calling again with the same arguments is
-    safe.
-    """
-
-    async def put(self, place: StoreKey, attachments: Collection[Attachment]) -> None:
-        """Keep these, whatever happens to this process afterwards; each counts as put now."""
-
-    async def read(self, place: StoreKey, hashes: Collection[str]) -> dict[str, bytes]:
-        """Return the bytes by hash, of those that are there."""
-
-    async def hashes(self, place: StoreKey) -> list[str]:
-        """Return the hashes of all of the thread's attachments, sorted."""
-
-    async def put_before(self, place: StoreKey, before: float) -> list[str]:
-        """Return the hashes of those not put since that moment (seconds since 1970), sorted."""
+    async def names(self, place: StoreKey, prefix: str = "") -> dict[str, float]:
+        """Return the names that begin so with when each was last put (seconds since 1970), longest ago first."""
 
     async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
         """Return the thread ids of keys of that `agent` with something last put from `after` on and before `before`.
@@ -85,10 +43,10 @@ class AttachmentStore(Protocol):
         """
 
     async def epochs(self, thread: StoreKey) -> list[int]:
-        """Return which of the thread's epochs have attachments, lowest first: those at `<thread>/<epoch>`."""
+        """Return which of the thread's epochs have objects, lowest first: those at `<thread>/<epoch>`."""
 
-    async def erase(self, place: StoreKey, hashes: Collection[str] | None = None, *, before: float = math.inf) -> None:
-        """Remove these of the thread's attachments, or all; they are in no file of the store afterwards.
+    async def erase(self, place: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf) -> None:
+        """Remove these, or all of the place; they are in no file of the store afterwards.
 
         With `before`, those stay that were put since that moment, also while this is done.
         """

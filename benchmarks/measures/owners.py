@@ -22,7 +22,7 @@ from hosting.names import Address
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.sharing import Sharing
-from hosting.stores.memory import MemoryAttachments, MemoryThreadStore
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 
 ISSUER, AUDIENCE, WHO, KEY_ID = "https://login.example", "app", "ada", "one"
 ROUNDS = 9
@@ -76,7 +76,7 @@ def _platform_headers() -> dict[str, str]:
 
 async def _microseconds(resolver: PrincipalResolver, headers: dict[str, str], checks: int) -> float:
     """Return what one request costs, from its headers to its thread's entity."""
-    log = ThreadLog(MemoryThreadStore("hub"), MemoryAttachments(), "hub")
+    log = ThreadLog(MemoryThreadStore("hub"), MemoryObjects(), "hub")
     access, rounds = Access(resolver, "", Sharing(log)), []
     await access.of(RUN, "Joker", headers, {}, {})
     for _ in range(ROUNDS):

@@ -17,7 +17,7 @@ import contextlib
 import hashlib
 import logging
 import math
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -27,7 +27,7 @@ from pydantic import BaseModel, ValidationError
 
 from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import Address, StoreKey, new_id
-from hosting.ports import AttachmentStore, awake_seconds
+from hosting.ports import ObjectStore, awake_seconds
 from hosting.runner.recent import Recent
 from hosting.stores.connection import Readiness, Verb
 from hosting.stores.contract import (
@@ -47,7 +47,6 @@ from hosting.thread.commands import Change, Command, Outcome
 from hosting.thread.decide import decide
 from hosting.thread.events import Event
 from hosting.thread.head import NEW, Head
-from state.attached import Attachment
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +92,7 @@ class _Uploads:
     """What an append refers to, and when it was put."""
 
     place: StoreKey
-    attachments: Collection[Attachment]
+    objects: Mapping[str, bytes]
     put_at: float = -math.inf
 
 
@@ -127,7 +126,7 @@ class ThreadLog:
     def __init__(
         self,
         store: ThreadStore,
-        attachments: AttachmentStore,
+        attachments: ObjectStore,
         hub: str,
         *,
         patience_seconds: float = PATIENCE_SECONDS,
@@ -265,16 +264,14 @@ class ThreadLog:
         payloads = [events.encode(event) for event in change.events]
         sizes = [len(payload) for payload in payloads]
         most = MOST_INLINE_BYTES if sum(sizes) <= MOST_APPEND_BYTES // 2 else MOST_INLINE_BYTES // 64
-        large = {
-            at: Attachment(hashlib.sha256(text).hexdigest(), text)
-            for at, text in enumerate(payloads)
-            if len(text) > most
-        }
-        uploads = _Uploads(epoch_store_key(self._hub, address, changed.epoch), list(large.values()))
+        large = {at: hashlib.sha256(text).hexdigest() for at, text in enumerate(payloads) if len(text) > most}
+        uploads = _Uploads(
+            epoch_store_key(self._hub, address, changed.epoch), {sha256: payloads[at] for at, sha256 in large.items()}
+        )
         if large:
             await self._upload(uploads)
-        for at, attachment in large.items():
-            reference = _Reference(elsewhere=attachment.sha256, epoch=changed.epoch, bytes=sizes[at])
+        for at, sha256 in large.items():
+            reference = _Reference(elsewhere=sha256, epoch=changed.epoch, bytes=sizes[at])
             payloads[at] = reference.model_dump_json().encode()
         append = Append(
             StoredHead(changed.position, changed.append_id, head.encode(changed)),
@@ -310,7 +307,7 @@ class ThreadLog:
     async def _upload(self, uploads: _Uploads) -> None:
         uploads.put_at = awake_seconds()
         with self._as_log("append"):
-            await self._attachments.put(uploads.place, uploads.attachments)
+            await self._attachments.put(uploads.place, uploads.objects)
 
     @contextlib.contextmanager
     def _as_log(self, verb: Verb) -> Iterator[None]:

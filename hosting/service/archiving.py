@@ -23,8 +23,8 @@ from itertools import accumulate
 
 from hosting.errors import ArchiveIncompleteError, ThreadFullError
 from hosting.names import Address, StoreKey
-from hosting.ports import ArchiveStore, Volume
 from hosting.request.pages import Window
+from hosting.stores.archive import Archive, Volume
 from hosting.thread.conversation import request_of
 from hosting.thread.events import Accepted
 from state.attached import detachable_bytes
@@ -90,7 +90,7 @@ class WholeConversation:
 
     place: StoreKey
     conversation: Conversation
-    archive: ArchiveStore
+    archive: Archive
 
     async def page(self, window: Window) -> tuple[list[tuple[int, Exchange]], bool]:
         """Return the window's entries with their positions, and whether there are more in its direction."""
@@ -148,7 +148,7 @@ def document_of(conversation: Conversation) -> Document:
 class Archiver:
     """Keeps the documents of one app within a budget of bytes."""
 
-    def __init__(self, archive: ArchiveStore, budget_bytes: int) -> None:
+    def __init__(self, archive: Archive, budget_bytes: int) -> None:
         self._archive = archive
         self._budget = budget_bytes
 

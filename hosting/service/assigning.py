@@ -12,12 +12,11 @@ import time
 
 from hosting.errors import ThreadChangedError, UnknownThreadError
 from hosting.names import Address, check_thread_id
-from hosting.ports import AttachmentStore, EntityClient
+from hosting.ports import EntityClient, ObjectStore
 from hosting.principal import Principal
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.threads import Threads, WholeThread
 from hosting.thread.commands import Delete, Import, Refused
-from state.attached import Attachment
 from state.codec import write
 from state.conversation import owned_by
 from state.extension import archived, with_older
@@ -27,7 +26,7 @@ from state.models import Conversation, entry_text
 class Assigning:
     """Assigns threads, for the app whose task hub is `hub`."""
 
-    def __init__(self, log: ThreadLog, threads: Threads, attachments: AttachmentStore, hub: str) -> None:
+    def __init__(self, log: ThreadLog, threads: Threads, attachments: ObjectStore, hub: str) -> None:
         self._log = log
         self._threads = threads
         self._attachments = attachments
@@ -65,8 +64,7 @@ class Assigning:
         there = await self._log.head(target)
         epoch = there.epoch + 1 if there.state == "deleted" else there.epoch
         if whole.attachments:
-            kept = [Attachment(sha256, body) for sha256, body in whole.attachments.items()]
-            await self._attachments.put(epoch_store_key(self._hub, target, epoch), kept)
+            await self._attachments.put(epoch_store_key(self._hub, target, epoch), whole.attachments)
         text = write(owned_by(_with_its_log(whole), principal.issuer, principal.id))
         decided = await self._log.execute(target, Import(time.time(), text, source, epoch))
         if isinstance(decided.outcome, Refused):

@@ -17,13 +17,13 @@ from typing import cast
 
 from hosting.errors import ArchiveUnavailableError
 from hosting.names import Address, StoreKey
-from hosting.ports import AttachmentStore
+from hosting.ports import ObjectStore
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.archiving import Archiver, Capacity, document_of, size_bytes
 from hosting.service.documents import StoredDocuments
 from hosting.service.retention import after_turn
 from hosting.service.watchman import Watched
-from state.attached import Attachment, Exchange, attached, detached, references
+from state.attached import Exchange, attached, detached, references
 from state.codec import held_entry
 from state.conversation import exchanges, generation, log_mark
 from state.models import Conversation, Entry, History, PlainEntry, RequestEntry, ResponseEntry
@@ -36,7 +36,7 @@ _EXCHANGES = frozenset((RequestEntry, ResponseEntry))
 class Attachments:
     """Takes contents of more than `most_bytes` bytes out of the conversations of one app, and puts them back."""
 
-    def __init__(self, store: AttachmentStore, most_bytes: int) -> None:
+    def __init__(self, store: ObjectStore, most_bytes: int) -> None:
         self._store = store
         self._most_bytes = most_bytes
 
@@ -48,15 +48,15 @@ class Attachments:
         Raises `AttachmentsUnavailableError`.
         """
         held = list(conversation.data.conversation_history.held)
-        taken: dict[str, Attachment] = {}
+        taken: dict[str, bytes] = {}
         for index, entry in enumerate(held[(seen := _in_common(conversation, known)) :], start=seen):
             if type(entry) in _EXCHANGES:
                 found = detached(cast(Exchange, entry), self._most_bytes)
                 held[index] = found.entry
-                taken |= {attachment.sha256: attachment for attachment in found.attachments}
+                taken |= {one.sha256: one.body for one in found.attachments}
         if not taken:
             return conversation
-        await self._store.put(place, list(taken.values()))
+        await self._store.put(place, taken)
         return _with(conversation, held)
 
     async def inlined(self, place: StoreKey, conversation: Conversation) -> Conversation:

@@ -23,9 +23,10 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
-from hosting.ports import ArchiveStore, AttachmentStore, Clock
+from hosting.ports import Clock, ObjectStore
 from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import WholeConversation, size_bytes
+from hosting.stores.archive import Archive
 from hosting.thread.commands import Bury, Delete
 from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
 from hosting.thread.events import Accepted, Deleted, DeleteReason, Deleting, Event, Settled
@@ -98,8 +99,8 @@ class Eraser:
     def __init__(
         self,
         log: ThreadLog,
-        archive: ArchiveStore,
-        attachments: AttachmentStore,
+        archive: Archive,
+        attachments: ObjectStore,
         hub: str,
         clock: Clock = time.time,
     ) -> None:
@@ -194,7 +195,7 @@ class Eraser:
     ) -> None:
         """Erase of the present life what neither its events refer to nor the conversation that they make."""
         place = epoch_store_key(self._hub, address, head.epoch)
-        unused = set(await self._attachments.put_before(place, before))
+        unused = {name for name, put_at in (await self._attachments.names(place)).items() if put_at < before}
         if unused:
             unused -= await self._log.attachment_hashes(address, head.epoch)
         found = resume(document, head)
@@ -227,7 +228,7 @@ class Eraser:
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),
             runs=sum(isinstance(event, Accepted) for event in events),
             archived_entries=0 if conversation is None else archived(conversation).entries,
-            attachments=tuple(await self._attachments.hashes(place)),
+            attachments=tuple(sorted(await self._attachments.names(place))),
             instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own])),
         )
 

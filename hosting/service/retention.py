@@ -43,13 +43,12 @@ from typing import Literal
 
 from hosting.errors import ConfigurationError
 from hosting.names import Address, StoreKey, entity_name
-from hosting.ports import AttachmentStore, Clock, EntityClient, read_utc, utc
+from hosting.ports import Clock, EntityClient, ObjectStore, read_utc, utc
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.erasing import UNUSED_SECONDS
 from hosting.service.threads import Threads
 from hosting.thread.commands import Trim
 from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Event, Terminal, Trimmed
-from state.attached import Attachment
 from state.conversation import LogMark, with_expiration
 from state.models import Conversation
 
@@ -239,7 +238,7 @@ class UploadSweep:
 
     def __init__(
         self,
-        attachments: AttachmentStore,
+        attachments: ObjectStore,
         hub: str,
         agents: Callable[[], Iterable[str]],
         clock: Clock = time.time,
@@ -292,7 +291,7 @@ class UploadSweep:
         return float(texts.get(_MARK, b"0"))
 
     async def _remember(self, moment: float) -> None:
-        await self._attachments.put(self._place, [Attachment(_MARK, repr(moment).encode())])
+        await self._attachments.put(self._place, {_MARK: repr(moment).encode()})
 
     @property
     def _place(self) -> StoreKey:

@@ -23,13 +23,14 @@ from hosting.errors import (
     UnknownThreadError,
 )
 from hosting.names import APP, Address, StoreKey, entity_name
-from hosting.ports import ArchiveStore, AttachmentStore, EntityClient, EntityPage, iso
+from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
 from hosting.request.pages import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import Exchange, WholeConversation
 from hosting.service.documents import Documents
 from hosting.service.erasing import Instance, Receipt, read_receipt
 from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH
+from hosting.stores.archive import Archive
 from hosting.thread.commands import Delete, Forget, Refused, Settle
 from hosting.thread.events import Accepted, Event, SettledInstance
 from hosting.thread.head import Head
@@ -86,8 +87,8 @@ class Threads:
         self,
         log: ThreadLog,
         documents: Documents,
-        archive: ArchiveStore,
-        attachments: AttachmentStore,
+        archive: Archive,
+        attachments: ObjectStore,
         hub: str,
         *,
         publish: Callable[[Address, Decided], None] = lambda address, decided: None,

@@ -1,9 +1,7 @@
-"""The archive and the attachments in blobs: the default on Azure, in the storage account that the app already has.
+"""Objects in blobs: the default on Azure, in the storage account that the app already has.
 
-A segment of the archive is one blob, which names its positions:
-`<agent>/<thread>/<generation>/<thousand>/<first>-<last>`. It stands in the folder of the thousand that its first
-position is in, so that a reader lists two folders, however long the thread is. An attachment is the blob
-`<agent>/<thread>/<hash>`. Where the account keeps versions or deleted blobs, it keeps them as long as its policy says.
+An object is the blob `<agent>/<thread>/<epoch>/<name>`, in a container for the archive or in one for attachments. Where
+the account keeps versions or deleted blobs, it keeps them as long as its policy says.
 """
 
 from __future__ import annotations
@@ -11,25 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any
 
 from azure.core.exceptions import AzureError, HttpResponseError
 from azure.storage.blob.aio import BlobServiceClient, ContainerClient, ExponentialRetry
 
-from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError, HostingError
+from hosting.errors import HostingError
 from hosting.names import StoreKey
-from hosting.ports import Volume
 from hosting.stores.connection import BoundedConnection
-from hosting.stores.segments import MOST_ENTRIES, Segment, cut, decode, encode, laid_out
 from hosting.stores.storage_account import account_connection
-from state.attached import Attachment
 
-ARCHIVE_CONTAINER: Final = "agent-archive"
-ATTACHMENTS_CONTAINER: Final = "agent-attachments"
 PATIENCE_SECONDS = 20.0
 _CONNECT_SECONDS = 3
 _ANSWER_SECONDS = 5
@@ -151,100 +144,36 @@ class _Container:
         await self._connection.close()
 
 
-@dataclass(frozen=True)
-class _Named:
-    """What a segment's name says."""
-
-    name: str
-    key: str
-    generation: int
-    first: int
-    last: int
-
-    @classmethod
-    def parse(cls, name: str) -> _Named:
-        key, generation, _, positions = name.rsplit("/", 3)
-        first, _, last = positions.partition("-")
-        return cls(name, key, int(generation), int(first), int(last))
-
-
-class BlobArchive:
-    """An `ArchiveStore` in a blob container."""
+class BlobObjects:
+    """An `ObjectStore` in a blob container, `agent-archive` or `agent-attachments`."""
 
     def __init__(
-        self, connect: Connect, container: str = ARCHIVE_CONTAINER, patience_seconds: float = PATIENCE_SECONDS
+        self,
+        connect: Connect,
+        container: str,
+        unavailable: Callable[[], HostingError],
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        self._blobs = _Container(connect, container, ArchiveUnavailableError.unreached, patience_seconds)
+        self._blobs = _Container(connect, container, unavailable, patience_seconds)
 
-    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
-        """One call, and one more for each million bytes."""
-        for segment in cut(first, entries):
-            positions = f"{segment.first:09}-{segment.last:09}"
-            await self._blobs.put(_folder(volume, segment.first // MOST_ENTRIES) + positions, encode(segment))
-
-    async def read(self, volume: Volume, first: int, last: int) -> list[str]:
-        """Two listings at once, and a call for each segment.
-
-        Of segments that overlap, the one that was written later stands.
-        """
-        folders = range(max(0, first - MOST_ENTRIES + 1) // MOST_ENTRIES, last // MOST_ENTRIES + 1)
-        listed = await asyncio.gather(*(self._blobs.times(_folder(volume, folder)) for folder in folders))
-        times = {name: time for names in listed for name, time in names.items()}
-        found = (named for named in map(_Named.parse, times) if named.key == _prefix(volume.thread)[:-1])
-        covering = [named for named in found if named.first <= last and named.last >= first]
-        covering.sort(key=lambda named: times[named.name])
-        bodies = await asyncio.gather(*(self._blobs.content(named.name) for named in covering))
-        segments: list[Segment] = [
-            decode(named.first, body) for named, body in zip(covering, bodies, strict=True) if body is not None
-        ]
-        return laid_out(segments, first, last)
-
-    async def epochs(self, thread: StoreKey) -> list[int]:
-        """One listing."""
-        named = map(_Named.parse, await self._blobs.times(_prefix(thread)))
-        return thread.epochs_in(one.key.partition("/")[2] for one in named)
-
-    async def erase(self, key: StoreKey, before: int | None = None) -> int:
-        """One listing, and a call for each segment."""
-        named = map(_Named.parse, await self._blobs.times(_prefix(key)))
-        own = (one for one in named if one.key == _prefix(key)[:-1])  # another's name may begin so, too
-        gone = [one for one in own if before is None or one.generation < before]
-        await self._blobs.delete(one.name for one in gone)
-        return sum(one.last - one.first + 1 for one in gone)
-
-    async def close(self) -> None:
-        await self._blobs.close()
-
-
-class BlobAttachments:
-    """An `AttachmentStore` in a blob container."""
-
-    def __init__(
-        self, connect: Connect, container: str = ATTACHMENTS_CONTAINER, patience_seconds: float = PATIENCE_SECONDS
-    ) -> None:
-        self._blobs = _Container(connect, container, AttachmentsUnavailableError.unreached, patience_seconds)
-
-    async def put(self, key: StoreKey, attachments: Collection[Attachment]) -> None:
+    async def put(self, place: StoreKey, objects: Mapping[str, bytes]) -> None:
         """A call for each. What is there is written again, so that it counts as put now."""
-        await asyncio.gather(*(self._blobs.put(_prefix(key) + one.sha256, one.body) for one in attachments))
+        await asyncio.gather(*(self._blobs.put(_prefix(place) + name, body) for name, body in objects.items()))
 
-    async def read(self, key: StoreKey, hashes: Collection[str]) -> dict[str, bytes]:
+    async def read(self, place: StoreKey, names: Collection[str]) -> dict[str, bytes]:
         """A call for each."""
-        names = list(hashes)
-        bodies = await asyncio.gather(*(self._blobs.content(_prefix(key) + name) for name in names))
-        return {name: body for name, body in zip(names, bodies, strict=True) if body is not None}
+        wanted = list(names)
+        bodies = await asyncio.gather(*(self._blobs.content(_prefix(place) + name) for name in wanted))
+        return {name: body for name, body in zip(wanted, bodies, strict=True) if body is not None}
 
-    async def hashes(self, key: StoreKey) -> list[str]:
-        """One listing."""
-        return sorted(await self._times(key))
-
-    async def put_before(self, key: StoreKey, before: float) -> list[str]:
-        """One listing, by the account's clock."""
-        moment = datetime.fromtimestamp(before, timezone.utc)
-        return sorted(name for name, put_at in (await self._times(key)).items() if put_at < moment)
+    async def names(self, place: StoreKey, prefix: str = "") -> dict[str, float]:
+        """One call for each 5,000, by the account's clock; other places' names may begin with this one's."""
+        folder = _prefix(place)
+        times = {name[len(folder) :]: at for name, at in (await self._blobs.times(folder + prefix)).items()}
+        return {name: at.timestamp() for name, at in sorted(times.items(), key=itemgetter(1)) if "/" not in name}
 
     async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
-        """One call for each 5,000 attachments of that agent, by the account's clock."""
+        """One call for each 5,000 objects of that agent, by the account's clock."""
         first: dict[str, float] = {}
         async for page in self._blobs.pages(f"{agent}/"):
             for name, written_at in page.items():
@@ -258,28 +187,18 @@ class BlobAttachments:
         names = await self._blobs.times(_prefix(thread))
         return thread.epochs_in(name.rpartition("/")[0].partition("/")[2] for name in names)
 
-    async def erase(self, key: StoreKey, hashes: Collection[str] | None = None, *, before: float = math.inf) -> None:
-        """A call for each, and one listing where no hashes are given."""
-        names = await self._times(key) if hashes is None else hashes
+    async def erase(self, place: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf) -> None:
+        """A call for each, and one listing where no names are given."""
+        erased = await self.names(place) if names is None else names
         moment = None if math.isinf(before) else datetime.fromtimestamp(before, timezone.utc)
-        await self._blobs.delete((_prefix(key) + name for name in names), unchanged_since=moment)
+        await self._blobs.delete((_prefix(place) + name for name in erased), unchanged_since=moment)
 
     async def close(self) -> None:
         await self._blobs.close()
 
-    async def _times(self, key: StoreKey) -> dict[str, datetime]:
-        """Return when each attachment of this key was put; other keys' names may begin with it."""
-        prefix = _prefix(key)
-        found = {name[len(prefix) :]: put_at for name, put_at in (await self._blobs.times(prefix)).items()}
-        return {name: put_at for name, put_at in found.items() if "/" not in name}
-
 
 def _prefix(key: StoreKey) -> str:
     return f"{key.agent}/{key.thread_id}/"
-
-
-def _folder(volume: Volume, thousand: int) -> str:
-    return f"{_prefix(volume.thread)}{volume.generation}/{thousand:06}/"
 
 
 def _raise_unless(error: HttpResponseError, *expected: int) -> None:

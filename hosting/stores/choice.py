@@ -6,17 +6,19 @@ and their packages need not be there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hosting.errors import ConfigurationError
-from hosting.ports import ArchiveStore, AttachmentStore
+from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError, ConfigurationError, HostingError
+from hosting.ports import ObjectStore
 from hosting.settings import Settings, is_hosted, needs_shared_stores
+from hosting.stores.archive import Archive
 from hosting.stores.contract import ThreadStore
-from hosting.stores.memory import MemoryArchive, MemoryAttachments, MemoryThreadStore
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.stores.sqlite import THREADS, SqliteThreadStore
-from hosting.stores.sqlite_contents import ARCHIVE, ATTACHMENTS, SqliteArchive, SqliteAttachments
+from hosting.stores.sqlite_file import FileKind
+from hosting.stores.sqlite_objects import ARCHIVE, ATTACHMENTS, SqliteObjects
 
 DEFAULT_PATH = Path(".agents") / "log.sqlite"
 
@@ -51,6 +53,27 @@ class StoreSetting:
         return folder / named if named else log_path(settings.log, folder).with_name(self.file_name)
 
 
+@dataclass(frozen=True)
+class ObjectsSetting(StoreSetting):
+    """The setting of a store of objects: the kind of its file, its container of blobs, and its error when away."""
+
+    kind: FileKind
+    container: str
+    unavailable: Callable[[], HostingError]
+
+    def store(self, chosen: str, settings: Settings, folder: Path, environ: Mapping[str, str]) -> ObjectStore:
+        """Return the store for 'memory', 'blob' and 'sqlite'. Raises `ConfigurationError` for one not to be used."""
+        if chosen == "memory":
+            return MemoryObjects()
+        if chosen == "blob":
+            from hosting.stores.blobs import BlobObjects, storage_account
+
+            return BlobObjects(storage_account(environ, self.name), self.container, self.unavailable)
+        path = self.path(chosen, settings, folder)
+        self.kind.refuse_unusable(path, settings.log_synchronous, environ)
+        return SqliteObjects(self.kind, path, self.unavailable, settings.log_synchronous)
+
+
 LOG_SETTING = StoreSetting(
     field="log",
     name="AGENT_LOG",
@@ -59,20 +82,26 @@ LOG_SETTING = StoreSetting(
     advice=", and threads belong to all of them. Leave AGENT_LOG out in production, which keeps the log in the app's "
     "storage account, or name a Redis server.",
 )
-ARCHIVE_SETTING = StoreSetting(
+ARCHIVE_SETTING = ObjectsSetting(
     field="archive",
     name="AGENT_ARCHIVE",
     shared="blob",
     file_name="archive.sqlite",
     advice=". Leave AGENT_ARCHIVE out in production, which keeps archives in the app's storage account, or set it to "
     "'cosmos'.",
+    kind=ARCHIVE,
+    container="agent-archive",
+    unavailable=ArchiveUnavailableError.unreached,
 )
-ATTACHMENTS_SETTING = StoreSetting(
+ATTACHMENTS_SETTING = ObjectsSetting(
     field="attachments",
     name="AGENT_ATTACHMENTS",
     shared="blob",
     file_name="attachments.sqlite",
     advice=". Leave it out in production, which keeps attachments in the app's storage account.",
+    kind=ATTACHMENTS,
+    container="agent-attachments",
+    unavailable=AttachmentsUnavailableError.unreached,
 )
 
 
@@ -118,49 +147,33 @@ def choose_thread_store(settings: Settings, folder: Path, environ: Mapping[str, 
     return store
 
 
-def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str]) -> ArchiveStore:
+def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str]) -> Archive:
     """Return the archive that `AGENT_ARCHIVE` names; where it names none, one like the log, in production blobs.
 
     Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
     production, a file that cannot be used, an account that no setting names, a package that is not installed.
     """
     chosen = ARCHIVE_SETTING.chosen(settings, environ)
-    if chosen == "memory":
-        return MemoryArchive()
-    if chosen == "blob":
-        from hosting.stores.blobs import BlobArchive, storage_account
-
-        return BlobArchive(storage_account(environ, ARCHIVE_SETTING.name))
     if chosen != "cosmos":
-        path = ARCHIVE_SETTING.path(chosen, settings, folder)
-        ARCHIVE.refuse_unusable(path, settings.log_synchronous, environ)
-        return SqliteArchive(path, settings.log_synchronous)
+        return Archive(ARCHIVE_SETTING.store(chosen, settings, folder, environ))
     try:
-        from hosting.stores.cosmos import CosmosArchive, cosmos_account
+        from hosting.stores.cosmos import CosmosObjects, cosmos_account
     except ModuleNotFoundError:
         raise ConfigurationError(
             "AGENT_ARCHIVE is 'cosmos', and the package for it is not installed. Add the line of "
             "requirements-cosmos.txt to requirements.txt."
         ) from None
-    return CosmosArchive(cosmos_account("AGENT_COSMOS", settings.cosmos, environ), settings.cosmos_database)
+    account = cosmos_account("AGENT_COSMOS", settings.cosmos, environ)
+    return Archive(CosmosObjects(account, settings.cosmos_database, ARCHIVE_SETTING.unavailable))
 
 
-def choose_attachments(settings: Settings, folder: Path, environ: Mapping[str, str]) -> AttachmentStore:
+def choose_attachments(settings: Settings, folder: Path, environ: Mapping[str, str]) -> ObjectStore:
     """Return the store that `AGENT_ATTACHMENTS` names; where it names none, one like the log, in production blobs.
 
     Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
     production, a file that cannot be used, an account that no setting names.
     """
-    chosen = ATTACHMENTS_SETTING.chosen(settings, environ)
-    if chosen == "memory":
-        return MemoryAttachments()
-    if chosen == "blob":
-        from hosting.stores.blobs import BlobAttachments, storage_account
-
-        return BlobAttachments(storage_account(environ, ATTACHMENTS_SETTING.name))
-    path = ATTACHMENTS_SETTING.path(chosen, settings, folder)
-    ATTACHMENTS.refuse_unusable(path, settings.log_synchronous, environ)
-    return SqliteAttachments(path, settings.log_synchronous)
+    return ATTACHMENTS_SETTING.store(ATTACHMENTS_SETTING.chosen(settings, environ), settings, folder, environ)
 
 
 @dataclass(frozen=True)
@@ -169,8 +182,8 @@ class Stores:
 
     hub: str
     threads: ThreadStore
-    archive: ArchiveStore
-    attachments: AttachmentStore
+    archive: Archive
+    attachments: ObjectStore
 
 
 def choose_stores(settings: Settings, folder: Path, environ: Mapping[str, str], hub: str) -> Stores:

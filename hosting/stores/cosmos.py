@@ -1,29 +1,30 @@
 """The archive in a container of Azure Cosmos DB for NoSQL: threads in a database of your own.
 
 The account is named by its address, for the app's identity, or by a connection string. A segment is one item of the
-partition of its thread, with its entries as JSON texts: as values, Cosmos DB would round their numbers. A move is one
-call, and so is a page.
+partition of its thread, with its entries as one text: as values, Cosmos DB would round their numbers. A move is one
+call.
 """
 
 from __future__ import annotations
 
+import base64
 import logging
+import math
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
+from azure.core import MatchConditions
 from azure.core.exceptions import AzureError
 from azure.cosmos.aio import ContainerProxy, CosmosClient
-from azure.cosmos.exceptions import CosmosResourceNotFoundError
+from azure.cosmos.exceptions import CosmosAccessConditionFailedError, CosmosResourceNotFoundError
 from azure.identity.aio import DefaultAzureCredential
 
-from hosting.errors import ArchiveUnavailableError, ConfigurationError
+from hosting.errors import ConfigurationError, HostingError
 from hosting.names import StoreKey
-from hosting.ports import Volume
 from hosting.stores.connection import BoundedConnection
-from hosting.stores.segments import MOST_ENTRIES, Segment, cut, laid_out
 
 _ADDRESS = re.compile(r"https://[^\s;]+")
 _CONNECTION_STRING = re.compile(r"AccountEndpoint=(https?://[^\s;]+);\s*AccountKey=([^\s;]+);?", re.IGNORECASE)
@@ -72,65 +73,83 @@ def _client_options(address: str) -> dict[str, Any]:
 CONTAINER = "agent-archive"
 PARTITION_KEY = "/thread"
 PATIENCE_SECONDS = 20.0
-_COVERING = (
-    "SELECT c.first, c.entries FROM c WHERE c.thread = @thread AND c.generation = @generation AND c.first >= @lowest "
-    "AND c.first <= @last AND c.last >= @first ORDER BY c._ts"
+_READ = "SELECT * FROM c WHERE c.thread = @thread AND ARRAY_CONTAINS(@names, c.id)"
+_NAMES = "SELECT c.id, c._ts FROM c WHERE c.thread = @thread AND STARTSWITH(c.id, @prefix) ORDER BY c._ts"
+_PUT_BETWEEN = (
+    "SELECT c.thread, c._ts FROM c WHERE STARTSWITH(c.thread, @prefix) AND c._ts >= @after AND c._ts < @before"
 )
-_BEFORE = "SELECT c.id, c.first, c.last FROM c WHERE c.thread = @thread AND c.generation < @before"
+_ETAGS = "SELECT c.id, c._etag FROM c WHERE c.thread = @thread AND c._ts < @before"
+_NEVER = 2.0**53
 _EPOCHS = "SELECT c.thread FROM c WHERE STARTSWITH(c.thread, @prefix)"
-_ANY_GENERATION = 2**53
 
 
-class CosmosArchive:
-    """An `ArchiveStore` in the container `agent-archive` of a database."""
+class CosmosObjects:
+    """An `ObjectStore` in the container `agent-archive` of a database, whose clock tells whole seconds.
 
-    def __init__(self, connect: ConnectCosmos, database: str, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    An object is one item of the partition of its place, so it is at most some 2 MB.
+    """
+
+    def __init__(
+        self,
+        connect: ConnectCosmos,
+        database: str,
+        unavailable: Callable[[], HostingError],
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
         @asynccontextmanager
         async def container() -> AsyncIterator[ContainerProxy]:
             async with connect() as client:
                 yield client.get_database_client(database).get_container_client(CONTAINER)
 
         name = f"The archive in the Cosmos DB database {database}"
-        self._items = BoundedConnection(
-            name, container, ArchiveUnavailableError.unreached, patience_seconds, (AzureError,)
-        )
+        self._items = BoundedConnection(name, container, unavailable, patience_seconds, (AzureError,))
 
-    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
-        """One call, and one more for each million bytes."""
-        for segment in cut(first, entries):
-            item = {
-                "id": f"{volume.generation}-{segment.first}-{segment.last}",
-                "thread": _partition(volume.thread),
-                "generation": volume.generation,
-                "first": segment.first,
-                "last": segment.last,
-                "entries": list(segment.entries),
-            }
+    async def put(self, place: StoreKey, objects: Mapping[str, bytes]) -> None:
+        """A call for each."""
+        for name, body in objects.items():
+            item = {"id": name, "thread": _partition(place), **_stored(body)}
             await self._items.call(partial(ContainerProxy.upsert_item, body=item))
 
-    async def read(self, volume: Volume, first: int, last: int) -> list[str]:
-        """One query. Where segments overlap, the newer one holds."""
-        values = {"generation": volume.generation, "lowest": first - MOST_ENTRIES + 1, "first": first, "last": last}
-        items = await self._query(_COVERING, _partition(volume.thread), values)
-        return laid_out((Segment(item["first"], tuple(item["entries"])) for item in items), first, last)
+    async def read(self, place: StoreKey, names: Collection[str]) -> dict[str, bytes]:
+        """One query."""
+        items = await self._query(_READ, _partition(place), {"names": list(names)})
+        return {item["id"]: _body(item) for item in items}
+
+    async def names(self, place: StoreKey, prefix: str = "") -> dict[str, float]:
+        """One query."""
+        items = await self._query(_NAMES, _partition(place), {"prefix": prefix})
+        return {item["id"]: float(item["_ts"]) for item in items}
+
+    async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
+        """One query over all partitions."""
+        items = await self._query(_PUT_BETWEEN, None, {"prefix": f"{agent}/", "after": after, "before": before})
+        first: dict[str, float] = {}
+        for item in items:
+            thread_id, put_at = item["thread"].partition("/")[2], float(item["_ts"])
+            first[thread_id] = min(put_at, first.get(thread_id, put_at))
+        return sorted((put_at, thread_id) for thread_id, put_at in first.items())
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         """One query over all partitions."""
         found = await self._query(_EPOCHS, None, {"prefix": f"{_partition(thread)}/"})
         return thread.epochs_in(item["thread"].partition("/")[2] for item in found)
 
-    async def erase(self, key: StoreKey, before: int | None = None) -> int:
-        """One query, and a call for each segment."""
-        partition = _partition(key)
-        items = await self._query(_BEFORE, partition, {"before": _ANY_GENERATION if before is None else before})
+    async def erase(self, place: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf) -> None:
+        """A call for each, and one query where no names are given or those stay that were put since a moment."""
 
-        async def delete(container: ContainerProxy, item_id: str) -> None:
-            with suppress(CosmosResourceNotFoundError):
-                await container.delete_item(item_id, partition)
+        async def delete(container: ContainerProxy, name: str, etag: str | None) -> None:
+            unchanged: dict[str, Any] = (
+                {} if etag is None else {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+            )
+            with suppress(CosmosResourceNotFoundError, CosmosAccessConditionFailedError):
+                await container.delete_item(name, _partition(place), **unchanged)
 
-        for item in items:
-            await self._items.call(partial(delete, item_id=item["id"]))
-        return sum(int(item["last"] - item["first"] + 1) for item in items)
+        etags: Mapping[str, str | None] = dict.fromkeys(names or ())
+        if names is None or not math.isinf(before):
+            items = await self._query(_ETAGS, _partition(place), {"before": min(before, _NEVER)})
+            etags = {item["id"]: item["_etag"] for item in items if names is None or item["id"] in names}
+        for name, etag in etags.items():
+            await self._items.call(partial(delete, name=name, etag=None if math.isinf(before) else etag))
 
     async def close(self) -> None:
         await self._items.close()
@@ -149,3 +168,16 @@ class CosmosArchive:
 
 def _partition(key: StoreKey) -> str:
     return f"{key.agent}/{key.thread_id}"
+
+
+def _stored(body: bytes) -> dict[str, str]:
+    """Return the members of an item that hold these bytes: as a text that a person can read where they are one."""
+    try:
+        return {"text": body.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode()}
+
+
+def _body(item: Mapping[str, Any]) -> bytes:
+    text: str | None = item.get("text")
+    return base64.b64decode(item["base64"]) if text is None else text.encode()

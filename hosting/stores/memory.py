@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from hosting.names import Address, StoreKey, key_prefix
-from hosting.ports import Clock, Volume
+from hosting.ports import Clock
 from hosting.stores.contract import (
     MOST_POSITION,
     Append,
@@ -22,8 +22,6 @@ from hosting.stores.contract import (
     ThreadKey,
     Watchers,
 )
-from hosting.stores.segments import Segment, laid_out
-from state.attached import Attachment
 
 
 @dataclass
@@ -125,75 +123,46 @@ class MemoryThreadStore:
         return self._shared.threads[self._key(address)]
 
 
-class MemoryArchive:
-    """An `ArchiveStore` of one process that ends with it."""
-
-    def __init__(self) -> None:
-        self._volumes: dict[Volume, dict[int, str]] = {}
-
-    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
-        self._volumes.setdefault(volume, {}).update(enumerate(entries, start=first))
-
-    async def read(self, volume: Volume, first: int, last: int) -> list[str]:
-        held = self._volumes.get(volume, {})
-        found = (Segment(position, (held[position],)) for position in range(first, last + 1) if position in held)
-        return laid_out(found, first, last)
-
-    async def epochs(self, thread: StoreKey) -> list[int]:
-        return thread.epochs_in(
-            volume.thread.thread_id for volume in self._volumes if volume.thread.agent == thread.agent
-        )
-
-    async def erase(self, key: StoreKey, before: int | None = None) -> int:
-        gone = [
-            volume
-            for volume in self._volumes
-            if volume.thread == key and (before is None or volume.generation < before)
-        ]
-        return sum(len(self._volumes.pop(volume)) for volume in gone)
-
-    async def close(self) -> None:
-        """Forget nothing: a closed memory archive may be read on."""
-
-
-class MemoryAttachments:
-    """An `AttachmentStore` of one process that ends with it."""
+class MemoryObjects:
+    """An `ObjectStore` of one process that ends with it."""
 
     def __init__(self, clock: Clock = time.time) -> None:
         self._clock = clock
-        self._bodies: dict[StoreKey, dict[str, bytes]] = {}
-        self._put_at: dict[tuple[StoreKey, str], float] = {}
+        self._places: dict[StoreKey, dict[str, tuple[float, bytes]]] = {}
 
-    async def put(self, key: StoreKey, attachments: Collection[Attachment]) -> None:
-        self._bodies.setdefault(key, {}).update({one.sha256: one.body for one in attachments})
-        self._put_at |= {(key, one.sha256): self._clock() for one in attachments}
+    async def put(self, place: StoreKey, objects: Mapping[str, bytes]) -> None:
+        held, now = self._places.setdefault(place, {}), self._clock()
+        for name, body in objects.items():
+            held.pop(name, None)  # so that it becomes the last
+            held[name] = (now, body)
 
-    async def read(self, key: StoreKey, hashes: Collection[str]) -> dict[str, bytes]:
-        held = self._bodies.get(key, {})
-        return {name: held[name] for name in hashes if name in held}
+    async def read(self, place: StoreKey, names: Collection[str]) -> dict[str, bytes]:
+        held = self._places.get(place, {})
+        return {name: held[name][1] for name in names if name in held}
 
-    async def hashes(self, key: StoreKey) -> list[str]:
-        return sorted(self._bodies.get(key, {}))
-
-    async def put_before(self, key: StoreKey, before: float) -> list[str]:
-        return [name for name in await self.hashes(key) if self._put_at[key, name] < before]
+    async def names(self, place: StoreKey, prefix: str = "") -> dict[str, float]:
+        held = self._places.get(place, {})
+        return {name: put_at for name, (put_at, _) in held.items() if name.startswith(prefix)}
 
     async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
-        first: dict[str, float] = {}
-        for (key, _), put_at in self._put_at.items():
-            if key.agent == agent and after <= put_at < before:
-                first[key.thread_id] = min(put_at, first.get(key.thread_id, put_at))
-        return sorted((put_at, thread_id) for thread_id, put_at in first.items())
+        moments = {
+            place.thread_id: [put_at for put_at, _ in held.values() if after <= put_at < before]
+            for place, held in self._places.items()
+            if place.agent == agent
+        }
+        return sorted((min(found), thread_id) for thread_id, found in moments.items() if found)
 
     async def epochs(self, thread: StoreKey) -> list[int]:
-        return thread.epochs_in(key.thread_id for key in self._bodies if key.agent == thread.agent)
+        return thread.epochs_in(place.thread_id for place in self._places if place.agent == thread.agent)
 
-    async def erase(self, key: StoreKey, hashes: Collection[str] | None = None, *, before: float = math.inf) -> None:
-        for name in await self.put_before(key, before):
-            if hashes is None or name in hashes:
-                del self._bodies[key][name], self._put_at[key, name]
-        if not self._bodies.get(key, True):
-            del self._bodies[key]
+    async def erase(self, place: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf) -> None:
+        held = self._places.get(place, {})
+        kept = {
+            name: one for name, one in held.items() if one[0] >= before or (names is not None and name not in names)
+        }
+        self._places[place] = kept
+        if not kept:
+            del self._places[place]
 
     async def close(self) -> None:
         """Forget nothing: a closed memory store may be read on."""

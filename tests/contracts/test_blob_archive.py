@@ -10,8 +10,8 @@ import pytest
 
 from hosting.errors import ArchiveUnavailableError
 from hosting.names import StoreKey
-from hosting.ports import Volume
-from hosting.stores.blobs import BlobArchive
+from hosting.stores.archive import Archive, Volume
+from hosting.stores.blobs import BlobObjects
 from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy, connect_quickly
 
@@ -29,7 +29,7 @@ def proxy(azurite: Azurite) -> Iterator[FaultProxy]:
 
 
 @pytest.fixture
-async def archive(proxy: FaultProxy) -> AsyncIterator[BlobArchive]:
+async def archive(proxy: FaultProxy) -> AsyncIterator[Archive]:
     """An archive whose container is made, so that only what follows is counted."""
     made = archive_at(proxy, f"test-{uuid.uuid4().hex}")
     await made.erase(PLACE)
@@ -37,14 +37,14 @@ async def archive(proxy: FaultProxy) -> AsyncIterator[BlobArchive]:
     await made.close()
 
 
-def archive_at(proxy: FaultProxy, container: str, patience_seconds: float = 5) -> BlobArchive:
+def archive_at(proxy: FaultProxy, container: str, patience_seconds: float = 5) -> Archive:
     """Return an archive whose repeats do not wait."""
     connect = connect_quickly(proxy.connection_string)
-    return BlobArchive(connect, container, patience_seconds)
+    return Archive(BlobObjects(connect, container, ArchiveUnavailableError.unreached, patience_seconds))
 
 
 @pytest.mark.behaviour("archive.calls")
-async def test_a_move_is_one_call_and_a_page_of_a_long_thread_a_few(azurite: Azurite, archive: BlobArchive) -> None:
+async def test_a_move_is_one_call_and_a_page_of_a_long_thread_a_few(azurite: Azurite, archive: Archive) -> None:
     """However many entries are in the archive, and wherever the page is."""
     position = azurite.position()
     for first in range(1, 6001, 600):
@@ -85,7 +85,7 @@ async def test_an_account_that_never_answers_or_throttles_is_reported(proxy: Fau
 @pytest.mark.behaviour("archive.put-again")
 @pytest.mark.parametrize("times", [1, math.inf])
 async def test_a_put_whose_answer_is_lost_is_repeated_or_reported(
-    archive: BlobArchive, proxy: FaultProxy, times: float
+    archive: Archive, proxy: FaultProxy, times: float
 ) -> None:
     """The entries are there once, either way. Besides the SDK, aiohttp repeats what a kept connection lost."""
     dropped = proxy.set("answer dropped", method="PUT", times=times)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hosting.errors import ArchiveUnavailableError
+from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
 from hosting.names import StoreKey
-from hosting.ports import Volume
-from hosting.stores.cosmos import CosmosArchive, cosmos_account
-from tests.contracts.archives import cosmos_archives
+from hosting.stores.archive import Archive, Volume
+from hosting.stores.cosmos import CosmosObjects, cosmos_account
+from tests.contracts.objects import cosmos_objects
 from tests.support.cosmos_server import CosmosServer
 
 pytestmark = pytest.mark.slow
@@ -21,13 +21,13 @@ VOLUME = Volume(StoreKey("joker", "thread"), 0)
 async def test_an_account_that_goes_away_is_reported(npm_packages: Path) -> None:
     """Whatever is asked; the sentence names neither the account nor its key."""
     server = CosmosServer(npm_packages)
-    archive = (await cosmos_archives(server.connection_string))()
+    archive = Archive((await cosmos_objects(server.connection_string))())
     await archive.put(VOLUME, 1, ["{}"])
 
     server.stop()
 
     for ask in (archive.put(VOLUME, 1, ["{}"]), archive.read(VOLUME, 1, 1), archive.erase(VOLUME.thread)):
-        with pytest.raises(ArchiveUnavailableError) as refused:
+        with pytest.raises(AttachmentsUnavailableError) as refused:
             await ask
         assert "127.0.0.1" not in refused.value.detail
     await archive.close()
@@ -36,7 +36,8 @@ async def test_an_account_that_goes_away_is_reported(npm_packages: Path) -> None
 @pytest.mark.behaviour("archive.unavailable")
 async def test_a_database_that_is_not_there_is_reported(cosmos_server: CosmosServer) -> None:
     """An identity that may read and write items may make no database, so neither do we."""
-    archive = CosmosArchive(cosmos_account("AGENT_COSMOS", cosmos_server.connection_string, {}), "absent")
+    account = cosmos_account("AGENT_COSMOS", cosmos_server.connection_string, {})
+    archive = Archive(CosmosObjects(account, "absent", ArchiveUnavailableError.unreached))
 
     with pytest.raises(ArchiveUnavailableError):
         await archive.put(VOLUME, 1, ["{}"])
@@ -46,7 +47,7 @@ async def test_a_database_that_is_not_there_is_reported(cosmos_server: CosmosSer
 @pytest.mark.behaviour("erasure.nothing-is-left")
 async def test_nothing_of_an_erased_thread_is_left_in_the_account(cosmos_server: CosmosServer) -> None:
     """Whatever database and container it may be in; another thread's entries stay."""
-    archive = (await cosmos_archives(cosmos_server.connection_string))()
+    archive = Archive((await cosmos_objects(cosmos_server.connection_string))())
     other = Volume(StoreKey("joker", "other"), 0)
     await archive.put(VOLUME, 1, ['"a canary"', '"and its song"'])
     await archive.put(other, 1, ['"a neighbour"'])

@@ -13,9 +13,10 @@ import pytest
 
 from hosting.errors import ArchiveUnavailableError
 from hosting.names import StoreKey
-from hosting.ports import Volume
-from hosting.stores.sqlite_contents import ARCHIVE, SqliteArchive
+from hosting.stores.archive import Volume
 from hosting.stores.sqlite_file import FileKind
+from hosting.stores.sqlite_objects import ARCHIVE
+from tests.support.archives import sqlite_archive
 from tests.support.canary import holds
 
 VOLUME = Volume(StoreKey("joker", "thread"), 0)
@@ -26,7 +27,7 @@ VOLUME = Volume(StoreKey("joker", "thread"), 0)
 async def test_what_was_erased_is_in_no_file_of_the_archive(tmp_path: Path, seed: int) -> None:
     """One thread after another, among others with entries of any size, some put twice; a reader has the file open."""
     seeded = random.Random(seed)
-    archive = SqliteArchive(tmp_path / "archive.sqlite")
+    archive = sqlite_archive(tmp_path / "archive.sqlite")
     volumes = [Volume(StoreKey("joker", f"thread-{n}"), 0) for n in range(8)]
     for number in range(1, 301):
         volume = seeded.choice(volumes)
@@ -45,7 +46,7 @@ async def test_what_was_erased_is_in_no_file_of_the_archive(tmp_path: Path, seed
 @pytest.mark.behaviour("archive.erases")
 async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next_call(tmp_path: Path) -> None:
     """It is not told as done while the write-ahead log holds what was erased."""
-    archive = SqliteArchive(tmp_path / "archive.sqlite", busy_seconds=0.05)
+    archive = sqlite_archive(tmp_path / "archive.sqlite", busy_seconds=0.05)
     await archive.put(VOLUME, 1, ['{"text":"' + "canary " * 5000 + '"}'])
     with reading(tmp_path / "archive.sqlite", "BEGIN"):
         with pytest.raises(ArchiveUnavailableError):
@@ -59,7 +60,7 @@ async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next
 
 async def test_the_space_of_what_was_erased_is_given_back(tmp_path: Path) -> None:
     """Once the file has grown by what that is worth; what is there stays."""
-    archive = SqliteArchive(tmp_path / "archive.sqlite", reclaimed_bytes=200_000)
+    archive = sqlite_archive(tmp_path / "archive.sqlite", reclaimed_bytes=200_000)
     await archive.put(Volume(StoreKey("joker", "kept"), 0), 1, ["{}"])
     for _ in range(40):
         await archive.put(VOLUME, 1, [json.dumps("x" * 50_000)])
@@ -84,7 +85,7 @@ async def test_an_archive_of_the_version_before_is_read_and_leaves_nothing_eithe
         connection.execute(put, ("thread", 1, 1, b'"the first"'))
         for number in range(7):
             connection.execute("DELETE FROM segment WHERE thread_id = ?", (f"thread-{number}",))
-    archive = SqliteArchive(path)
+    archive = sqlite_archive(path)
 
     assert await archive.read(VOLUME, 1, 1) == ['"the first"']
     assert await archive.erase(VOLUME.thread)
@@ -97,7 +98,7 @@ async def test_a_file_that_cannot_be_opened_is_reported_and_tried_again(tmp_path
     """The next call after the outage goes through."""
     path = tmp_path / "kept" / "archive.sqlite"
     path.parent.write_text("not a folder")
-    archive = SqliteArchive(path)
+    archive = sqlite_archive(path)
 
     for call in (archive.put(VOLUME, 1, ["{}"]), archive.read(VOLUME, 1, 1), archive.erase(VOLUME.thread)):
         with pytest.raises(ArchiveUnavailableError):
@@ -113,6 +114,6 @@ async def test_a_file_that_cannot_be_opened_is_reported_and_tried_again(tmp_path
 def reading(path: Path, *statements: str) -> Iterator[None]:
     """Hold the file open as another process does that has read of it, within a transaction where one is begun."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
-        for statement in (*statements, "SELECT count(*) FROM segment"):
+        for statement in (*statements, "SELECT count(*) FROM object"):
             reader.execute(statement).fetchone()
         yield

@@ -8,30 +8,35 @@ import random
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import StoreKey
-from hosting.stores.sqlite_contents import ATTACHMENTS, SqliteAttachments
 from hosting.stores.sqlite_file import FileKind
-from state.attached import Attachment
+from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
 from tests.support.canary import holds
 
 PLACE = StoreKey("joker", "thread")
 CANARY = b"canary-4711 "
 
 
-def attachment(body: bytes) -> Attachment:
-    """Return bytes with their hash."""
-    return Attachment(hashlib.sha256(body).hexdigest(), body)
+def attachment(body: bytes) -> dict[str, bytes]:
+    """Return bytes by their hash."""
+    return {hashlib.sha256(body).hexdigest(): body}
+
+
+def attachments_in(folder: Path, **options: Any) -> SqliteObjects:
+    """Return the store in that folder."""
+    return SqliteObjects(ATTACHMENTS, folder / "attachments.sqlite", AttachmentsUnavailableError.unreached, **options)
 
 
 @contextlib.contextmanager
 def reading(path: Path, *statements: str) -> Iterator[None]:
     """Hold the file open as another process does that has read of it, within a transaction where one is begun."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
-        for statement in (*statements, "SELECT count(*) FROM attachment"):
+        for statement in (*statements, "SELECT count(*) FROM object"):
             reader.execute(statement).fetchone()
         yield
 
@@ -41,12 +46,12 @@ def reading(path: Path, *statements: str) -> Iterator[None]:
 async def test_what_was_erased_is_in_no_file_of_the_store(tmp_path: Path, seed: int) -> None:
     """One thread after another, among others with attachments of any size; a reader has the file open."""
     seeded = random.Random(seed)
-    store = SqliteAttachments(tmp_path / "attachments.sqlite")
+    store = attachments_in(tmp_path)
     places = [StoreKey("joker", f"thread-{n}") for n in range(8)]
     for number in range(300):
         place = seeded.choice(places)
         words = f"{number} canary of {place.thread_id} ".encode() * seeded.choice([1, 4, 20, 60, 200, 2000])
-        await store.put(place, [attachment(words)])
+        await store.put(place, attachment(words))
 
     with reading(tmp_path / "attachments.sqlite"):
         for place in seeded.sample(places, k=7):
@@ -60,8 +65,8 @@ async def test_what_was_erased_is_in_no_file_of_the_store(tmp_path: Path, seed: 
 @pytest.mark.behaviour("erasure.nothing-is-left")
 async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next_call(tmp_path: Path) -> None:
     """It is not told as done while the write-ahead log holds what was erased."""
-    store = SqliteAttachments(tmp_path / "attachments.sqlite", busy_seconds=0.05)
-    await store.put(PLACE, [attachment(CANARY * 5000)])
+    store = attachments_in(tmp_path, busy_seconds=0.05)
+    await store.put(PLACE, attachment(CANARY * 5000))
     with reading(tmp_path / "attachments.sqlite", "BEGIN"):
         with pytest.raises(AttachmentsUnavailableError):
             await store.erase(PLACE)
@@ -76,15 +81,15 @@ async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next
 @pytest.mark.behaviour("erasure.unused-uploads")
 async def test_what_is_put_again_counts_as_put_then(tmp_path: Path) -> None:
     """In every process, also between the moment at which it was named and its erasure."""
-    one, other = (SqliteAttachments(tmp_path / "attachments.sqlite", clock=lambda at=at: at) for at in (1.0, 3.0))
+    one, other = (attachments_in(tmp_path, clock=lambda at=at: at) for at in (1.0, 3.0))
     left = attachment(CANARY)
-    await one.put(PLACE, [left])
-    named = await one.put_before(PLACE, 2.0)
-    await other.put(PLACE, [left])
+    await one.put(PLACE, left)
+    named = [name for name, put_at in (await one.names(PLACE)).items() if put_at < 2.0]
+    await other.put(PLACE, left)
 
     await one.erase(PLACE, named, before=2.0)
 
-    assert (named, await one.hashes(PLACE), await one.put_before(PLACE, 2.0)) == ([left.sha256], [left.sha256], [])
+    assert (named, await one.names(PLACE)) == ([*left], dict.fromkeys(left, 3.0))
     await one.close()
     await other.close()
 
@@ -93,10 +98,10 @@ async def test_a_file_of_the_version_before_is_read_and_erased(tmp_path: Path) -
     """Its bytes stood beside their hashes, and pieces of them in pages that are free."""
     older, one = FileKind(ATTACHMENTS.name, ATTACHMENTS.setting, ATTACHMENTS.schema), attachment(CANARY * 3000)
     with contextlib.closing(older.connect(tmp_path / "attachments.sqlite", "NORMAL")) as connection:
-        connection.execute("INSERT INTO attachment VALUES ('joker', 'thread', ?, ?)", (one.sha256, one.body))
-    store = SqliteAttachments(tmp_path / "attachments.sqlite")
+        connection.execute("INSERT INTO attachment VALUES ('joker', 'thread', ?, ?)", *one.items())
+    store = attachments_in(tmp_path)
 
-    assert await store.read(PLACE, [one.sha256]) == {one.sha256: one.body}
+    assert await store.read(PLACE, [*one]) == one
     await store.erase(PLACE)
     assert not holds(tmp_path, CANARY)
     await store.close()

@@ -10,7 +10,7 @@ import pytest
 from hosting.entity.callback_entity import ENTITY, KEYS
 from hosting.names import Address, entity_name
 from hosting.runner.thread_log import store_key
-from hosting.stores import blobs, cosmos
+from hosting.stores import cosmos
 from hosting.stores.choice import ARCHIVE_SETTING, ATTACHMENTS_SETTING, DEFAULT_PATH
 from hosting.stores.redis import KEYS as LOG_KEYS
 from hosting.stores.sqlite import THREADS
@@ -31,9 +31,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-
         f"`{DEFAULT_PATH.as_posix()}`",
         f"`{DEFAULT_PATH.with_name(ARCHIVE_SETTING.file_name).as_posix()}`",
         f"`{DEFAULT_PATH.with_name(ATTACHMENTS_SETTING.file_name).as_posix()}`",
-        f"container `{blobs.ARCHIVE_CONTAINER}`, `{LIFE}/<generation>/",
+        f"container `{ARCHIVE_SETTING.container}`, `{LIFE}/<generation>-",
         f"container `{cosmos.CONTAINER}` of the database in `AGENT_COSMOS`, partition `{LIFE}`",
-        f"container `{blobs.ATTACHMENTS_CONTAINER}`, `{LIFE}/<hash>`",
+        f"container `{ATTACHMENTS_SETTING.container}`, `{LIFE}/<hash>`",
     ],
 )
 def test_the_page_names_every_entity_file_and_container(text: str) -> None:

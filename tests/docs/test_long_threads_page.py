@@ -14,7 +14,7 @@ from hosting.service.archiving import Archiver, Capacity
 from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.watchman import Watched
 from hosting.settings import Settings
-from hosting.stores.memory import MemoryAttachments
+from hosting.stores.memory import MemoryObjects
 from hosting.thread.conversation import Snapshot
 from state.codec import read
 from state.conversation import append_turn
@@ -44,7 +44,7 @@ async def test_the_page_shows_the_line_of_an_archive_that_is_away(caplog: pytest
     for run_id in ("r1", "r2"):
         conversation = append_turn(conversation, a_request(run_id), a_response(run_id, "hi"))
 
-    keeping = DocumentWriter("hub", Capacity(4096, 1024), Archiver(archive, 1), Attachments(MemoryAttachments(), 1024))
+    keeping = DocumentWriter("hub", Capacity(4096, 1024), Archiver(archive, 1), Attachments(MemoryObjects(), 1024))
 
     with caplog.at_level(logging.WARNING, "hosting.service.document_writer"):
         watched = Watched(Snapshot(conversation, 2, 2, {}), epoch=0)

@@ -15,7 +15,7 @@ import redis
 
 from hosting.names import Address
 from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryAttachments
+from hosting.stores.memory import MemoryObjects
 from hosting.stores.redis import RedisThreadStore
 from hosting.thread.events import encode
 from tests.support.carriers import GUARD_SECONDS
@@ -35,7 +35,7 @@ def hub() -> str:
 @pytest.fixture
 async def log(redis_server: RedisServer, hub: str) -> AsyncIterator[ThreadLog]:
     """The threads' log in the session's server."""
-    opened = ThreadLog(RedisThreadStore(redis_server.url, hub), MemoryAttachments(), hub)
+    opened = ThreadLog(RedisThreadStore(redis_server.url, hub), MemoryObjects(), hub)
     yield opened
     await opened.close()
 

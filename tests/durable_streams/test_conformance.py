@@ -17,7 +17,7 @@ import uvicorn
 
 from hosting.host_settings import task_hub
 from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryAttachments
+from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite import SqliteThreadStore
 from tests.durable_streams.written_streams import Writer
 from tests.support.node_packages import node
@@ -46,7 +46,7 @@ NOT_OURS = {
 async def written(host: RunningHost, folder: Path) -> AsyncIterator[str]:
     """The address under which the suite writes its streams and reads runs of the host."""
     hub = task_hub(folder, {})
-    log = ThreadLog(SqliteThreadStore(folder / ".agents" / "log.sqlite", hub), MemoryAttachments(), hub)
+    log = ThreadLog(SqliteThreadStore(folder / ".agents" / "log.sqlite", hub), MemoryObjects(), hub)
     async with httpx.AsyncClient(base_url=host.origin, timeout=None) as reads:
         writer = Writer(log, reads)
         server = uvicorn.Server(uvicorn.Config(writer.asgi, port=0, log_level="error", lifespan="off"))

@@ -206,6 +206,6 @@ async def uploads(folder: Path, environ: Mapping[str, str]) -> set[str]:
     store, agent = choose_attachments(read_settings(environ), folder, environ), f"{task_hub(folder, environ)}.log"
     try:
         threads = [thread_id for _, thread_id in await store.put_between(agent, 0.0, math.inf)]
-        return {one for thread_id in threads for one in await store.hashes(StoreKey(agent, thread_id))}
+        return {one for thread_id in threads for one in sorted(await store.names(StoreKey(agent, thread_id)))}
     finally:
         await store.close()

@@ -14,7 +14,7 @@ import pytest
 from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryAttachments
+from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite import SqliteThreadStore
 from tests.support.carriers import APP
 from tests.support.running_host import RunningHost
@@ -60,7 +60,7 @@ class ChargingApp:
     async def kinds(self) -> list[str]:
         """Return the kinds of the thread's events."""
         hub = task_hub(self.path, {})
-        log = ThreadLog(SqliteThreadStore(self.path / ".agents" / "log.sqlite", hub), MemoryAttachments(), hub)
+        log = ThreadLog(SqliteThreadStore(self.path / ".agents" / "log.sqlite", hub), MemoryObjects(), hub)
         try:
             return [event.kind for _, event in await log.events(Address.of("Joker", "t"), 0)]
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
@@ -14,7 +14,6 @@ from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
 from hosting.names import Address, StoreKey, new_id
 from hosting.plan import AgentPlan
-from hosting.ports import Volume
 from hosting.request.run_request import Retry, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
@@ -22,12 +21,12 @@ from hosting.runner.thread_log import epoch_store_key
 from hosting.service.patience import read_run
 from hosting.service.services import Services
 from hosting.settings import read_settings
+from hosting.stores.archive import Archive, Volume
 from hosting.stores.choice import Stores
-from hosting.stores.memory import MemoryArchive, MemoryAttachments, MemoryThreadStore
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import Accept, Change, Forget
 from hosting.thread.events import Accepted, Event, RunEvent, Terminal
 from hosting.thread.run import RunRecord
-from state.attached import Attachment
 from tests.support.thread_stores import ArmedStore
 
 HUB = "hub"
@@ -37,11 +36,11 @@ PATIENCE_SECONDS = 0.1
 Work = Callable[[str], Awaitable[AgentResponse[Any]]]
 
 
-class ArmedArchive(MemoryArchive):
+class ArmedArchive(Archive):
     """A memory archive that a test takes away, or whose answers are lost; `puts` are the positions from and to."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(MemoryObjects())
         self.is_down = False
         self.loses_answers = False
         self.puts: list[tuple[int, int]] = []
@@ -66,7 +65,7 @@ class ArmedArchive(MemoryArchive):
             raise ArchiveUnavailableError("the archive is away")
 
 
-class ArmedAttachments(MemoryAttachments):
+class ArmedAttachments(MemoryObjects):
     """A memory store of attachments that a test takes away, and whose puts count as made `ago_seconds` ago."""
 
     def __init__(self) -> None:
@@ -74,17 +73,17 @@ class ArmedAttachments(MemoryAttachments):
         self.is_down = False
         self.ago_seconds = 0.0
 
-    async def put(self, place: StoreKey, attachments: Collection[Attachment]) -> None:
+    async def put(self, place: StoreKey, objects: Mapping[str, bytes]) -> None:
         self._refuse_when_down()
-        await super().put(place, attachments)
+        await super().put(place, objects)
 
-    async def read(self, place: StoreKey, hashes: Collection[str]) -> dict[str, bytes]:
+    async def read(self, place: StoreKey, names: Collection[str]) -> dict[str, bytes]:
         self._refuse_when_down()
-        return await super().read(place, hashes)
+        return await super().read(place, names)
 
-    async def erase(self, place: StoreKey, hashes: Collection[str] | None = None, *, before: float = math.inf) -> None:
+    async def erase(self, place: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf) -> None:
         self._refuse_when_down()
-        await super().erase(place, hashes, before=before)
+        await super().erase(place, names, before=before)
 
     def _refuse_when_down(self) -> None:
         if self.is_down:

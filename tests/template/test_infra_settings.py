@@ -13,9 +13,9 @@ from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
 from hosting.host_settings import task_hub
 from hosting.settings import Settings, read_settings
-from hosting.stores.blobs import BlobArchive
+from hosting.stores.blobs import BlobObjects
 from hosting.stores.choice import choose_archive, choose_thread_store
-from hosting.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosArchive
+from hosting.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosObjects
 from hosting.stores.tables import TablesThreadStore
 from tests.support.settings_template import set_values
 from tests.template.bicep import INFRA, MAIN, ROOT, config_of, keys_in, parsed, setting_names
@@ -152,8 +152,8 @@ def test_the_threads_log_of_a_deployment_is_in_tables_under_the_name_of_its_hub(
 @pytest.mark.parametrize(
     ("chosen", "archive"),
     [
-        ({"AGENT_ARCHIVE": "", "AGENT_COSMOS": ""}, BlobArchive),
-        ({"AGENT_ARCHIVE": "cosmos", "AGENT_COSMOS": "https://account.documents.azure.com:443/"}, CosmosArchive),
+        ({"AGENT_ARCHIVE": "", "AGENT_COSMOS": ""}, BlobObjects),
+        ({"AGENT_ARCHIVE": "cosmos", "AGENT_COSMOS": "https://account.documents.azure.com:443/"}, CosmosObjects),
     ],
 )
 def test_the_archive_of_a_deployment_is_what_it_chose(chosen: dict[str, str], archive: type, tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_the_archive_of_a_deployment_is_what_it_chose(chosen: dict[str, str], ar
     environ = {**as_deployed(), **chosen}
 
     assert chosen.keys() <= setting_names(API["variables"]["appSettings"])
-    assert isinstance(choose_archive(read_settings(environ), tmp_path, environ), archive)
+    assert isinstance(choose_archive(read_settings(environ), tmp_path, environ)._objects, archive)
 
 
 @pytest.mark.behaviour("template.infra-settings")

@@ -11,8 +11,8 @@ from typing import Any
 from scripted import scripted_agent
 
 import hosting.app
-from hosting.ports import Volume
 from hosting.stores import choice
+from hosting.stores.archive import Volume
 
 POINT, _, COUNT = os.environ.get("KILL_AT", "").partition(":")
 

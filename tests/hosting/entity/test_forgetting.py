@@ -8,7 +8,6 @@ import pytest
 from hosting.entity.batch import Batch, Done, Operation, Signal
 from hosting.runner.thread_log import epoch_store_key
 from hosting.thread.commands import Delete
-from state.attached import Attachment
 from tests.support.bench import ADDRESS, HUB, Bench
 
 
@@ -146,11 +145,11 @@ async def test_what_was_uploaded_behind_the_end_of_a_life_goes_with_the_next_tri
     await delete(bench)
     await bench.run("two")
     for epoch in (0, 2):
-        await bench.attachments.put(epoch_store_key(HUB, ADDRESS, epoch), [Attachment("a" * 64, b"late")])
+        await bench.attachments.put(epoch_store_key(HUB, ADDRESS, epoch), {"a" * 64: b"late"})
 
     await bench.deliver({"logged": True}, name="trim")
 
-    assert [await bench.attachments.hashes(epoch_store_key(HUB, ADDRESS, epoch)) for epoch in (0, 2)] == [
+    assert [sorted(await bench.attachments.names(epoch_store_key(HUB, ADDRESS, epoch))) for epoch in (0, 2)] == [
         [],
         ["a" * 64],
     ]

@@ -15,10 +15,11 @@ import pytest
 from hosting.app import AgentFunctionApp
 from hosting.names import Address
 from hosting.runner.thread_log import epoch_store_key
-from hosting.stores.sqlite_contents import SqliteArchive
+from hosting.stores.archive import Archive
 from state.codec import read
 from state.extension import archived
 from tests.support.app.scripted import scripted_agent
+from tests.support.archives import sqlite_archive
 from tests.support.direct import DirectHost
 
 THREAD = "/api/agents/Joker/threads/t"
@@ -29,7 +30,7 @@ TURNS = 30
 class LongThread:
     """An app of one thread of thirty turns, most of them archived."""
 
-    archive: SqliteArchive
+    archive: Archive
     host: DirectHost
     http: httpx.AsyncClient
     run_ids: list[str]
@@ -58,7 +59,7 @@ async def thread(tmp_path: Path) -> AsyncIterator[LongThread]:
     file = tmp_path / "archive.sqlite"
     environ = {"AGENT_LOG": "memory", "AGENT_ARCHIVE": f"sqlite:{file}", "AGENT_RECENT_BYTES": "2048"}
     host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], environ=environ))
-    archive = SqliteArchive(file)
+    archive = sqlite_archive(file)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example") as client:
         long = LongThread(archive, host, client, [])
         for number in range(TURNS):

@@ -11,7 +11,7 @@ from hosting.names import Address
 from hosting.runner.deltas import BatchPace, DeltaWriter
 from hosting.runner.journal import Journal, Lease
 from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryAttachments, MemoryThreadStore
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.events import Delta
 from hosting.thread.run import run_record
 from tests.support.thread_stores import ArmedStore
@@ -25,7 +25,7 @@ class Streaming:
 
     def __init__(self, seconds: float = 60.0) -> None:
         self.store = ArmedStore(MemoryThreadStore("hub"))
-        self.log = ThreadLog(self.store, MemoryAttachments(), "hub", patience_seconds=0.01)
+        self.log = ThreadLog(self.store, MemoryObjects(), "hub", patience_seconds=0.01)
         self.streamed: list[tuple[int, str]] = []
         self._seconds = seconds
 

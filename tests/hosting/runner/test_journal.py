@@ -10,7 +10,7 @@ from hosting.errors import LogUnavailableError
 from hosting.names import Address
 from hosting.runner.journal import Journal, Lease, LeavingError, StaleAttemptError
 from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryAttachments, MemoryThreadStore
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import Cancel, Claim, Record
 from hosting.thread.events import Delta, ToolResult
 from hosting.thread.run import run_record
@@ -31,7 +31,7 @@ class Holding:
 
     def __init__(self) -> None:
         self.store = ArmedStore(MemoryThreadStore("hub"))
-        self.log = ThreadLog(self.store, MemoryAttachments(), "hub", patience_seconds=0.01)
+        self.log = ThreadLog(self.store, MemoryObjects(), "hub", patience_seconds=0.01)
 
     async def begin(self, *steps: Any) -> Holding:
         """Have an attempt record these steps, and another one take the run over."""

@@ -17,7 +17,7 @@ from hosting.runner.history import History
 from hosting.runner.journal import Journal, Lease, StaleAttemptError
 from hosting.runner.steps import AgentSteps, StepRecorder, digest_of_arguments
 from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryAttachments, MemoryThreadStore
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import Claim, Record
 from hosting.thread.events import Step, ToolStarted
 from hosting.thread.messages import asked_messages
@@ -73,7 +73,7 @@ class Holder:
         """Claim the run, in which an earlier attempt recorded these steps."""
         self.clock = Clock()
         self.noted: list[str] = []
-        self.log = ThreadLog(MemoryThreadStore("hub"), MemoryAttachments(), "hub")
+        self.log = ThreadLog(MemoryThreadStore("hub"), MemoryObjects(), "hub")
         await self.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
         await self.log.execute(ADDRESS, Record("token-r1", steps))
         record = run_record("r1", await self.log.events(ADDRESS, 0))

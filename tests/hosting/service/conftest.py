@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from hosting.stores.memory import MemoryAttachments, SharedMemory
+from hosting.stores.memory import MemoryObjects, SharedMemory
 from tests.hosting.service.process import Engine, Process
 
 
 @pytest.fixture
 def processes() -> Iterator[tuple[Process, Process]]:
     """What one appends the other finds."""
-    shared, attachments, engine = SharedMemory(), MemoryAttachments(), Engine()
+    shared, attachments, engine = SharedMemory(), MemoryObjects(), Engine()
     both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
     yield both
     for process in both:
@@ -29,6 +29,6 @@ def process(processes: tuple[Process, Process]) -> Process:
 @pytest.fixture
 def counted() -> Iterator[Process]:
     """A process whose holders look after nothing within a test: what it asks its store for are a turn's own calls."""
-    alone = Process(SharedMemory(), MemoryAttachments(), Engine(), holding={"look_seconds": 60, "lease_seconds": 60})
+    alone = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"look_seconds": 60, "lease_seconds": 60})
     yield alone
     alone.loop.close()

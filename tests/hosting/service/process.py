@@ -33,9 +33,10 @@ from hosting.service.runs import Runs
 from hosting.service.threads import Threads
 from hosting.service.watchman import Watched, Watchman
 from hosting.settings import read_settings
-from hosting.stores.memory import MemoryArchive, MemoryAttachments, MemoryThreadStore, SharedMemory
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.events import Accepted, Terminal
 from state.codec import write
+from tests.support.archives import memory_archive
 from tests.support.thread_stores import ArmedStore
 
 AGENT = "Echo"
@@ -53,7 +54,7 @@ class Engine:
     def __init__(self) -> None:
         self.signals: list[tuple[str, Any]] = []
         self.documents: dict[str, str] = {}
-        self.archive = MemoryArchive()
+        self.archive = memory_archive()
         self.is_away = False
         self.has_no_documents_now = False
         self.gate = asyncio.Event()
@@ -148,7 +149,7 @@ class Process:
     def __init__(
         self,
         shared: SharedMemory,
-        attachments: MemoryAttachments,
+        attachments: MemoryObjects,
         engine: Engine,
         *,
         most: int = MOST_HELD,

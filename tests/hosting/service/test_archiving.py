@@ -12,8 +12,8 @@ import pytest
 from agent_framework import AgentResponse, Content, Message
 
 from hosting.errors import ArchiveUnavailableError
-from hosting.ports import Volume
 from hosting.service.archiving import KEPT_SHARE, Archiver, document_of
+from hosting.stores.archive import Volume
 from hosting.thread.commands import Delete, Forget
 from hosting.thread.events import Completed
 from state.codec import read

@@ -15,7 +15,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from hosting.invocation import TASK_MARK, begin_invocation, current_invocation
 from hosting.ports import OrchestrationStatus
 from hosting.service.runs import Run
-from hosting.stores.memory import MemoryAttachments, SharedMemory
+from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.tools import ENGINE, Engine, Orchestrations
 from tests.hosting.service.process import AGENT, EchoAgent, Process, call
 from tests.hosting.service.process import Engine as DurableEngine
@@ -75,7 +75,7 @@ def agent() -> NotingAgent:
 @pytest.fixture
 def process(agent: NotingAgent) -> Iterator[Process]:
     """One process, whose runs take turns on one thread."""
-    process = Process(SharedMemory(), MemoryAttachments(), DurableEngine(), run=agent)
+    process = Process(SharedMemory(), MemoryObjects(), DurableEngine(), run=agent)
     yield process
     process.loop.close()
 

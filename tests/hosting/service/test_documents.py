@@ -9,7 +9,7 @@ import pytest
 from hosting.names import Address
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.documents import Documents
-from hosting.stores.memory import MemoryAttachments, MemoryThreadStore, SharedMemory
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.commands import Accept, Bury, Delete, Trim
 from hosting.thread.events import Completed
 from state.extension import without_oldest
@@ -41,7 +41,7 @@ async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Pr
 @pytest.mark.parametrize("size", [1, 100_000])
 async def test_what_is_remembered_of_threads_that_say_nothing_is_bounded_too(size: int) -> None:
     """The oldest are read again: an empty conversation takes bytes, and so do requests that wait."""
-    log, engine = ThreadLog(MemoryThreadStore("hub"), MemoryAttachments(), "hub"), Engine()
+    log, engine = ThreadLog(MemoryThreadStore("hub"), MemoryObjects(), "hub"), Engine()
     documents = Documents(log, cached_bytes=200_000)
     for number in range(1000 // size or 5):
         address = Address.of(AGENT, f"t{number}")
@@ -111,7 +111,7 @@ async def test_a_long_conversation_is_remembered_within_its_bytes_and_cut_seldom
         return without_oldest(conversation, cuts[-1] - 8)
 
     process = Process(
-        SharedMemory(), MemoryAttachments(), Engine(), remembering={"shorten": shorten, "document_bytes": 8000}
+        SharedMemory(), MemoryObjects(), Engine(), remembering={"shorten": shorten, "document_bytes": 8000}
     )
     for number in range(60):
         run = await process.runs.start(AGENT, call(f"m{number}"), process.engine)

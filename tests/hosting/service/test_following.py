@@ -12,7 +12,7 @@ from hosting.names import Address
 from hosting.service.broadcast import Appended, DeltaText, Follower, News
 from hosting.service.following import Following
 from hosting.service.runs import Run
-from hosting.stores.memory import MemoryAttachments, SharedMemory
+from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import Bury, Claim, Delete, Record
 from hosting.thread.events import Delta
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
@@ -198,7 +198,7 @@ async def test_a_run_that_waited_begins_in_the_process_that_follows_it(processes
 @pytest.mark.behaviour("service.following")
 async def test_a_run_that_waited_behind_one_of_its_own_process_is_claimed_with_that_ones_end() -> None:
     """Its follower is as good as one who waits: two appends end the first run and the second."""
-    process = Process(SharedMemory(), MemoryAttachments(), Engine(), holding={"lease_seconds": 60.0})
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"lease_seconds": 60.0})
     process.agent.gate.clear()
     await process.runs.start(AGENT, call("first"), process.engine)
     run = await process.runs.start(AGENT, call("hi"), process.engine)

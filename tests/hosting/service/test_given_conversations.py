@@ -7,7 +7,7 @@ from agent_framework import AgentResponse, Message
 
 from hosting.errors import AttachmentsUnavailableError, HostingError, LogUnavailableError, ThreadFullError
 from hosting.names import Address
-from hosting.stores.memory import MemoryAttachments, SharedMemory
+from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.events import Accepted, Failed
 from state.conversation import append_turn
 from state.convert import request_entry, response_entry
@@ -36,7 +36,7 @@ class Contents:
 
 def process_with(**holding: object) -> Process:
     """Return a process whose holders are made so."""
-    return Process(SharedMemory(), MemoryAttachments(), Engine(), holding=holding)
+    return Process(SharedMemory(), MemoryObjects(), Engine(), holding=holding)
 
 
 @pytest.mark.behaviour("service.given-conversations")

@@ -17,7 +17,7 @@ from hosting.service.broadcast import Follower
 from hosting.service.held_run import HeldRun
 from hosting.service.runs import Run
 from hosting.stores.contract import Append, Appended, StoredHead
-from hosting.stores.memory import MemoryAttachments, SharedMemory
+from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import Delete
 from hosting.thread.events import Failed
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
@@ -104,7 +104,7 @@ async def test_one_of_two_waiters_that_leaves_takes_the_others_turn_from_nobody(
 @pytest.mark.behaviour("service.runs-here")
 async def test_a_process_claims_no_more_runs_than_it_may_hold() -> None:
     """However many requests come before the first of them is accepted."""
-    process = Process(SharedMemory(), MemoryAttachments(), Engine(), most=1)
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), most=1)
     process.agent.gate.clear()
     process.store.before_append = lambda: asyncio.sleep(0)
     starts = [process.runs.start(AGENT, call(thread_id=None), process.engine) for _ in range(3)]
@@ -263,7 +263,7 @@ async def test_a_run_taken_over_in_the_same_process_is_held_until_its_own_end(pr
 @pytest.mark.behaviour("service.watchman")
 async def test_an_entity_runs_a_conversation_that_is_too_large_to_be_remembered() -> None:
     """It was given it."""
-    process = Process(SharedMemory(), MemoryAttachments(), Engine(), cached_bytes=0)
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), cached_bytes=0)
     for message in ("one", "two"):
         run = await process.runs.start(AGENT, call(message, waits=False), process.engine)
         await asyncio.wait_for(process.deliver(run.run_id), 2.0)
@@ -298,7 +298,7 @@ async def test_nothing_of_many_runs_stays_but_their_conversations(times: int) ->
     of_others, heard, calls = what_a_run_needs(), Heard(), CallbackCalls(5.0)
     listeners = Listeners(calls)
     listeners.add(AGENT, heard)
-    process = Process(SharedMemory(), MemoryAttachments(), Engine(), listener=listeners.begin)
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), listener=listeners.begin)
     for number in range(times):
         run = await process.runs.start(AGENT, call(thread_id=f"t{number % 50}", streams=True), process.engine)
         await process.runs.wait(run, process.engine, 5.0)

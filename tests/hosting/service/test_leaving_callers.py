@@ -11,7 +11,7 @@ import pytest
 
 from hosting.service.held_run import HeldRun
 from hosting.service.runs import Run
-from hosting.stores.memory import MemoryAttachments, SharedMemory
+from hosting.stores.memory import MemoryObjects, SharedMemory
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.planned import planned_agent
 
@@ -24,7 +24,7 @@ class Looking:
     def __init__(self, **holding: Any) -> None:
         self.gate, self.looks = threading.Event(), threading.Event()
         agent = planned_agent(self._note, (("look",), "done"))
-        self.process = Process(SharedMemory(), MemoryAttachments(), Engine(), run=agent, holding=holding)
+        self.process = Process(SharedMemory(), MemoryObjects(), Engine(), run=agent, holding=holding)
 
     def _note(self, text: str) -> None:
         if text.startswith("look"):

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from hosting.names import Address
-from hosting.ports import Volume
 from hosting.request.run_request import RunRequest
 from hosting.service.erasing import Instance, Receipt
+from hosting.stores.archive import Volume
 from hosting.thread.commands import Trim
 from state.codec import read, write
 from state.extension import without_oldest

@@ -10,11 +10,10 @@ import pytest
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError, ThreadDeletingError, UnknownThreadError
 from hosting.names import Address
-from hosting.ports import Volume
 from hosting.runner.thread_log import epoch_store_key, store_key
 from hosting.service.runs import Run
+from hosting.stores.archive import Volume
 from hosting.thread.commands import Delete
-from state.attached import Attachment
 from state.codec import read, write
 from state.conversation import LogMark, with_log_mark
 from state.convert import history_messages
@@ -205,7 +204,7 @@ async def test_a_deletion_takes_what_was_put_under_any_earlier_life(process: Pro
     """By a process that knew of none of the lives since: its append conflicts, and what it had put stays there."""
     for message in ("first", "second"):
         await answered(process, message)
-        await process.attachments.put(epoch_store_key("hub", ADDRESS, 0), [Attachment("0" * 64, b"late")])
+        await process.attachments.put(epoch_store_key("hub", ADDRESS, 0), {"0" * 64: b"late"})
         await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
         await process.deliver_delete()
 
@@ -218,7 +217,7 @@ async def test_a_deletion_takes_what_a_document_ahead_of_its_log_refers_to(proce
     later = LogMark(epoch=4, position=90, since=90)
     process.engine.documents["t1"] = write(with_log_mark(read(None), later))
     await process.archive.put(Volume(process.place(4), 0), 1, ['"old"'])
-    await process.attachments.put(process.place(4), [Attachment("0" * 64, b"old")])
+    await process.attachments.put(process.place(4), {"0" * 64: b"old"})
     await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
 
     await process.deliver_delete()
@@ -251,8 +250,8 @@ async def test_a_deletion_delivered_late_takes_no_attachment_of_the_present_life
         if run.record.first == 1:
             await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
             await process.deliver_delete()
-    await process.attachments.put(process.place(2), [Attachment("a" * 64, b"new")])
+    await process.attachments.put(process.place(2), {"a" * 64: b"new"})
 
     await process.deliver_delete()
 
-    assert await process.attachments.hashes(process.place(2)) == ["a" * 64]
+    assert sorted(await process.attachments.names(process.place(2))) == ["a" * 64]

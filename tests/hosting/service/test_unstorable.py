@@ -9,7 +9,7 @@ import pytest
 from agent_framework import Agent, Content
 
 from hosting.request.run_request import RunRequest
-from hosting.stores.memory import MemoryAttachments, SharedMemory
+from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.events import Completed, Failed, ToolResult
 from tests.hosting.service.process import AGENT, Engine, Process, call
 from tests.support.planned import planned_client
@@ -26,7 +26,7 @@ async def test_a_tool_whose_result_nests_too_deep_ends_its_run_by_that_name() ->
         return [Content.from_text("so deep", additional_properties={"deep": deep})]
 
     agent = Agent(planned_client(lambda text: None, (("look",), "done")), name=AGENT, tools=[look])
-    process = Process(SharedMemory(), MemoryAttachments(), Engine(), run=agent)
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), run=agent)
     run = await process.runs.start(AGENT, call(), process.engine)
     ended = (await process.runs.wait(run, process.engine, 5.0)).record.terminal
 
@@ -43,7 +43,7 @@ async def test_a_tool_that_gives_half_of_a_character_is_told_with_its_replacemen
         return "half \ud83d"
 
     agent = Agent(planned_client(shown.append, (("look",), "done")), name=AGENT, tools=[look])
-    process = Process(SharedMemory(), MemoryAttachments(), Engine(), run=agent)
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), run=agent)
     run = await process.runs.start(AGENT, call(), process.engine)
     record = (await process.runs.wait(run, process.engine, 5.0)).record
 

@@ -12,8 +12,7 @@ from hosting.ports import EntityPage
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.erasing import UNUSED_SECONDS
 from hosting.service.retention import MOST_SECONDS, OVERLAP_SECONDS, PAGE_SIZE, Swept, UploadSweep
-from hosting.stores.memory import MemoryAttachments
-from state.attached import Attachment
+from hosting.stores.memory import MemoryObjects
 
 pytestmark = pytest.mark.behaviour("erasure.unused-uploads")
 
@@ -51,12 +50,12 @@ class World:
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
-        self.store = MemoryAttachments(lambda: self.now)
+        self.store = MemoryObjects(lambda: self.now)
         self.engine = Engine()
 
     async def upload(self, thread_id: str, agent: str = "Joker", epoch: int = 0) -> None:
         key = epoch_store_key(HUB, Address.of(agent, thread_id), epoch)
-        await self.store.put(key, [Attachment(f"{self.now}".ljust(64, "0"), b"body")])
+        await self.store.put(key, {f"{self.now}".ljust(64, "0"): b"body"})
 
     async def sweep(self, passed_seconds: Callable[[], float] = lambda: 0.0, ahead_seconds: float = 0.0) -> Swept:
         def clock() -> float:
@@ -172,8 +171,8 @@ async def test_each_thread_is_asked_once_in_a_sweep_and_those_of_no_agent_here_n
     await world.upload("t")
     await world.upload("t", epoch=2)
     await world.upload("t", agent="Removed")
-    await world.store.put(StoreKey(f"{HUB}.log", "no key/0"), [Attachment("0" * 64, b"body")])
-    await world.store.put(StoreKey("other.log", "joker.app~theirs/0"), [Attachment("0" * 64, b"body")])
+    await world.store.put(StoreKey(f"{HUB}.log", "no key/0"), {"0" * 64: b"body"})
+    await world.store.put(StoreKey("other.log", "joker.app~theirs/0"), {"0" * 64: b"body"})
     world.now += TWELVE_HOURS
     await world.sweep()
 

@@ -9,7 +9,7 @@ import pytest
 from hosting.names import Address
 from hosting.request.run_request import RunRequest
 from hosting.service.watchman import OutdatedDocumentError
-from hosting.stores.memory import MemoryAttachments, SharedMemory
+from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import Bury, Change, Delete, Forget, Trim, Unchanged
 from hosting.thread.events import Accepted, Completed, Failed
 from state.codec import read, write
@@ -330,7 +330,7 @@ async def test_a_process_that_can_take_no_run_leaves_it_until_it_can() -> None:
         asked.append(len(asked) >= 3)
         return asked[-1]
 
-    process = Process(SharedMemory(), MemoryAttachments(), Engine(), holding={"takes_runs": takes_runs})
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"takes_runs": takes_runs})
     run = await process.runs.start(AGENT, call(waits=False), process.engine)
     kinds = await process.kinds()
     await process.deliver(run.run_id)

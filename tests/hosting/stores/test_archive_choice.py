@@ -9,13 +9,13 @@ import pytest
 
 from hosting.errors import ConfigurationError
 from hosting.names import StoreKey
-from hosting.ports import ArchiveStore, Volume
 from hosting.settings import read_settings
-from hosting.stores.blobs import BlobArchive
+from hosting.stores.archive import Archive, Volume
+from hosting.stores.blobs import BlobObjects
 from hosting.stores.choice import choose_archive
-from hosting.stores.cosmos import CosmosArchive
-from hosting.stores.memory import MemoryArchive
-from hosting.stores.sqlite_contents import ARCHIVE, SqliteArchive
+from hosting.stores.cosmos import CosmosObjects
+from hosting.stores.memory import MemoryObjects
+from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
 
 AZURE = {"WEBSITE_INSTANCE_ID": "0123"}
 ACCOUNT = {"AzureWebJobsStorage__accountName": "account"}
@@ -26,7 +26,7 @@ BY_KEY = {
 }
 
 
-def chosen(environ: dict[str, str], folder: Path) -> ArchiveStore:
+def chosen(environ: dict[str, str], folder: Path) -> Archive:
     """Return the archive of an app in the folder with these settings."""
     return choose_archive(read_settings(environ), folder, environ)
 
@@ -34,20 +34,20 @@ def chosen(environ: dict[str, str], folder: Path) -> ArchiveStore:
 @pytest.mark.parametrize(
     ("environ", "kind"),
     [
-        ({}, SqliteArchive),
-        ({"AGENT_ARCHIVE": "sqlite"}, SqliteArchive),
-        ({"AGENT_ARCHIVE": "memory"}, MemoryArchive),
-        ({"AGENT_LOG": "memory"}, MemoryArchive),
-        ({"AGENT_LOG": "memory", "AGENT_ARCHIVE": "sqlite"}, SqliteArchive),
-        ({"AGENT_ARCHIVE": "blob", **ACCOUNT}, BlobArchive),
-        ({**AZURE, **ACCOUNT}, BlobArchive),
-        (COSMOS, CosmosArchive),
-        ({**BY_KEY, **AZURE}, CosmosArchive),
+        ({}, SqliteObjects),
+        ({"AGENT_ARCHIVE": "sqlite"}, SqliteObjects),
+        ({"AGENT_ARCHIVE": "memory"}, MemoryObjects),
+        ({"AGENT_LOG": "memory"}, MemoryObjects),
+        ({"AGENT_LOG": "memory", "AGENT_ARCHIVE": "sqlite"}, SqliteObjects),
+        ({"AGENT_ARCHIVE": "blob", **ACCOUNT}, BlobObjects),
+        ({**AZURE, **ACCOUNT}, BlobObjects),
+        (COSMOS, CosmosObjects),
+        ({**BY_KEY, **AZURE}, CosmosObjects),
     ],
 )
 def test_the_setting_names_the_archive(environ: dict[str, str], kind: type, tmp_path: Path) -> None:
     """Without it the archive is kept as the log is, and in production in blobs."""
-    assert isinstance(chosen(environ, tmp_path), kind)
+    assert isinstance(chosen(environ, tmp_path)._objects, kind)
 
 
 @pytest.mark.behaviour("archive.outlives-the-instance")

@@ -8,19 +8,18 @@ import pytest
 
 from hosting.errors import ConfigurationError
 from hosting.names import StoreKey
-from hosting.ports import AttachmentStore
+from hosting.ports import ObjectStore
 from hosting.settings import read_settings
-from hosting.stores.blobs import BlobAttachments
+from hosting.stores.blobs import BlobObjects
 from hosting.stores.choice import choose_attachments
-from hosting.stores.memory import MemoryAttachments
-from hosting.stores.sqlite_contents import ATTACHMENTS, SqliteAttachments
-from state.attached import Attachment
+from hosting.stores.memory import MemoryObjects
+from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
 
 AZURE = {"WEBSITE_INSTANCE_ID": "0123"}
 ACCOUNT = {"AzureWebJobsStorage__accountName": "account"}
 
 
-def chosen(environ: dict[str, str], folder: Path) -> AttachmentStore:
+def chosen(environ: dict[str, str], folder: Path) -> ObjectStore:
     """Return the store of an app in the folder with these settings."""
     return choose_attachments(read_settings(environ), folder, environ)
 
@@ -28,12 +27,12 @@ def chosen(environ: dict[str, str], folder: Path) -> AttachmentStore:
 @pytest.mark.parametrize(
     ("environ", "kind"),
     [
-        ({}, SqliteAttachments),
-        ({"AGENT_ATTACHMENTS": "memory"}, MemoryAttachments),
-        ({"AGENT_LOG": "memory"}, MemoryAttachments),
-        ({"AGENT_LOG": "memory", "AGENT_ATTACHMENTS": "sqlite"}, SqliteAttachments),
-        ({"AGENT_ATTACHMENTS": "blob", **ACCOUNT}, BlobAttachments),
-        ({"AGENT_LOG": "redis://here", **AZURE, **ACCOUNT}, BlobAttachments),
+        ({}, SqliteObjects),
+        ({"AGENT_ATTACHMENTS": "memory"}, MemoryObjects),
+        ({"AGENT_LOG": "memory"}, MemoryObjects),
+        ({"AGENT_LOG": "memory", "AGENT_ATTACHMENTS": "sqlite"}, SqliteObjects),
+        ({"AGENT_ATTACHMENTS": "blob", **ACCOUNT}, BlobObjects),
+        ({"AGENT_LOG": "redis://here", **AZURE, **ACCOUNT}, BlobObjects),
     ],
 )
 def test_the_setting_names_the_store(environ: dict[str, str], kind: type, tmp_path: Path) -> None:
@@ -70,7 +69,7 @@ async def test_the_file_stands_beside_the_log_unless_it_is_named(
     store = chosen(environ, tmp_path)
     assert not (tmp_path / file).exists()
 
-    await store.put(StoreKey("joker", "t"), [Attachment("0" * 64, b"bytes")])
+    await store.put(StoreKey("joker", "t"), {"0" * 64: b"bytes"})
     await store.close()
 
     assert (tmp_path / file).exists()

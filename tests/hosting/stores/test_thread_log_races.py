@@ -11,7 +11,7 @@ from hosting.errors import ApprovalsPendingError, LogUnavailableError
 from hosting.names import Address
 from hosting.request.run_request import Decision
 from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryAttachments, MemoryThreadStore
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import Answer, Change, Command, Record, Refused
 from hosting.thread.events import Delta
 from hosting.thread.head import Head
@@ -25,7 +25,7 @@ ADDRESS = Address.of("Helper", "t1")
 
 def log_over(store: MemoryThreadStore | ArmedStore, **members: int) -> ThreadLog:
     """Return a log of its own over a store."""
-    return ThreadLog(store, MemoryAttachments(), "hub", **members)
+    return ThreadLog(store, MemoryObjects(), "hub", **members)
 
 
 @pytest.mark.behaviour("log.ask")
@@ -100,7 +100,7 @@ async def test_a_command_that_overlooks_a_row_is_refused_and_not_tried_for_ever(
 async def test_a_run_whose_opening_was_not_told_of_is_opened_once_by_who_asks_again() -> None:
     """Its row says that it is there."""
     store = ArmedStore(MemoryThreadStore("hub"))
-    log = ThreadLog(store, MemoryAttachments(), "hub", patience_seconds=0.0)
+    log = ThreadLog(store, MemoryObjects(), "hub", patience_seconds=0.0)
     store.fails = ["answer lost"]
     with pytest.raises(LogUnavailableError):
         await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)

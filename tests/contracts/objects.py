@@ -1,4 +1,4 @@
-"""The archive's backends, each as a factory: a second store is a second process's view of the same archive."""
+"""The stores of objects, each as a factory: a second store is a second process's view of the same objects."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from pathlib import Path
 import pytest
 from azure.cosmos import PartitionKey
 
+from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address, StoreKey
-from hosting.ports import ArchiveStore
+from hosting.ports import ObjectStore
 from hosting.runner.thread_log import epoch_store_key
-from hosting.stores.blobs import BlobArchive, storage_account
-from hosting.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosArchive, cosmos_account
-from hosting.stores.memory import MemoryArchive
-from hosting.stores.sqlite_contents import SqliteArchive
+from hosting.stores.blobs import BlobObjects, storage_account
+from hosting.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosObjects, cosmos_account
+from hosting.stores.memory import MemoryObjects
+from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
 from tests.support.azurite import Azurite
 from tests.support.cosmos_server import CosmosServer
 
-OpenArchive = Callable[[], ArchiveStore]
+OpenObjects = Callable[[], ObjectStore]
+UNAVAILABLE = AttachmentsUnavailableError.unreached
 EPOCHS = [
     epoch_store_key(hub, address, epoch)
     for hub in ("hub", "hub2")
@@ -44,51 +46,51 @@ BEGIN_ALIKE = [
 EMULATOR = "COSMOS_EMULATOR"
 """The connection string of Microsoft's emulator, or of an account, to take the suite on that too."""
 
-ARCHIVES = [
+STORES = [
     "memory",
     "sqlite",
     *(pytest.param(name, marks=pytest.mark.slow) for name in ("blob", "cosmos", "cosmos-emulator")),
 ]
 
 
-async def _memory(request: pytest.FixtureRequest) -> OpenArchive:
-    archive = MemoryArchive()
-    return lambda: archive
+async def _memory(request: pytest.FixtureRequest) -> OpenObjects:
+    store = MemoryObjects()
+    return lambda: store
 
 
-async def _sqlite(request: pytest.FixtureRequest) -> OpenArchive:
+async def _sqlite(request: pytest.FixtureRequest) -> OpenObjects:
     folder: Path = request.getfixturevalue("tmp_path")
-    return lambda: SqliteArchive(folder / "new" / "archive.sqlite")
+    return lambda: SqliteObjects(ATTACHMENTS, folder / "new" / "objects.sqlite", UNAVAILABLE)
 
 
-async def _blob(request: pytest.FixtureRequest) -> OpenArchive:
+async def _blob(request: pytest.FixtureRequest) -> OpenObjects:
     emulator: Azurite = request.getfixturevalue("azurite")
     container = f"test-{uuid.uuid4().hex}"
     connect = storage_account({"AzureWebJobsStorage": emulator.connection_string}, "AGENT_ARCHIVE")
-    return lambda: BlobArchive(connect, container)
+    return lambda: BlobObjects(connect, container, UNAVAILABLE)
 
 
-async def _cosmos(request: pytest.FixtureRequest) -> OpenArchive:
+async def _cosmos(request: pytest.FixtureRequest) -> OpenObjects:
     server: CosmosServer = request.getfixturevalue("cosmos_server")
-    return await cosmos_archives(server.connection_string)
+    return await cosmos_objects(server.connection_string)
 
 
-async def _cosmos_emulator(request: pytest.FixtureRequest) -> OpenArchive:
+async def _cosmos_emulator(request: pytest.FixtureRequest) -> OpenObjects:
     if not os.environ.get(EMULATOR):
         pytest.skip(f"no emulator of Cosmos DB: {EMULATOR} is not set to its connection string")
-    return await cosmos_archives(os.environ[EMULATOR])
+    return await cosmos_objects(os.environ[EMULATOR])
 
 
-async def cosmos_archives(connection_string: str) -> OpenArchive:
-    """Make a database of the test's own and return what opens its archive."""
+async def cosmos_objects(connection_string: str) -> OpenObjects:
+    """Make a database of the test's own and return what opens its store."""
     connect, database = cosmos_account("AGENT_COSMOS", connection_string, {}), f"test-{uuid.uuid4().hex}"
     async with connect() as client:
         made = await client.create_database(database)
         await made.create_container(CONTAINER, PartitionKey(PARTITION_KEY))
-    return lambda: CosmosArchive(connect, database)
+    return lambda: CosmosObjects(connect, database, UNAVAILABLE)
 
 
-FACTORIES: dict[str, Callable[[pytest.FixtureRequest], Awaitable[OpenArchive]]] = {
+FACTORIES: dict[str, Callable[[pytest.FixtureRequest], Awaitable[OpenObjects]]] = {
     "memory": _memory,
     "sqlite": _sqlite,
     "blob": _blob,

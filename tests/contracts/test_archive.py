@@ -1,31 +1,31 @@
-"""What every backend of the archive must do: `hosting.ports.ArchiveStore`, in the order of its sentences."""
+"""What the archive does over a store of objects (`test_object_store.py`): `hosting.stores.archive.Archive`."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
 from hosting.errors import ArchiveIncompleteError
-from hosting.names import Address, StoreKey
-from hosting.ports import ArchiveStore, Volume
-from hosting.runner.thread_log import epoch_store_key, store_key
-from tests.contracts.archives import ARCHIVES, BEGIN_ALIKE, EPOCHS, FACTORIES, OpenArchive
+from hosting.names import StoreKey
+from hosting.stores.archive import Archive, Volume
+from tests.contracts.objects import FACTORIES
+
+OpenArchive = Callable[[], Archive]
 
 PLACE = StoreKey("joker", "thread")
 VOLUME = Volume(PLACE, 0)
 
 
-@pytest.fixture(params=ARCHIVES)
+@pytest.fixture(params=["memory", "sqlite"])
 async def open_archive(request: pytest.FixtureRequest) -> AsyncIterator[OpenArchive]:
-    """Opens the archive of this test; memory has one view of it, the others as many as are opened."""
-    opened: list[ArchiveStore] = []
+    """Opens the archive of this test; memory has one view of it, the other as many as are opened."""
+    opened: list[Archive] = []
     make = await FACTORIES[request.param](request)
 
-    def open_one() -> ArchiveStore:
-        opened.append(make())
+    def open_one() -> Archive:
+        opened.append(Archive(make()))
         return opened[-1]
 
     yield open_one
@@ -132,37 +132,6 @@ async def test_volumes_do_not_meet(open_archive: OpenArchive) -> None:
     ]
 
 
-@pytest.mark.behaviour("archive.erases")
-@pytest.mark.parametrize("erased", [EPOCHS[0], EPOCHS[9], EPOCHS[-1], *BEGIN_ALIKE])
-async def test_lives_of_threads_do_not_meet(open_archive: OpenArchive, erased: StoreKey) -> None:
-    """Of two hubs, of threads and epochs whose names begin alike: each has its entries, and is erased alone."""
-    archive, places = open_archive(), [*EPOCHS, *BEGIN_ALIKE]
-    for place in places:
-        await archive.put(Volume(place, 0), 1, entries(1, 2, f"of {place}"))
-
-    assert await open_archive().erase(erased) == 2
-
-    places.remove(erased)
-    assert [await archive.read(Volume(place, 0), 1, 2) for place in places] == [
-        entries(1, 2, f"of {place}") for place in places
-    ]
-    with pytest.raises(ArchiveIncompleteError):
-        await archive.read(Volume(erased, 0), 1, 2)
-
-
-@pytest.mark.behaviour("archive.erases")
-async def test_the_epochs_of_a_thread_that_have_volumes_are_told(open_archive: OpenArchive) -> None:
-    """Whatever an earlier life left is found and erased without a list of all threads."""
-    archive, thread = open_archive(), store_key("hub", Address("joker", "a"))
-    for place in (*EPOCHS, *BEGIN_ALIKE):
-        await archive.put(Volume(place, 0), 1, entries(1, 2))
-
-    assert await open_archive().epochs(thread) == [1, 10, 11]
-    await archive.erase(epoch_store_key("hub", Address("joker", "a"), 10))
-    assert await archive.epochs(thread) == [1, 11]
-    assert await archive.epochs(store_key("hub", Address("joker", "b"))) == []
-
-
 async def test_a_put_of_many_and_large_entries_is_read_in_part(open_archive: OpenArchive) -> None:
     """Beyond what one segment holds, by count and by bytes."""
     many = entries(1, 2500)
@@ -174,19 +143,6 @@ async def test_a_put_of_many_and_large_entries_is_read_in_part(open_archive: Ope
 
     assert await archive.read(VOLUME, 990, 1010) == many[989:1010]
     assert await archive.read(VOLUME, 2500, 2504) == [many[-1], *large]
-
-
-async def test_many_threads_are_put_and_read_at_once(open_archive: OpenArchive) -> None:
-    """Each has its own."""
-    volumes = [Volume(StoreKey("joker", f"t{number}"), 0) for number in range(16)]
-    archives = [open_archive(), open_archive()]
-
-    await asyncio.gather(
-        *(archives[n % 2].put(volume, 1, entries(1, 3, f"of {n}")) for n, volume in enumerate(volumes))
-    )
-    read = await asyncio.gather(*(archives[n % 2].read(volume, 1, 3) for n, volume in enumerate(volumes)))
-
-    assert read == [entries(1, 3, f"of {n}") for n in range(16)]
 
 
 @pytest.mark.behaviour("archive.erases")
@@ -216,12 +172,3 @@ async def test_the_volumes_before_a_reset_are_erased_alone(open_archive: OpenArc
     assert await archive.erase(PLACE, before=10) == 4
 
     assert await archive.read(Volume(PLACE, 10), 1, 2) == entries(1, 2)
-
-
-async def test_a_closed_archive_may_be_used_again(open_archive: OpenArchive) -> None:
-    """Closing lets go of files and threads; the entries stay."""
-    archive = open_archive()
-    await archive.put(VOLUME, 1, entries(1, 2))
-    await archive.close()
-
-    assert await archive.read(VOLUME, 1, 2) == entries(1, 2)

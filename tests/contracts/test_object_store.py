@@ -1,0 +1,247 @@
+"""What every store of objects must do: `hosting.ports.ObjectStore`, in the order of its sentences."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hosting.errors import AttachmentsUnavailableError
+from hosting.names import Address, StoreKey
+from hosting.ports import ObjectStore
+from hosting.runner.thread_log import epoch_store_key, store_key
+from hosting.stores.blobs import BlobObjects, storage_account
+from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
+from tests.contracts.objects import BEGIN_ALIKE, EPOCHS, FACTORIES, STORES, UNAVAILABLE, OpenObjects
+
+PLACE = StoreKey("joker", "thread")
+ELSEWHERE = StoreKey("joker", "thread-2")
+LONG_AGO, LATER = 1e9, 4e9
+ONE, TWO = {"1-one": bytes(range(256)) * 400}, {"2-two": b"two"}
+BOTH = {**ONE, **TWO}
+
+
+@pytest.fixture(params=STORES)
+async def open_store(request: pytest.FixtureRequest) -> AsyncIterator[OpenObjects]:
+    """Opens the store of this test; memory has one view of it, the others as many as are opened."""
+    opened: list[ObjectStore] = []
+    make = await FACTORIES[request.param](request)
+
+    def open_one() -> ObjectStore:
+        opened.append(make())
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        await store.close()
+
+
+async def moments(store: ObjectStore) -> list[float]:
+    """Return when something of each thread was first put."""
+    return [moment for moment, _ in await store.put_between("joker", LONG_AGO, LATER)]
+
+
+@pytest.mark.behaviour("erasure.attachments")
+async def test_what_was_put_is_read_by_any_process(open_store: OpenObjects) -> None:
+    """Of what is asked for, that which is there."""
+    await open_store().put(PLACE, BOTH)
+
+    assert await open_store().read(PLACE, [*ONE, "absent"]) == ONE
+    assert sorted(await open_store().names(PLACE)) == [*BOTH]
+    assert await open_store().read(PLACE, []) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":"ü😀"}', '{"a":"\\ud83d"}', '{"a":"\\n"}\n{}', '{"a":12345678901234567890.5}', ""]
+)
+async def test_texts_come_back_as_they_were(open_store: OpenObjects, text: str) -> None:
+    """Letters of every plane, several lines, and numbers that some stores would round."""
+    body = text.encode()
+    await open_store().put(PLACE, {"text": body, "half": body + b"\xed\xa0\xbd"})
+
+    assert await open_store().read(PLACE, ["text", "half"]) == {"text": body, "half": body + b"\xed\xa0\xbd"}
+
+
+@pytest.mark.behaviour("erasure.attachments")
+async def test_what_is_put_again_is_kept_once(open_store: OpenObjects) -> None:
+    """By any process, and by many at once."""
+    stores = [open_store() for _ in range(4)]
+
+    await asyncio.gather(*(store.put(PLACE, ONE) for store in stores for _ in range(4)))
+
+    assert [*await stores[0].names(PLACE)] == [*ONE]
+
+
+@pytest.mark.behaviour("archive.put-again")
+async def test_other_bytes_of_a_name_stand_in_place_of_the_first(open_store: OpenObjects) -> None:
+    """Whoever put those."""
+    await open_store().put(PLACE, {"name": b"old"})
+    await open_store().put(PLACE, {"name": b"new"})
+
+    assert await open_store().read(PLACE, ["name"]) == {"name": b"new"}
+
+
+@pytest.mark.behaviour("archive.put-again")
+async def test_names_come_in_the_order_of_their_last_put(open_store: OpenObjects) -> None:
+    """With its time; some stores tell moments in whole seconds."""
+    store = open_store()
+    await store.put(PLACE, BOTH)
+    while len(set((await store.names(PLACE)).values())) < 2:
+        await open_store().put(PLACE, ONE)
+        await asyncio.sleep(0.05)
+
+    found = await store.names(PLACE)
+
+    assert [*found] == [*TWO, *ONE]
+    assert [*found.values()] == sorted(found.values())
+
+
+@pytest.mark.behaviour("archive.calls")
+async def test_names_are_asked_for_by_how_they_begin(open_store: OpenObjects) -> None:
+    """Letter by letter, whatever else they look like."""
+    names = ["1-000001-x", "1-000001-y", "1-000010-x", "11-000001-x", "A-1", "a-1"]
+    await open_store().put(PLACE, dict.fromkeys(names, b""))
+
+    found = {prefix: sorted(await open_store().names(PLACE, prefix)) for prefix in ("1-000001-", "1", "a", "", "2")}
+
+    assert found == {"1-000001-": names[:2], "1": names[:4], "a": ["a-1"], "": names, "2": []}
+
+
+async def test_threads_do_not_see_each_other(open_store: OpenObjects) -> None:
+    """Neither by name nor in the list, also where one's name begins with the other's."""
+    store = open_store()
+    await store.put(ELSEWHERE, ONE)
+
+    assert await store.read(PLACE, [*ONE]) == {}
+    assert await store.names(PLACE) == {}
+
+
+@pytest.mark.behaviour("erasure.attachments")
+async def test_a_thread_is_erased_and_others_stay(open_store: OpenObjects) -> None:
+    """Twice is as good, and it may be used again."""
+    store = open_store()
+    await store.put(PLACE, BOTH)
+    await store.put(ELSEWHERE, ONE)
+
+    for _ in range(2):
+        await open_store().erase(PLACE)
+
+    assert await store.names(PLACE) == {}
+    assert await store.read(ELSEWHERE, [*ONE]) == ONE
+    await store.put(PLACE, TWO)
+    assert [*await open_store().names(PLACE)] == [*TWO]
+
+
+@pytest.mark.behaviour("archive.erases")
+async def test_what_is_named_is_erased_alone(open_store: OpenObjects) -> None:
+    """To name nothing, or what is not there, is no error."""
+    store = open_store()
+    await store.put(PLACE, BOTH)
+
+    await store.erase(PLACE, [])
+    await store.erase(PLACE, [*ONE, "absent"])
+
+    assert [*await open_store().names(PLACE)] == [*TWO]
+
+
+@pytest.mark.behaviour("erasure.unused-uploads")
+async def test_what_was_put_since_a_moment_is_not_erased(open_store: OpenObjects) -> None:
+    """Of what is named that alone, and of no other thread."""
+    store = open_store()
+    await store.put(PLACE, BOTH)
+    await store.put(ELSEWHERE, ONE)
+
+    await store.erase(PLACE, [*ONE], before=LONG_AGO)
+    await store.erase(PLACE, before=LONG_AGO)
+    kept = sorted(await store.names(PLACE))
+    await store.erase(PLACE, [*ONE], before=LATER)
+
+    assert kept == [*BOTH]
+    assert ([*await store.names(PLACE)], [*await store.names(ELSEWHERE)]) == ([*TWO], [*ONE])
+
+
+@pytest.mark.behaviour("erasure.unused-uploads")
+async def test_whoever_has_something_put_in_a_span_of_time_is_told(open_store: OpenObjects) -> None:
+    """Each thread of that agent once, oldest first, and nobody whose name begins alike."""
+    store = open_store()
+    await store.put(PLACE, ONE)
+    while len(set(await moments(store))) < 2:  # some stores tell moments in whole seconds
+        await store.put(ELSEWHERE, BOTH)
+    for alike in (StoreKey("joker", "thread/0"), StoreKey("joker2", "thread"), StoreKey("joke", "r/thread")):
+        await store.put(alike, TWO)
+
+    all_of_it = await open_store().put_between("joker", LONG_AGO, LATER)
+    first, second, _ = [moment for moment, _ in all_of_it]
+
+    assert sorted(thread_id for _, thread_id in all_of_it) == ["thread", "thread-2", "thread/0"]
+    assert all_of_it == sorted(all_of_it)
+    assert await store.put_between("joker", first, second) == [(first, "thread")]
+    assert await store.put_between("joker", second, LATER) == all_of_it[1:]
+    assert await store.put_between("nobody", LONG_AGO, LATER) == []
+
+
+@pytest.mark.behaviour("erasure.attachments")
+@pytest.mark.parametrize("erased", [EPOCHS[0], EPOCHS[9], EPOCHS[-1], *BEGIN_ALIKE])
+async def test_lives_of_threads_do_not_meet(open_store: OpenObjects, erased: StoreKey) -> None:
+    """Of two hubs, of threads and epochs whose names begin alike: each has its own, and is erased alone."""
+    store, places = open_store(), [*EPOCHS, *BEGIN_ALIKE]
+    for place in places:
+        await store.put(place, {"own": str(place).encode(), **TWO})
+
+    await open_store().erase(erased)
+
+    for place in places:
+        kept = {} if place == erased else {"own": str(place).encode(), **TWO}
+        assert sorted(await store.names(place)) == sorted(kept)
+        assert await store.read(place, ["own", *TWO]) == kept
+
+
+@pytest.mark.behaviour("erasure.attachments")
+async def test_the_epochs_of_a_thread_that_have_objects_are_told(open_store: OpenObjects) -> None:
+    """Whatever an earlier life left is found and erased without a list of all threads."""
+    store, thread = open_store(), store_key("hub", Address("joker", "a"))
+    for place in (*EPOCHS, *BEGIN_ALIKE):
+        await store.put(place, TWO)
+
+    assert await open_store().epochs(thread) == [1, 10, 11]
+    await store.erase(epoch_store_key("hub", Address("joker", "a"), 10))
+    assert await store.epochs(thread) == [1, 11]
+    assert await store.epochs(store_key("hub", Address("joker", "b"))) == []
+
+
+async def test_many_threads_are_put_and_read_at_once(open_store: OpenObjects) -> None:
+    """Each has its own."""
+    stores, places = [open_store(), open_store()], [StoreKey("joker", f"t{number}") for number in range(16)]
+
+    await asyncio.gather(*(stores[n % 2].put(place, {"own": f"of {n}".encode()}) for n, place in enumerate(places)))
+    read = await asyncio.gather(*(stores[n % 2].read(place, ["own"]) for n, place in enumerate(places)))
+
+    assert read == [{"own": f"of {n}".encode()} for n in range(16)]
+
+
+async def test_a_closed_store_may_be_used_again(open_store: OpenObjects) -> None:
+    """Closing lets go of files and threads; what is kept stays."""
+    store = open_store()
+    await store.put(PLACE, TWO)
+    await store.close()
+
+    assert await store.read(PLACE, [*TWO]) == TWO
+
+
+async def test_a_file_that_cannot_be_opened_is_said_to_be_away(tmp_path: Path) -> None:
+    """By an error of ours."""
+    with pytest.raises(AttachmentsUnavailableError):
+        await SqliteObjects(ATTACHMENTS, tmp_path, UNAVAILABLE).names(PLACE)
+
+
+async def test_an_account_that_does_not_answer_is_said_to_be_away() -> None:
+    """By an error of ours, after the patience of its container."""
+    text = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=YQ==;BlobEndpoint=http://127.0.0.1:1/a;"
+    connect = storage_account({"AzureWebJobsStorage": text}, "AGENT_ATTACHMENTS")
+    store = BlobObjects(connect, "container", UNAVAILABLE, patience_seconds=0.2)
+
+    with pytest.raises(AttachmentsUnavailableError):
+        await store.names(PLACE)
+    await store.close()
