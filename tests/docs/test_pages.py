@@ -50,6 +50,20 @@ def test_every_link_of_a_page_leads_to_what_is_there(page: Path) -> None:
     assert lost == []
 
 
+def test_the_pages_of_the_structure_name_no_file_that_is_not_there() -> None:
+    """By a path from the root, or by a name that one file has."""
+    folders = ("agents", "benchmarks", "devhost", "docs", "hosting", "samples", "state", "tests")
+    names = [path.relative_to(ROOT).as_posix() for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    named = [
+        name
+        for page in ("architecture.md", "decisions.md", "one-turn.md", "durability.md")
+        for name in re.findall(r"`([\w./-]+\.py)`", (ROOT / "docs" / page).read_text(encoding="utf-8"))
+    ]
+
+    assert named
+    assert [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in names)] == []
+
+
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
 def test_a_diagram_is_of_a_kind_that_is_known_and_closes_what_it_opens(page: Path) -> None:
     """As far as this is seen without drawing it."""
