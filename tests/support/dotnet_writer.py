@@ -56,6 +56,11 @@ def rewritten(text: str, *turn: dict[str, Any]) -> str:
     return _written({"schemaVersion": document["schemaVersion"], "data": _shaped(data, _DATA)})
 
 
+def entries_of(text: str) -> list[dict[str, Any]]:
+    """Return the entries of a document, their numbers with the digits that they have there, for `rewritten`."""
+    return list(json.loads(text, parse_float=_Plain, parse_int=_Plain)["data"]["conversationHistory"])
+
+
 def _shaped(value: Any, shape: Any) -> Any:
     """Return a value with the shape's properties first, in their order, and all others behind them."""
     if shape is _TIME:

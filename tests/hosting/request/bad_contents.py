@@ -54,6 +54,18 @@ BAD_CONTENTS = {
     "a reference without a host": bad_content(
         "must be an absolute URI", {"$type": "uri", "uri": "https:///a.png", "mediaType": "image/png"}
     ),
+    "a reference with a port that is none": bad_content(
+        "must be an absolute URI", {"$type": "uri", "uri": "https://example.com:99999/a.png", "mediaType": "image/png"}
+    ),
+    "a reference with an empty part in its host": bad_content(
+        "must be an absolute URI", {"$type": "uri", "uri": "https://a..b/c", "mediaType": "image/png"}
+    ),
+    "base64 without its end": bad_content(
+        "contents[1].uri is not valid base64", {"$type": "data", "uri": "data:image/png;base64,eA"}
+    ),
+    "data of a media type that is none": bad_content(
+        "contents[1].uri must look like data:", {"$type": "data", "uri": "data:;=;;base64,eA=="}
+    ),
     "a reference with a line end": bad_content(
         "Send an http or https address", {"$type": "uri", "uri": "https://a/b\r\nx: y", "mediaType": "image/png"}
     ),
