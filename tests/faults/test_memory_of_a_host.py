@@ -32,6 +32,10 @@ MOST_GROWN_BY_REFUSED_MIB = 30
 TURNS = 10_000
 THREADS = 1000
 MOST_GROWN_BY_TURNS_MIB = 60
+KEYED = [pytest.param(75, id="300"), pytest.param(150, id="600", marks=pytest.mark.explore)]
+"""So many of each of four kinds."""
+MOST_GROWN_BY_KEYED_MIB = 24
+"""Six hundred left the process at 110 MB from 86."""
 ENDED = [pytest.param(120, id="120"), pytest.param(200, id="200", marks=pytest.mark.explore)]
 CACHED_MIB = (documents.CACHED_BYTES + documents.STORED_BYTES + thread_log.CACHED_BYTES) // MIB
 """What a process remembers of threads at most."""
@@ -130,6 +134,37 @@ async def test_many_turns_over_many_threads_leave_memory_within_its_bounds(
 
     assert answers == {200: TURNS}
     assert grown < MOST_GROWN_BY_TURNS_MIB
+
+
+@pytest.mark.behaviour("service.bounded")
+@pytest.mark.parametrize("times", KEYED)
+async def test_refused_requests_of_a_mebibyte_with_keys_of_their_own_leave_memory_as_it_was(
+    app: AppFolder, times: int
+) -> None:
+    """One in four has an impossible id, no agent of ours, a body that is too large, a queue that is full."""
+    kinds = [
+        (RUN, {"message": LARGE, "thread_id": "a/b"}),
+        ("/api/agents/Nobody/run", {"message": LARGE}),
+        (RUN, {"message": 2 * LARGE}),
+        (RUN, {"message": LARGE, "thread_id": "full"}),
+    ]
+    with app.host({"LEASE_SECONDS": "20", "AGENT_QUEUE_LIMIT": "1"}) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=60) as http:
+            await http.post(RUN, json={"message": "sleep 500", "thread_id": "full", "wait_for_response": False})
+
+            async def refused(number: int) -> httpx.Response:
+                path, body = kinds[number % len(kinds)]
+                return await http.post(path, json=body, headers={"idempotency-key": f"own-{number}"})
+
+            await codes(20, refused)
+            before, files = resident_mib(host), stored_bytes(app)
+            answers = await codes(len(kinds) * times, lambda number: refused(20 + number))
+            grown, written = resident_mib(host) - before, stored_bytes(app) - files
+    print(f"{before} MiB at first, {grown} MiB more; {written} bytes in files")
+
+    assert answers == {400: times, 404: times, 413: times, 429: times}
+    assert grown < MOST_GROWN_BY_KEYED_MIB
+    assert written < MIB
 
 
 @pytest.mark.behaviour("service.bounded")
