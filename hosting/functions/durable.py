@@ -36,6 +36,8 @@ _ENDED = (
     OrchestrationRuntimeStatus.Terminated,
 )
 _TIMEOUT = aiohttp.ClientTimeout(total=30)
+SIGNAL_SECONDS = 10.0
+"""The longest that a signal is waited for, as an append is: the SDK waits for four minutes, and a caller with it."""
 
 
 def enter_invocation(sdk: DurableOrchestrationClient, context: object = None) -> DurableClient:
@@ -51,10 +53,15 @@ class DurableClient:
     """An `EntityClient` and `OrchestrationClient` over the durable client of one invocation."""
 
     sdk: DurableOrchestrationClient
+    signal_seconds: float = SIGNAL_SECONDS
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Send a one-way operation. The SDK sends no body for falsy values, so `value` must be truthy."""
-        await _reached(self.sdk.signal_entity(EntityId(entity, key), operation, value))
+        """Send a one-way operation. The SDK sends no body for falsy values, so `value` must be truthy.
+
+        One that is not taken in time fails, and may still arrive.
+        """
+        sent = self.sdk.signal_entity(EntityId(entity, key), operation, value)
+        await _reached(asyncio.wait_for(sent, self.signal_seconds))
 
     async def read(self, entity: str, key: str) -> str | None:
         """Return the stored state as JSON text, or None. The engine sends it as a value, not as the stored text."""
