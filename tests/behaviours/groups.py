@@ -18,6 +18,8 @@ BEHAVIOURS = {
     "storm.frozen": "A process that was stopped past its lease, and goes on, changes nothing of that.",
     "storm.clocks": "Nor do processes whose wall clocks are an hour apart.",
     "storm.durable-absent": "Nor does it that the durable process is away for a while; callers get their answers.",
+    "storm.two-durable": "Nor does it that one of two durable processes is killed and the other one follows it, nor is "
+    "an orchestration lost or its charge made twice.",
     "storm.account": "Nor does it that the storage account drops, delays and refuses a share of all requests while "
     "processes are killed.",
 }

@@ -31,7 +31,8 @@ _REQUEST_SECONDS = 10.0
 """Shorter than a process sleeps here: whoever waits at one that does asks another."""
 _SHOWN = 60
 """How many letters of a text a sentence about it shows."""
-_INTERRUPTED = {"run_interrupted", "run_crashed", "run_lost"}
+INTERRUPTED = {"run_interrupted", "run_crashed", "run_lost"}
+"""The codes of runs that a kill may end."""
 
 Disturb = Callable[[GroupedApp, random.Random, asyncio.Event], Coroutine[Any, Any, None]]
 """Does harm to the processes, and leaves all of them alive; the event says that all turns were sent."""
@@ -69,12 +70,27 @@ async def is_over(over: asyncio.Event, seconds: float) -> bool:
 
 
 async def kill_at_random(app: GroupedApp, chance: random.Random, over: asyncio.Event) -> None:
-    """Kill one of the processes and start it again, until all turns were sent."""
+    """Kill one of the processes and start it again, until all turns were sent; say how often."""
+    kills = 0
     while not await is_over(over, chance.uniform(*LIFE_SECONDS)):
         host = chance.choice((*app.http, app.durable))
         host.kill()
         await asyncio.sleep(chance.uniform(*DEATH_SECONDS))
         await asyncio.to_thread(host.start)
+        kills += 1
+    print(f"{kills} kills")
+
+
+async def kill_workers(app: GroupedApp, chance: random.Random, over: asyncio.Event, times: int) -> None:
+    """Kill durable hosts so often, first the one that works, and start each again behind those that wait."""
+    line = list(app.workers)
+    for number in range(times):
+        await is_over(over, chance.uniform(*LIFE_SECONDS))
+        host = line.pop(chance.randrange(len(line)) if number else 0)
+        host.kill()
+        await asyncio.sleep(chance.uniform(*DEATH_SECONDS))
+        await asyncio.to_thread(host.start)
+        line.append(host)
 
 
 async def storm(
@@ -136,7 +152,7 @@ def lost(stormed: Stormed) -> list[str]:
 
 
 def _is_explained(turn: Turn) -> bool:
-    if turn.code in _INTERRUPTED:
+    if turn.code in INTERRUPTED:
         return True
     return turn.code == "run_cancelled" and turn.kind == "cancel"
 

@@ -1,7 +1,7 @@
 """An app of three processes in a storm: they are killed, they sleep past their leases, their clocks disagree, the one
 that works is away, the account fails. Nothing is lost, nothing doubled, and what was deleted stays so.
 
-The gate has a short form of each. With `--explore` a storm has 2,000 turns, processes sleep and are away for longer,
+The gate has a short form of each. With `--explore` a storm has 2,500 turns, processes sleep and are away for longer,
 and each storm comes over each kind of log.
 """
 
@@ -27,11 +27,13 @@ from tests.faults.storm import (
     disordered,
     doubled,
     kill_at_random,
+    kill_workers,
     lost,
     returned,
     storm,
     unredeemed,
 )
+from tests.faults.storm_bills import Bills
 from tests.faults.storm_kept import left_over
 from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy
@@ -48,7 +50,10 @@ OVER_SQLITE, OVER_TABLES, OVER_REDIS = (
     [store if store == short else pytest.param(store, marks=pytest.mark.explore) for store in KINDS] for short in KINDS
 )
 """One of them in the gate, all where the run explores."""
-TURNS = repeated(160, exploring=2000)
+TURNS = repeated(160, exploring=2500)
+WORKER_KILLS = repeated(1, exploring=4)
+WORKED_TURNS = repeated(32, exploring=352)
+BILLS = repeated(8, exploring=71)
 QUIET_TURNS = 80
 SHOWN = 5
 """So many of the turns that took longest are printed."""
@@ -178,6 +183,24 @@ async def test_callers_get_their_answers_while_the_durable_process_is_absent(
 
     assert wrong == []
     assert {turn.kind for turn in stormed.turns if away[0] < turn.ended_at < away[1]} >= WAITED_FOR
+
+
+@pytest.mark.behaviour("storm.two-durable")
+@pytest.mark.parametrize("made", OVER_SQLITE, indirect=True)
+async def test_nothing_is_lost_or_doubled_while_two_durable_processes_follow_each_other(
+    made: StormApp, chance: random.Random
+) -> None:
+    """One works and the other waits, until it is killed; turns and orchestrations come meanwhile."""
+    with grouped_app(made.folder, durable=2, log=made.environ) as app:
+        bills = Bills(app.http)
+
+        async def kill_and_bill(app: GroupedApp, chance: random.Random, over: asyncio.Event) -> None:
+            await asyncio.gather(kill_workers(app, chance, over, WORKER_KILLS), bills.start(chance, BILLS))
+
+        _, wrong = await weathered(made, app, chance, WORKED_TURNS, kill_and_bill)
+        wrong += await bills.wrong(made.charges)
+
+    assert wrong == []
 
 
 @pytest.mark.behaviour("storm.account")

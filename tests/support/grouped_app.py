@@ -82,12 +82,20 @@ class GroupHost:
 
 @dataclass(frozen=True)
 class GroupedApp:
-    """The hosts of one app; `origin` is one address for all the HTTP ones."""
+    """The hosts of one app; `origin` is one address for all the HTTP ones.
+
+    Of several durable ones, `workers`, the first that started works, and the others wait for its end.
+    """
 
     origin: str
     http: tuple[GroupHost, ...]
-    durable: GroupHost
+    workers: tuple[GroupHost, ...]
     timers: tuple[GroupHost, ...]
+
+    @property
+    def durable(self) -> GroupHost:
+        """The first of the durable ones; it is here also where none was started."""
+        return self.workers[0]
 
 
 class Balancer(Relay):
@@ -128,11 +136,11 @@ def grouped_app(
             stack.callback(host.end)
             return host
 
-        worker = made("durable", "--queue-poll", str(queue_poll_seconds))
+        workers = tuple(made("durable", "--queue-poll", str(queue_poll_seconds)) for _ in range(max(durable, 1)))
         own = dict(enumerate(of_http))
         fronts = tuple(made("http", own=own.get(number)) for number in range(http))
         clocks = tuple(made(f"function:{name}") for name in timers)
-        for host in (worker,) * durable + fronts + clocks:
+        for host in workers[:durable] + fronts + clocks:
             host.start()
         balancer = stack.enter_context(Balancer([host.origin for host in fronts]))
-        yield GroupedApp(balancer.origins["app"], fronts, worker, clocks)
+        yield GroupedApp(balancer.origins["app"], fronts, workers, clocks)

@@ -17,11 +17,12 @@ if ahead := float(os.environ.get("CLOCK_AHEAD", "0")):
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import azure.durable_functions as df
 from agent_framework import (
     Agent,
     BaseChatClient,
@@ -36,6 +37,7 @@ from agent_framework import (
 )
 
 import hosting.app
+from hosting.entity.called_run import AgentRunError
 from hosting.principal import Principal, PrincipalRequest
 
 CHARGES = Path(os.environ["CHARGES"])
@@ -119,3 +121,13 @@ def who(request: PrincipalRequest) -> Principal | None:
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=LEASE_SECONDS, margin_seconds=LEASE_SECONDS / 2)
 storm = Agent(StormClient(), "Do as told.", name="Storm", tools=[charge, refund])
 app = hosting.app.AgentFunctionApp(agents=[storm], principal=who if os.environ.get("OWNERS") else None)
+
+
+@app.orchestration_trigger(context_name="context")
+def bill(context: df.DurableOrchestrationContext) -> Generator[Any, Any, str]:
+    """Have the agent charge under the id of the instance, and return what it tells, or the code of its failure."""
+    try:
+        answer = yield app.get_agent(context, "Storm").run(f"charge 4 {context.instance_id}")
+    except AgentRunError as error:
+        return error.code
+    return answer.text
