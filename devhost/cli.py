@@ -26,7 +26,6 @@ from devhost.loader import HostedApp, load_hosted_app
 from devhost.settings import (
     GROUP_VARIABLE,
     HostSettings,
-    LocalSettings,
     apply_to_environment,
     read_host_settings,
     read_local_settings,
@@ -214,22 +213,19 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         uvloop.run(work)
 
 
-def _load_here() -> tuple[HostedApp, LocalSettings]:
+def _load_here() -> HostedApp:
     folder = Path.cwd()
-    local = read_local_settings(folder)
-    apply_to_environment(local, os.environ)
-    return load_hosted_app(read_host_settings(folder, os.environ), os.environ), local
+    apply_to_environment(read_local_settings(folder), os.environ)
+    return load_hosted_app(read_host_settings(folder, os.environ), os.environ)
 
 
 def _functions(options: argparse.Namespace) -> None:
-    app, local = _load_here()
-    origin = Address("localhost", _first(local.port, DEFAULT_PORT)).origin
-    print("\n".join(describe_functions(app, origin)))
+    """List them by path: the address is that of whichever host runs, which may be several or none."""
+    print("\n".join(describe_functions(_load_here(), origin="")))
 
 
 def _keys(options: argparse.Namespace) -> None:
-    app, _ = _load_here()
-    print("\n".join(describe_keys(_keys_of(app))))
+    print("\n".join(describe_keys(_keys_of(_load_here()))))
 
 
 def _keys_of(app: HostedApp) -> Keys:

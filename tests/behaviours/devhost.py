@@ -61,6 +61,8 @@ BEHAVIOURS = {
     "to try (local-host.md, Commands).",
     "devhost.start-introduces": "An app may say what its start shows, what is listed with --verbose only and what to "
     "ask first (local-host.md, Commands).",
+    "devhost.functions-list": "`functions` lists each function with its path, and no address: any host may serve it "
+    "(local-host.md, Commands).",
     "devhost.port-in-use": "A port in use is one clear sentence and exit code 2 (local-host.md, Storage).",
     "devhost.drains": "The first signal lets running work end, the second stops at once (local-host.md, Commands).",
     "devhost.forwarded-logs": "Of what the app logs, the local host shows what Azure would get; the rest with "

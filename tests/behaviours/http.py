@@ -28,8 +28,8 @@ BEHAVIOURS = {
     "http.retry-after": "A refusal that may not stand for long says when to ask again, as long as its store asks to be "
     "left alone (thread-log.md 1).",
     "http.unknown-places": "What is not there is 404, what cannot be asked for 400, by a problem (http-api.md 3).",
-    "http.full-disk": "On a full disk a turn is answered within 20 s, the process is not ready, and what was promised is "
-    "done when there is room (Readiness).",
+    "http.full-disk": "On a full disk a turn is answered within 20 s, the process is not ready, and what was promised "
+    "is done when there is room (Readiness).",
     "http.local-cause": "On the local host a failed run's answer has its cause, on Azure never (http-api.md).",
     "http.negotiates": "The answer is JSON or text as Accept prefers, else as the request was (http-api.md 2).",
     "http.json-without-its-type": "A JSON object with a request's fields and without a JSON content type is refused, "

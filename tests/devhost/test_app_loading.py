@@ -109,6 +109,16 @@ def test_the_script_can_have_another_name_and_import_its_neighbours(tmp_path):
     assert "/api/from-neighbour" in run_command(tmp_path, "functions").stdout
 
 
+@pytest.mark.behaviour("devhost.functions-list")
+def test_functions_are_listed_by_path_because_no_host_says_its_address(tmp_path):
+    """A host that runs may have another port than the settings' or the default one."""
+    source = APP + "@app.route(route='run/{name}', methods=['POST'])\ndef f(req): ...\n"
+    folder = make_app(tmp_path, source, local_settings={"Host": {"LocalHttpPort": 7099}})
+    listed = run_command(folder, "functions").stdout
+    assert "\tf: [POST] /api/run/{name}\n" in listed
+    assert "localhost" not in listed
+
+
 def test_a_script_name_that_is_no_file_name_is_refused(tmp_path):
     """The worker's own rule for names."""
     environ = {"PYTHON_SCRIPT_FILE_NAME": "../app.py"}

@@ -126,6 +126,7 @@ def chance(seed: int) -> random.Random:
 
 @pytest.mark.behaviour("storm.killed")
 @pytest.mark.behaviour("owners.by-construction")
+@pytest.mark.timeout(1200)
 async def test_nothing_is_lost_or_doubled_while_processes_are_killed(made: StormApp, chance: random.Random) -> None:
     """Two HTTP processes and the durable one, one of them dead at any time; all users name the same threads."""
     made = replace(made, environ={**made.environ, "OWNERS": "1"})
