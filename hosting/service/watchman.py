@@ -10,6 +10,7 @@ cannot be reached before an agent started; bad data it answers.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -34,6 +35,8 @@ from hosting.thread.run import RunRecord, unanswered
 from state.codec import read
 from state.errors import UnreadableStateError as UnreadableDocumentError
 from state.models import Conversation
+
+logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 2.0
@@ -90,6 +93,8 @@ class Watchman:
         self._first_pause_seconds = first_pause_seconds
         self._margin_seconds = margin_seconds
         self._clock = clock
+        self._began_at = time.time()
+        self._told: set[str] = set()
 
     async def run(
         self,
@@ -147,6 +152,7 @@ class Watchman:
             elif is_spent or self._clock() >= min(end, ends_at):
                 return Watched(snapshot, head.epoch, tuple(ended), True, queue_time.seconds, is_spent)
             else:
+                self._tell_of_earlier(address, head)
                 await self._holders.rest(min(pause, max(0.0, end - self._clock())))
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             head = await self._log.head(address)
@@ -156,6 +162,19 @@ class Watchman:
     async def _end_of(self, address: Address, run_id: str) -> tuple[Terminal, ...]:
         record = await self.record(address, run_id)
         return () if record is None or record.terminal is None else (record.terminal,)
+
+    def _tell_of_earlier(self, address: Address, head: Head) -> None:
+        """Log once that a run was begun before this process, and when it is taken up if its holder is gone."""
+        run, claim = head.turn, head.claim
+        if run is None or claim is None or run.at >= self._began_at or run.id in self._told:
+            return
+        if self._holders.held(run.id) is None:
+            self._told.add(run.id)
+            seconds = claim.lease_seconds + self._margin_seconds + LONGEST_PAUSE_SECONDS
+            text = (
+                "Run %s of agent %s was interrupted: it is taken up within %.0f s, unless another process works on it."
+            )
+            logger.info(text, run.id, address.agent, seconds)
 
     def _is_free(self, address: Address, head: Head, began: int, silent: str | None) -> bool:
         """Tell whether a claim would change anything here: where it would not, nothing but the head need be read."""

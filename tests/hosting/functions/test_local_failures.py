@@ -1,5 +1,6 @@
 """What a developer is told on the local host, and nobody on Azure: why a run failed, and which runs a start took up."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -83,3 +84,24 @@ def test_a_restarted_host_says_which_runs_it_took_up_and_nothing_of_our_loggers(
     assert f"Run {run_id} of agent joker is taken up: attempt 2." in line
     printed = first.printed + second.printed
     assert [line for line in printed if "outside of an invocation" in line and "'hosting" in line] == []
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("service.taken-up-told")
+def test_a_host_that_starts_after_a_kill_says_which_run_was_interrupted_and_when_it_goes_on(tmp_path: Path) -> None:
+    """At once, though it is taken up only when its claim has run out; a run of its own is told by no such line."""
+    folder = make_app(tmp_path, APP, host=HOST_JSON)
+    run, call = "/api/agents/Joker/run?thread_id=", "Call wait with {}"
+    with ThreadPoolExecutor() as pool:
+        with RunningHost(folder) as first:
+            broken = pool.submit(httpx.post, f"{first.origin}{run}t", content=call, timeout=START_GUARD_SECONDS)
+            first.wait_for("the tool waits", GUARD_SECONDS)
+        assert isinstance(broken.exception(GUARD_SECONDS), httpx.TransportError)
+    with RunningHost(folder) as second:
+        line = second.wait_for("was interrupted", GUARD_SECONDS)
+        later = {"x-ms-wait-for-response": "no"}
+        httpx.post(f"{second.origin}{run}own", content=call, headers=later)
+        second.wait_for("the tool waits", GUARD_SECONDS)
+
+    assert "of agent joker was interrupted: it is taken up within 27 s, unless another process works on it." in line
+    assert second.printed_so_far().count("was interrupted") == 1
