@@ -30,4 +30,6 @@ BEHAVIOURS = {
     "each other's runs, and lose none (thread-log.md rules 1, 3 and 11).",
     "turn.log-is-shared": "A run that one instance took is seen, followed and repeated at every other that has the "
     "same log (design.md 2).",
+    "turn.any-call-fails": "Whichever call of a turn to its log fails, is late, or is done and its answer lost: the "
+    "turn ends once, with its own answer, and nothing is doubled.",
 }

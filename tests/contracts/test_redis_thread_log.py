@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from redis.asyncio import Redis
@@ -18,7 +17,7 @@ from hosting.errors import LogUnavailableError
 from hosting.stores.contract import MOST_EVENTS, MOST_PAYLOAD_BYTES, Appended, Conflict, Row, Unknown
 from hosting.stores.redis import RedisThreadStore
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
-from tests.support.lost_answers import LostAnswers
+from tests.support.redis_faults import RedisFaultProxy
 from tests.support.redis_server import RedisServer, find_server, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,15 +136,15 @@ async def test_an_append_whose_connection_broke_after_it_was_done_counts_once(
     redis_server: RedisServer, lost: int, events: tuple[bytes, ...]
 ) -> None:
     """One answer that is lost the store asks for again by itself; after more of them its caller does."""
-    async with LostAnswers(urlsplit(redis_server.url).port or 0) as relay:
+    with RedisFaultProxy(redis_server.url) as proxy:
         redis_server.empty()
-        store = RedisThreadStore(f"redis://127.0.0.1:{relay.port}", "hub")
+        store = RedisThreadStore(proxy.url, "hub")
         head = await write(store, None, b"one")
         append = behind(head, *events, rows=ROWS)
 
-        relay.loses = lost
+        losing = proxy.set("answer dropped", times=lost)
         outcome = await store.append(ADDRESS, head, append)
-        relay.loses = 0
+        losing.clear()
 
         assert isinstance(outcome, Appended if lost == 1 else Unknown)
         assert isinstance(again := await store.append(ADDRESS, head, append), Appended)

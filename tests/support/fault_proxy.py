@@ -11,9 +11,8 @@ import asyncio
 import inspect
 import random
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,45 +22,9 @@ from hosting.stores.blobs import Connect, client_options
 from tests.support.azurite import connection_string
 from tests.support.http_messages import Head
 from tests.support.relay import Exchange, Relay
+from tests.support.set_faults import ANY_CHANCE, Fault, SetFaults
 from tests.support.storage_faults import FAULTS, Answer, StorageExchange, own_target, refused
 from tests.support.table_limits import refusal_of
-
-_ANY_CHANCE = random.Random()
-
-
-@dataclass
-class Fault:
-    """One set fault: which requests it is for, how often, and how often it `fired`."""
-
-    name: str
-    effect: Callable[[StorageExchange], Awaitable[Answer]]
-    service: str | None
-    method: str | None
-    path: re.Pattern[str]
-    kind: str | None
-    left: float
-    skip: int
-    share: float
-    chance: random.Random
-    fired: int = 0
-
-    def takes(self, exchange: StorageExchange) -> bool:
-        """Whether the request is one of those that fail; the first `skip` of them do not."""
-        method, target, _ = exchange.request.first_line
-        is_meant = (
-            self.service in (None, exchange.service)
-            and self.method in (None, method)
-            and self.kind in (None, exchange.call.kind)
-            and self.path.search(target) is not None
-        )
-        if is_meant and self.skip:
-            self.skip -= 1
-            return False
-        return is_meant and self.left > 0 and (self.share == 1.0 or self.chance.random() < self.share)
-
-    def clear(self) -> None:
-        """Let all further requests pass."""
-        self.left = 0
 
 
 class FaultProxy(Relay):
@@ -69,7 +32,7 @@ class FaultProxy(Relay):
 
     def __init__(self, origins: Mapping[str, str]) -> None:
         super().__init__(origins)
-        self._faults: list[Fault] = []
+        self._faults = SetFaults()
         self._continued: dict[str, str] = {}
 
     @property
@@ -85,25 +48,37 @@ class FaultProxy(Relay):
         method: str | None = None,
         path: str = "",
         kind: str | None = None,
+        text: str = "",
         times: float = 1,
         skip: int = 0,
         share: float = 1.0,
-        chance: random.Random = _ANY_CHANCE,
+        chance: random.Random = ANY_CHANCE,
+        may_miss: bool = False,
         **options: Any,
     ) -> Fault:
         """Let requests fail as FAULTS has it under the name, with the options that it takes there.
 
-        `path` is searched for in the address with its query, `kind` is read, write, list or delete; `times` may be
-        infinite. Only a `share` of the requests that are meant fails, by `chance`. Of several faults for one request
-        the one that was set first is taken.
+        `path` is searched for in the address with its query, `text` must stand there or in what is written to a table;
+        `kind` is read, write, list or delete; `times` may be infinite. Only a `share` of the requests that are meant
+        fails, by `chance`. Of several faults for one request the one that was set first is taken. One that `may_miss`
+        need not fire.
         """
         effect = FAULTS[name]
         inspect.signature(effect).bind(None, **options)
-        fault = Fault(
-            name, partial(effect, **options), service, method, re.compile(path), kind, times, skip, share, chance
-        )
-        self._faults.append(fault)
-        return fault
+        pattern = re.compile(path)
+
+        def is_meant(exchange: StorageExchange) -> bool:
+            asked, target, _ = exchange.request.first_line
+            return (
+                service in (None, exchange.service)
+                and method in (None, asked)
+                and kind in (None, exchange.call.kind)
+                and pattern.search(target) is not None
+                and (text in target or text.encode() in (exchange.body or b""))
+            )
+
+        shown, done = text or path or "any path", partial(effect, **options)
+        return self._faults.add(Fault(name, done, is_meant, shown, times, skip, share, chance, may_miss))
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -116,9 +91,8 @@ class FaultProxy(Relay):
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         super().__exit__(kind, *rest)
-        idle = [f"{fault.name!r} ({fault.path.pattern or 'any path'})" for fault in self._faults if not fault.fired]
-        if kind is None and idle:
-            raise AssertionError(f"Set, and never fired: {', '.join(idle)}. The test shows nothing of it.")
+        if kind is None:
+            self._faults.refuse_idle()
 
     def _exchange(
         self, service: str, request: Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -134,15 +108,12 @@ class FaultProxy(Relay):
             refusal = refusal_of(await exchange.take(), is_batch=is_batch)
             if refusal is not None:
                 return await self._send(exchange, refused(refusal, is_batch=is_batch))
-        fault = next((fault for fault in self._faults if fault.takes(exchange)), None)
+        fault = self._faults.taking(exchange)
         if fault is None:
             return await self._pass(exchange)
-        fault.left -= 1
-        fault.fired += 1
         answer = await fault.effect(exchange)
-        if not answer.has_failed:  # the fault had nothing to do with this answer
-            fault.left += 1
-            fault.fired -= 1
+        if not answer.has_failed:
+            fault.did_nothing()
         return await self._send(exchange, answer)
 
     async def _send(self, exchange: Exchange, answer: Answer) -> bool:

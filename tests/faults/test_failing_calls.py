@@ -1,0 +1,132 @@
+"""Each call of a turn to its log fails, is late, or is done and its answer lost: over an account and over Redis.
+
+One host has all the turns at once, each on a thread of its own, and in each another call is the one that fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+import pytest
+
+from tests.faults.kept_in import settings_of
+from tests.support.event_stream import parse
+from tests.support.fault_proxy import FaultProxy
+from tests.support.redis_faults import RedisFaultProxy
+from tests.support.running_host import ROOT, RunningHost
+from tests.support.seeds import repeated
+from tests.support.set_faults import Fault
+
+pytestmark = pytest.mark.slow
+
+GUARD_SECONDS = 60.0
+RUN = "/api/agents/Storm/run"
+THREADS = "/api/agents/Storm/threads"
+LEAST_CALLS = 4
+"""The appends of a turn with one tool: begun, the tool begun, its result, the end."""
+TOO_LATE_SECONDS = 7.0
+"""Longer than any log waits for a call."""
+FAULTS: list[tuple[str, int, Mapping[str, float]]] = [
+    ("request lost", 1, {}),
+    ("request lost", 2, {}),  # the client of Redis asks once more by itself
+    ("answer dropped", 1, {}),
+    ("answer dropped", 2, {}),
+    ("slow", 1, {"seconds": 0.5}),
+    *[("slow", 2, {"seconds": TOO_LATE_SECONDS})] * repeated(0, exploring=1),
+]
+
+
+class Proxy(Protocol):
+    """What stands before a log and fails its calls."""
+
+    def set(
+        self, name: str, *, text: str = "", times: float = 1, skip: int = 0, may_miss: bool = False, **options: Any
+    ) -> Fault:
+        """Let calls in which the text stands fail, behind the first `skip`."""
+        ...
+
+
+@dataclass(frozen=True)
+class FailingApp:
+    """The app on a host whose log is behind a proxy, and the file that counts what its tool did."""
+
+    proxy: Proxy
+    http: httpx.AsyncClient
+    charges: Path
+
+    async def charged(self, name: str) -> None:
+        """Take a turn on the thread of that name, repeated with its key where a host says so; check all of it."""
+        body = {"message": f"charge 1 {name}", "thread_id": name}
+        while (answer := await self._sent(body, name)).status_code == 503:  # noqa: ASYNC110 - the log fails
+            await asyncio.sleep(0.05)
+        assert (answer.status_code, answer.json().get("response")) == (200, f"charged {name}"), (name, answer.text)
+
+    async def told(self, name: str) -> tuple[list[str], list[str], list[str]]:
+        """Return what the app tells of a thread: how its runs ended, on their streams too, and its entries."""
+        thread = f"{THREADS}/{name}"
+        runs = (await self.http.get(f"{thread}/runs")).json()["runs"]
+        frames = parse((await self.http.get(f"{thread}/runs/{runs[0]['run_id']}/events")).text)
+        entries = (await self.http.get(f"{thread}/messages")).json()["entries"]
+        ends = [frame.event for frame in frames if frame.event in ("completed", "failed", "cancelled")]
+        return [run["status"] for run in runs], ends, [entry["type"] for entry in entries]
+
+    async def _sent(self, body: Mapping[str, str], name: str) -> httpx.Response:
+        return await self.http.post(RUN, json=body, headers={"Idempotency-Key": name})
+
+
+@pytest.fixture(params=["tables", "redis"])
+def proxied(request: pytest.FixtureRequest) -> Iterator[tuple[Proxy, dict[str, str]]]:
+    """A proxy before a log, and the settings that name the log by way of it."""
+    environ = settings_of(request.param, request)
+    if request.param == "redis":
+        with RedisFaultProxy(environ["AGENT_LOG"]) as server:
+            yield server, {**environ, "AGENT_LOG": server.url}
+    else:
+        with FaultProxy(request.getfixturevalue("azurite").origins) as account:
+            yield account, {**environ, "AzureWebJobsStorage": account.connection_string}
+
+
+@pytest.fixture
+async def app(tmp_path: Path, proxied: tuple[Proxy, dict[str, str]]) -> AsyncIterator[FailingApp]:
+    """The app."""
+    folder, charges = tmp_path / "app", tmp_path / "charges.txt"
+    folder.mkdir()
+    charges.touch()
+    shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
+    shutil.copy(ROOT / "host.json", folder)
+    proxy, environ = proxied
+    with RunningHost(folder, environ={**environ, "CHARGES": str(charges), "LEASE_SECONDS": "4"}) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            yield FailingApp(proxy, http, charges)
+
+
+@pytest.mark.behaviour("turn.any-call-fails")
+async def test_a_turn_one_of_whose_calls_fails_ends_once_with_its_answer(app: FailingApp) -> None:
+    """Whichever call it is, and whether the log did what was asked or not; nothing is doubled."""
+    plain = app.proxy.set("slow", text="plain-0", times=math.inf, seconds=0.0)
+    await app.charged("plain-0")
+    await app.told("plain-0")
+    calls, faults = plain.fired, dict[str, Fault]()
+    for number, (fault, times, options) in enumerate(FAULTS):
+        for skip in range(calls):
+            name = f"turn-{number}-{skip}-end"
+            faults[name] = app.proxy.set(
+                fault, text=name, times=times, skip=skip, may_miss=skip >= LEAST_CALLS, **options
+            )
+
+    await asyncio.wait_for(asyncio.gather(*(app.charged(name) for name in faults)), GUARD_SECONDS)
+    told = await asyncio.gather(*(app.told(name) for name in faults))
+
+    fired = sum(fault.fired > 0 for fault in faults.values())
+    print(f"{calls} calls of a turn, {len(faults)} turns, in {fired} of them one failed")
+    once = (["success"], ["completed"], ["request", "response"])
+    assert {name: one for name, one in zip(faults, told, strict=True) if one != once} == {}
+    assert Counter(app.charges.read_text(encoding="utf-8").split()) == Counter(["plain-0", *faults])

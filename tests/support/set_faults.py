@@ -1,0 +1,72 @@
+"""Faults that a test sets on a proxy: which exchanges each is for, how often it fires, and that each did fire."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+ANY_CHANCE = random.Random()
+
+
+@dataclass
+class Fault:
+    """One set fault: what it does to an exchange, which `is_meant`, how often, and how often it `fired`.
+
+    `shown` names what it is for. One that `may_miss` need not fire.
+    """
+
+    name: str
+    effect: Callable[[Any], Awaitable[Any]]
+    is_meant: Callable[[Any], bool]
+    shown: str
+    left: float = 1
+    skip: int = 0
+    share: float = 1.0
+    chance: random.Random = ANY_CHANCE
+    may_miss: bool = False
+    fired: int = 0
+
+    def takes(self, exchange: object) -> bool:
+        """Whether the exchange is one of those that fail; the first `skip` of them do not."""
+        is_meant = self.is_meant(exchange)
+        if is_meant and self.skip:
+            self.skip -= 1
+            return False
+        return is_meant and self.left > 0 and (self.share == 1.0 or self.chance.random() < self.share)
+
+    def clear(self) -> None:
+        """Let all further exchanges pass."""
+        self.left = 0
+
+    def did_nothing(self) -> None:
+        """Count it back: it had nothing to do with the exchange that it took."""
+        self.left += 1
+        self.fired -= 1
+
+
+class SetFaults:
+    """The faults of one proxy."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+
+    def add(self, fault: Fault) -> Fault:
+        """Set one more."""
+        self._faults.append(fault)
+        return fault
+
+    def taking(self, exchange: object) -> Fault | None:
+        """Return the fault that fires now: of several for one exchange the one that was set first."""
+        fault = next((fault for fault in self._faults if fault.takes(exchange)), None)
+        if fault is not None:
+            fault.left -= 1
+            fault.fired += 1
+        return fault
+
+    def refuse_idle(self) -> None:
+        """Raise `AssertionError` for faults that never fired and had to."""
+        idle = [f"{fault.name!r} ({fault.shown})" for fault in self._faults if not fault.fired and not fault.may_miss]
+        if idle:
+            raise AssertionError(f"Set, and never fired: {', '.join(idle)}. The test shows nothing of it.")
