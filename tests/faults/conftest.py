@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.app_process import AppFolder
-from tests.faults.kept_in import settings_of
+from tests.support.kept_in import settings_of
 
 
 @pytest.fixture

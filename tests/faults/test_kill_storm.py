@@ -20,7 +20,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.kept_in import HUB, KINDS, settings_of
 from tests.faults.storm import (
     Disturb,
     Stormed,
@@ -38,6 +37,7 @@ from tests.faults.storm_kept import left_over
 from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy
 from tests.support.grouped_app import GroupedApp, grouped_app
+from tests.support.kept_in import HUB, KINDS, settings_of
 from tests.support.running_host import ROOT
 from tests.support.seeds import repeated
 

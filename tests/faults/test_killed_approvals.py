@@ -15,6 +15,7 @@ from hosting.names import new_id
 from tests.faults.app_process import until_dead
 from tests.support.app_folder import make_app
 from tests.support.carriers import APP, GUARD_SECONDS
+from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import RunningHost
 
 pytestmark = [
@@ -24,7 +25,7 @@ pytestmark = [
 
 HOST = json.loads((APP / "host.json").read_text(encoding="utf-8"))
 # Appends: 1 and 2 the run that asks, 3 the answer with the run that goes on, 4 to 7 that run (6: the tool's result).
-POINTS = ["after 2", "before 3", "after 3", "after 6"]
+POINTS = ["after 3", "after 2", "before 3", "after 6"]
 SOURCE = '''
 import os, signal
 from functools import partial
@@ -117,12 +118,12 @@ async def last_answer(http: httpx.AsyncClient, thread_id: str) -> str:
 
 
 @pytest.mark.behaviour("approvals.survives-kill")
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first=POINTS[0], rest=POINTS[1:]), indirect=["stores"])
 async def test_a_host_killed_around_an_approval_loses_neither_question_nor_answer(
-    log_settings: dict[str, str], tmp_path: Path, point: str
+    tmp_path: Path, point: str, stores: dict[str, str]
 ) -> None:
     """The run that is due is started by whoever looks, and the tool is called once."""
-    app, thread_id = ClerksApp(tmp_path, log_settings), new_id()
+    app, thread_id = ClerksApp(tmp_path, stores), new_id()
     with app.host(KILL=point) as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
             with contextlib.suppress(httpx.TransportError):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.app_process import AppFolder
-from tests.faults.kept_in import KINDS, kept_in
 from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.kept_in import KINDS, kept_in
 
 pytestmark = [
     pytest.mark.slow,

@@ -20,11 +20,11 @@ from hosting.names import StoreKey
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_attachments
 from tests.faults.app_process import until_dead
-from tests.faults.kept_in import HUB, KINDS, kept_in
 from tests.faults.storm_kept import kept
 from tests.support.app_folder import make_app
 from tests.support.canary import gone
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.kept_in import HUB, KINDS, kept_in
 from tests.support.running_host import RunningHost
 
 pytestmark = [

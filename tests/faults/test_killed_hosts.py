@@ -4,8 +4,8 @@ import httpx
 import pytest
 
 from tests.faults.app_process import AppFolder, until_dead
-from tests.faults.kept_in import KINDS, kept_in
 from tests.support.carriers import Api
+from tests.support.kept_in import KINDS, kept_in
 
 pytestmark = pytest.mark.slow
 

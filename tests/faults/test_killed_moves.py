@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.faults.app_process import AppFolder
-from tests.faults.kept_in import kept_in
 from tests.support.carriers import Api
+from tests.support.kept_in import kept_in
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from tests.faults.app_process import until_dead
-from tests.faults.kept_in import KINDS, kept_in
 from tests.support.instances import GUARD_SECONDS, Instances
+from tests.support.kept_in import KINDS, kept_in
 from tests.support.orchestrations_app import make_page_app
 from tests.support.running_host import RunningHost
 

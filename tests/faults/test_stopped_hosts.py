@@ -14,9 +14,10 @@ import pytest
 from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryObjects
-from hosting.stores.sqlite import SqliteThreadStore
+from hosting.settings import read_settings
+from hosting.stores.choice import choose_stores
 from tests.support.carriers import APP
+from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import RunningHost
 
 pytestmark = [
@@ -34,7 +35,8 @@ TWELVE_MINUTES = "720"
 class ChargingApp:
     """A copy of the app, and what the outside saw of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, stores: dict[str, str]) -> None:
+        self._stores = stores
         self.path = shutil.copytree(APP, folder / "app")
         shutil.copy(Path(__file__).parent / "charging_app" / "function_app.py", self.path)
         self.go_on, self.clock, self._notes = folder / "go-on", folder / "clock", folder / "notes.txt"
@@ -42,7 +44,7 @@ class ChargingApp:
 
     def host(self) -> RunningHost:
         """Start a host."""
-        return RunningHost(self.path, environ={"NOTES": str(self._notes), "CLOCK": str(self.clock)})
+        return RunningHost(self.path, environ={"NOTES": str(self._notes), "CLOCK": str(self.clock), **self._stores})
 
     def notes(self) -> list[str]:
         """Return what was done in all processes."""
@@ -59,8 +61,9 @@ class ChargingApp:
 
     async def kinds(self) -> list[str]:
         """Return the kinds of the thread's events."""
-        hub = task_hub(self.path, {})
-        log = ThreadLog(SqliteThreadStore(self.path / ".agents" / "log.sqlite", hub), MemoryObjects(), hub)
+        hub = task_hub(self.path, self._stores)
+        stores = choose_stores(read_settings(self._stores), self.path, self._stores, hub)
+        log = ThreadLog(stores.threads, stores.attachments, hub)
         try:
             return [event.kind for _, event in await log.events(Address.of("Joker", "t"), 0)]
         finally:
@@ -68,9 +71,9 @@ class ChargingApp:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> ChargingApp:
+def app(tmp_path: Path, stores: dict[str, str]) -> ChargingApp:
     """The app, its agent thinking until it may go on."""
-    return ChargingApp(tmp_path)
+    return ChargingApp(tmp_path, stores)
 
 
 async def requested(app: ChargingApp, http: httpx.AsyncClient) -> asyncio.Task[httpx.Response]:
@@ -94,6 +97,7 @@ async def ended(http: httpx.AsyncClient) -> dict[str, str]:
 
 
 @pytest.mark.behaviour("service.leave")
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_a_run_whose_host_is_told_to_stop_is_released_and_goes_on_behind_its_tool(app: ChargingApp) -> None:
     """In the next host, at once: its tool is not called again, and no lease is waited for."""
     with app.host() as host:
@@ -114,6 +118,7 @@ async def test_a_run_whose_host_is_told_to_stop_is_released_and_goes_on_behind_i
 
 
 @pytest.mark.behaviour("service.patience")
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_a_wall_clock_that_is_set_forward_ends_no_run_of_its_process(app: ChargingApp) -> None:
     """By twelve minutes, which is longer than a run may take; its caller and whoever else looks wait on."""
     with app.host() as host:

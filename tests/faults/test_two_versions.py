@@ -26,6 +26,7 @@ from hosting.stores.choice import choose_thread_store
 from hosting.stores.contract import StoredHead
 from hosting.thread import events
 from tests.support.grouped_app import GroupedApp, GroupHost, grouped_app
+from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import ROOT
 
 pytestmark = [
@@ -59,7 +60,9 @@ class Deployed:
 
     async def stored(self) -> StoredHead | None:
         """Return the thread's head as the log has it."""
-        store = choose_thread_store(read_settings(self.environ), self.folder, self.environ, task_hub(self.folder, {}))
+        store = choose_thread_store(
+            read_settings(self.environ), self.folder, self.environ, task_hub(self.folder, self.environ)
+        )
         try:
             return await store.head(Address.of("Storm", "t"))
         finally:
@@ -92,7 +95,7 @@ def version_of_code(folder: Path, name: str, writes: int, reads: int) -> Path:
 
 
 @pytest.fixture
-def deployed(tmp_path: Path) -> Iterator[Deployed]:
+def deployed(tmp_path: Path, stores: dict[str, str]) -> Iterator[Deployed]:
     """The app on two HTTP processes and a durable one, all of the older version."""
     folder, code, charges = tmp_path / "app", tmp_path / "code", tmp_path / "charges.txt"
     folder.mkdir()
@@ -100,7 +103,7 @@ def deployed(tmp_path: Path) -> Iterator[Deployed]:
     shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
     shutil.copy(ROOT / "host.json", folder)
     code.symlink_to(older_code(tmp_path))
-    log = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}", "CHARGES": str(charges), "LEASE_SECONDS": "1"}
+    log = {**stores, "CHARGES": str(charges), "LEASE_SECONDS": "1"}
     with grouped_app(folder, log={**log, "PYTHONPATH": os.pathsep.join([str(code), str(ROOT)])}) as app:
         yield Deployed(app, code, folder, log, charges)
 
@@ -119,6 +122,7 @@ def messages(host: GroupHost) -> list[str]:
     return [entry["messages"][0]["contents"][0]["text"] for entry in entries]
 
 
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_an_older_process_decides_nothing_where_a_newer_one_works_and_goes_on_once_it_is_updated(
     deployed: Deployed,
 ) -> None:
@@ -178,6 +182,7 @@ def until(fact: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_a_run_of_an_older_process_is_ended_by_a_newer_one_that_came_to_its_thread(deployed: Deployed) -> None:
     """Its holder appends nothing behind that, and its caller, told to come again, gets the one answer."""
     newer, older = deployed.app.http

@@ -15,16 +15,23 @@ from durabletask.client import TaskHubGrpcClient
 
 from hosting.console.client import AgentClient
 from tests.hosting.console.task_hub import task_hub
+from tests.support.kept_in import KINDS, kept_in, settings_of
 from tests.support.running_host import START_GUARD_SECONDS, host_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("console.killed")]
 
 
+@pytest.fixture
+def stores(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The settings of the kind of stores that a test names as its parameter."""
+    return settings_of(request.param, request)
+
+
 @contextmanager
-def worker_process(address: str, folder: Path) -> Iterator[None]:
+def worker_process(address: str, folder: Path, stores: dict[str, str]) -> Iterator[None]:
     """Run a worker within the block, at whose end it is killed."""
     command = [sys.executable, "-m", "tests.hosting.console.worker_process", address]
-    environ = host_environment({"SCRIPT_LOG": str(folder / "asked.txt")})
+    environ = host_environment({"SCRIPT_LOG": str(folder / "asked.txt"), **stores})
     with subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -48,13 +55,19 @@ def until_model_called(folder: Path, text: str) -> None:
         time.sleep(0.01)  # another process writes the file
 
 
-def test_an_orchestration_goes_on_in_another_worker_and_asks_for_no_recorded_answer_again(tmp_path: Path) -> None:
+IN_EVERY_STORE = pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
+
+
+@IN_EVERY_STORE
+def test_an_orchestration_goes_on_in_another_worker_and_asks_for_no_recorded_answer_again(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
     """Killed while the second run's model works: the first is not called again, the second is, as the same run."""
     with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
-        with worker_process(address, tmp_path):
+        with worker_process(address, tmp_path, stores):
             started = hub.schedule_new_orchestration("nap_after_a_draft", input="a poem")
             until_model_called(tmp_path, "sleep 0.5")
-        with worker_process(address, tmp_path):
+        with worker_process(address, tmp_path, stores):
             state = hub.wait_for_orchestration_completion(started, timeout=START_GUARD_SECONDS)
 
     assert state is not None
@@ -62,20 +75,21 @@ def test_an_orchestration_goes_on_in_another_worker_and_asks_for_no_recorded_ans
     assert messages_run(tmp_path) == ["a poem", "sleep 0.5", "sleep 0.5"]
 
 
-def test_a_client_waits_through_the_death_of_the_worker(tmp_path: Path) -> None:
+@IN_EVERY_STORE
+def test_a_client_waits_through_the_death_of_the_worker(tmp_path: Path, stores: dict[str, str]) -> None:
     """Its run ends in another one, and has one place in the conversation."""
     with (
         task_hub() as address,
         TaskHubGrpcClient(host_address=address) as hub,
-        AgentClient(hub, environ={}, folder=tmp_path) as client,
+        AgentClient(hub, environ=stores, folder=tmp_path) as client,
         ThreadPoolExecutor(1) as threads,
     ):
         writer = client.get_agent("writer")
         session = writer.create_session()
-        with worker_process(address, tmp_path):
+        with worker_process(address, tmp_path, stores):
             waiting = threads.submit(writer.run, "sleep 0.5", session=session)
             until_model_called(tmp_path, "sleep 0.5")
-        with worker_process(address, tmp_path):
+        with worker_process(address, tmp_path, stores):
             response = waiting.result(START_GUARD_SECONDS)
             counted = writer.run("count", session=session)
 
