@@ -21,6 +21,7 @@ from tests.support.seeds import repeated
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("seed"),  # a run that explores takes it too, with more of each
     pytest.mark.skipif(sys.platform != "linux", reason="what a process keeps is read from /proc"),
 ]
 
