@@ -1,0 +1,179 @@
+"""Python processes that begin with the product's packages imported: each is a fork of one that has done that.
+
+A host takes 0.8 s of a processor until it is ready, most of it imports, and the suite starts hundreds of hosts to kill
+them. In a fork the same code runs from the first line of its module on. What is asked about a start itself, about
+imports and about commands is asked of a Python that starts as a user's does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+PACKAGES = ("hosting.app", "devhost.host", "uvloop", "uvicorn.loops.auto", "fastapi", "aiohttp", "mcp.types")
+START_SECONDS = 60.0
+_MOST_BYTES = 1024 * 1024
+
+
+class WarmProcess:
+    """One such process, with the part of `subprocess.Popen` that tests use."""
+
+    def __init__(self, pid: int, output: int, ended: threading.Event, codes: Mapping[int, int]) -> None:
+        self.pid = pid
+        self.stdout = os.fdopen(output, encoding="utf-8", errors="replace")
+        self._ended, self._codes = ended, codes
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended, minus the signal where one ended it; None while it runs."""
+        return self._codes.get(self.pid)
+
+    def poll(self) -> int | None:
+        """Return the same."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return how it ended. Raises `subprocess.TimeoutExpired`."""
+        if not self._ended.wait(timeout):
+            raise subprocess.TimeoutExpired("a warm process", timeout or 0.0)
+        return self._codes[self.pid]
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, to a process that runs."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):  # it has ended just now
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it without a chance to clean up."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+
+class WarmPython:
+    """The process whose forks are started, from a test process."""
+
+    def __init__(self, root: Path) -> None:
+        self._forks, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._parent = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(root)},
+        )
+        theirs.close()
+        self._starting = threading.Lock()
+        self._news = threading.Condition()
+        self._started: list[int] = []
+        self._ended: dict[int, threading.Event] = {}
+        self._codes: dict[int, int] = {}
+        threading.Thread(target=self._receive, daemon=True).start()
+        atexit.register(self._forks.close)
+
+    def start(self, module: str, arguments: Sequence[str], folder: Path, environ: Mapping[str, str]) -> WarmProcess:
+        """Start `python -m module` with the arguments in the folder; its output and errors are one stream."""
+        order = {"module": module, "arguments": list(arguments), "folder": str(folder), "environ": dict(environ)}
+        output, theirs = os.pipe()
+        with self._starting:
+            socket.send_fds(self._forks, [json.dumps(order).encode()], [theirs])
+            os.close(theirs)
+            with self._news:
+                assert self._news.wait_for(lambda: self._started, START_SECONDS), "no fork was started"
+                pid = self._started.pop()
+        return WarmProcess(pid, output, self._ended[pid], self._codes)
+
+    def _receive(self) -> None:
+        while message := self._forks.recv(_MOST_BYTES):
+            pid, code = json.loads(message)
+            if code is None:
+                with self._news:
+                    self._ended[pid] = threading.Event()
+                    self._codes.pop(pid, None)
+                    self._started.append(pid)
+                    self._news.notify()
+            else:
+                self._codes[pid] = code
+                self._ended[pid].set()
+
+
+def forked(orders: socket.socket) -> dict[str, Any]:
+    """Fork for each order, and report each start and end; returns in the fork, with its order."""
+    child_ended, wake_up = socket.socketpair()
+    for one in (child_ended, wake_up):
+        one.setblocking(False)
+    signal.set_wakeup_fd(wake_up.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which end with their forks
+    while True:
+        ready, _, _ = select.select([orders, child_ended], [], [])
+        if child_ended in ready:
+            child_ended.recv(4096)
+            report_ends(orders)
+        if orders in ready:
+            message, outputs, _, _ = socket.recv_fds(orders, _MOST_BYTES, 1)
+            if not message:
+                os._exit(0)
+            pid = os.fork()
+            if not pid:
+                break
+            os.close(outputs[0])
+            orders.send(json.dumps([pid, None]).encode())
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for one in (orders, child_ended, wake_up):
+        one.close()
+    for stream in (1, 2):
+        os.dup2(outputs[0], stream)
+    os.close(outputs[0])
+    return dict(json.loads(message))
+
+
+def report_ends(orders: socket.socket) -> None:
+    """Report how each fork ended that has."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if not pid:
+            return
+        orders.send(json.dumps([pid, os.waitstatus_to_exitcode(status)]).encode())
+
+
+def main() -> NoReturn:
+    """Import the packages; then be, in each fork, the module that is ordered."""
+    for name in PACKAGES:
+        __import__(name)
+    gc.collect()
+    gc.freeze()
+    order = forked(socket.socket(fileno=int(sys.argv[1])))
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environ"])
+    sys.argv = [order["module"], *order["arguments"]]
+    given = filter(None, order["environ"].get("PYTHONPATH", "").split(os.pathsep))
+    sys.path[:] = [order["folder"], *given, *sys.path[2:]]  # in place of the root and of PYTHONPATH, which is the root
+    runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
