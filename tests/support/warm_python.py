@@ -162,6 +162,8 @@ def main() -> NoReturn:
     """Import the packages; then be, in each fork, the module that is ordered."""
     for name in PACKAGES:
         __import__(name)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "agents"]:
+        del sys.modules[name]  # an app has its own
     gc.collect()
     gc.freeze()
     order = forked(socket.socket(fileno=int(sys.argv[1])))
