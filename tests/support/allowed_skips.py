@@ -41,7 +41,7 @@ ALLOWED_SKIPS: Sequence[AllowedSkip] = (
         "The model's package takes minutes to compile; `python dev.py test --model` runs them.",
     ),
     AllowedSkip(
-        "tests/contracts/test_archive_store.py::*cosmos-emulator*",
+        "tests/contracts/test_object_store.py::*cosmos-emulator*",
         "no emulator of Cosmos DB:*",
         "Microsoft's emulator is an image of its own; the same suite runs on the emulator of npm.",
     ),
