@@ -162,7 +162,7 @@ class AgentFunctionApp(df.DFApp):
         register_openapi(served, settings, has_health=has_health, asks_for_key=asks_for_key)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
-        register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, trimming, services.upload_sweep(plan.by_name))
+        register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, trimming, *services.sweeps(plan.by_name))
         if has_health:
             register_health(served, services.log.readiness, (self._shutdown.admit, self._loop.admit))
 

@@ -95,6 +95,9 @@ class Settings(BaseModel):
     log_days: int = Field(30, ge=1, le=36_500)
     """How many days the log keeps events that the stored conversation of a living thread holds too."""
 
+    receipt_days: int = Field(30, ge=7, le=36_500)
+    """How many days a deleted thread's receipt is kept, and its runs and keys are known as deleted."""
+
     log_synchronous: str = Field("NORMAL", pattern=r"^(NORMAL|FULL)$")
     """SQLite's synchronous level: NORMAL survives a killed process, FULL a power cut too."""
 

@@ -108,13 +108,15 @@ class AgentWorker:
         """Do what an app's timers do; call it now and then, in one process at least.
 
         Threads whose time to live is up delete themselves; those that nobody touched for AGENT_LOG_DAYS remove old
-        events; threads erase uploads to which nothing refers. Raises `EngineUnavailableError`, `LogUnavailableError`
-        and `AttachmentsUnavailableError`; what was begun until then goes on.
+        events; threads erase uploads to which nothing refers; those that were deleted AGENT_RECEIPT_DAYS ago are
+        forgotten. Raises `EngineUnavailableError`, `LogUnavailableError` and `AttachmentsUnavailableError`; what
+        was begun until then goes on.
         """
         hub, threads, days = TaskHubClient(client), self._services.threads, self._settings.log_days
         expiring = Sweep("expire", lambda: self._ttls, threads)
         trimming = Sweep("trim", lambda: dict.fromkeys(self.agents, days * DAY_SECONDS), threads)
-        self._loop.result_of(self._services.upload_sweep(self._plan.by_name).run(hub))
+        for beside in self._services.sweeps(self._plan.by_name):
+            self._loop.result_of(beside.run(hub))
         swept = [self._loop.result_of(sweep.run(hub)) for sweep in (expiring, trimming)]
         return Swept(sum(one.signalled for one in swept), all(one.is_whole for one in swept))
 

@@ -25,7 +25,7 @@ from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
 from hosting.errors import EngineUnavailableError
 from hosting.invocation import begin_invocation
 from hosting.ports import EntityPage, OrchestrationStatus, Purge, utc
-from hosting.service.retention import Sweep, UploadSweep
+from hosting.service.retention import Sweep, TombstoneSweep, UploadSweep
 from hosting.tools import ENGINE, Engine
 
 _CURSOR_HEADER = "x-ms-continuation-token"
@@ -149,7 +149,7 @@ RETENTION_SCHEDULE = "0 7 3,15 * * *"
 """Twice a day: what was uploaded for nothing then goes within one, and each time pages through the engine's index."""
 
 
-def register_sweep(app: df.DFApp, name: str, schedule: str, *sweeps: Sweep | UploadSweep) -> None:
+def register_sweep(app: df.DFApp, name: str, schedule: str, *sweeps: Sweep | UploadSweep | TombstoneSweep) -> None:
     """Register a timer. One instance of the app runs it at a time; a moment that was missed is made up for.
 
     A sweep that fails keeps no other one from its work.

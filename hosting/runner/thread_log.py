@@ -235,6 +235,19 @@ class ThreadLog:
                 await self._attachments.erase(epoch_store_key(self._hub, address, epoch), names)
         await self._store.trim(address, head.trimmed, head.trimmed)
 
+    async def forget(self, address: Address) -> bool:
+        """Remove all that is left of a deleted thread, its receipt too; tell whether it was one, and still is.
+
+        The thread is then as if it had never been. Raises `LogUnavailableError`; called again it finishes what was
+        broken off.
+        """
+        known = await self._read(address)
+        if known.stored is None or known.head.state != "deleted":
+            return False
+        await self._store.erase(address, known.stored.position)
+        self._heads.forget(address)
+        return await self._store.forget(address, known.stored)
+
     async def attachment_hashes(self, address: Address, epoch: int) -> set[str]:
         """Return which of the attachments of that epoch the thread's events stand in. Raises `LogUnavailableError`."""
         stored = await self._retried("read", lambda: self._store.events(address, 0))

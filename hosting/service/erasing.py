@@ -14,9 +14,11 @@ entity and purged by whoever holds a durable client, so each begins as pending; 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import astuple
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -90,7 +92,15 @@ UNUSED_SECONDS = 21_600.0
 """After so long nobody refers any more to what was uploaded and is not referred to yet: six hours, and whoever appends
 puts again what it put an hour ago (`runner.thread_log.FRESH_SECONDS`)."""
 
+TOMBSTONE = "address"
+"""The name under which the address of an erased thread stands beside the attachments, for as long as its tombstone."""
+
 _NAMES_ONE = '"orchestrationId"'
+
+
+def tombstones(hub: str) -> str:
+    """Return below what the addresses of erased threads stand in the store of attachments."""
+    return f"{hub}.deleted"
 
 
 class Eraser:
@@ -133,6 +143,10 @@ class Eraser:
             if epoch < tombstone:  # also what a process put there that knew of none of the lives since
                 await self._attachments.erase(epoch_store_key(self._hub, address, epoch))
         await self._log.erase(address, head.trimmed)
+        if head.state == "deleted":
+            await self._attachments.put(
+                StoreKey(tombstones(self._hub), address.key), {TOMBSTONE: json.dumps(astuple(address)).encode()}
+            )
         return head.state == "deleted" or (mark is not None and mark.epoch < head.epoch)
 
     async def expire(self, address: Address, stored: str | None) -> bool:

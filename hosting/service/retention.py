@@ -21,6 +21,15 @@ or at its new end. A sweep waits a moment for the receipts of those that it aske
 instances that they name are for a durable client to purge; what it does not live to see stays pending in the receipt
 until somebody deletes the thread again.
 
+Tombstones of erased threads go when nothing can come late any more.
+
+Theory. A tombstone outlives its thread: its receipt is read, a key that was used is known, and whatever comes late
+finds that the thread is gone. Behind AGENT_RECEIPT_DAYS no lease, no signal and no repeated request of that life is
+left, so the rest of the log goes too, with the number of the thread's lives. A log cannot be listed by time,
+attachments can: an erasure puts the thread's address there before it is done, so no death leaves a tombstone without
+one. What goes is the very tombstone that was read. A thread that lives again keeps its log, and its next erasure puts
+its address again.
+
 Threads with uploads are asked once these are so old that nobody is about to refer to them any more.
 
 Theory. An upload comes before what refers to it, so a process that dies in between leaves it behind, perhaps on a
@@ -33,6 +42,7 @@ at once ask twice, which changes nothing. The spans of two sweeps overlap by mor
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -45,7 +55,7 @@ from hosting.errors import ConfigurationError
 from hosting.names import Address, StoreKey, entity_name
 from hosting.ports import Clock, EntityClient, ObjectStore, read_utc, utc
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.erasing import UNUSED_SECONDS
+from hosting.service.erasing import TOMBSTONE, UNUSED_SECONDS, tombstones
 from hosting.service.threads import Threads
 from hosting.thread.commands import Trim
 from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Event, Terminal, Trimmed
@@ -299,6 +309,43 @@ class UploadSweep:
 
 
 _MARK = "until"
+
+
+class TombstoneSweep:
+    """Forgets what is left of threads that were erased so many days ago, in the app whose task hub is `hub`."""
+
+    def __init__(
+        self,
+        log: ThreadLog,
+        attachments: ObjectStore,
+        hub: str,
+        days: float,
+        clock: Clock = time.time,
+        *,
+        passed_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._log = log
+        self._attachments = attachments
+        self._tombstones = tombstones(hub)
+        self._kept_seconds = days * DAY_SECONDS
+        self._clock = clock
+        self._passed_seconds = passed_seconds
+
+    async def run(self, client: EntityClient) -> Swept:
+        """Sweep once; nobody is asked. Raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
+        end, until = self._passed_seconds() + MOST_SECONDS, self._clock() - self._kept_seconds
+        forgotten, is_whole = 0, True
+        for _, key in await self._attachments.put_between(self._tombstones, 0.0, until):
+            is_whole = self._passed_seconds() < end
+            if not is_whole:
+                break
+            place = StoreKey(self._tombstones, key)
+            for text in (await self._attachments.read(place, [TOMBSTONE])).values():
+                forgotten += await self._log.forget(Address(*json.loads(text)))
+            await self._attachments.erase(place, before=until)
+        if forgotten:
+            logger.info("%d deleted threads were forgotten, with their receipts.", forgotten)
+        return Swept(0, is_whole)
 
 
 async def _listed(client: EntityClient, agent: str, changed_until: float | None = None) -> AsyncIterator[_Page]:

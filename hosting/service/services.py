@@ -26,7 +26,7 @@ from hosting.service.following import Following
 from hosting.service.held_run import HostedAgent
 from hosting.service.held_runs import HeldRuns
 from hosting.service.owners import Owners
-from hosting.service.retention import Retention, UploadSweep
+from hosting.service.retention import Retention, TombstoneSweep, UploadSweep
 from hosting.service.runs import Runs
 from hosting.service.sharing import Sharing
 from hosting.service.threads import Threads
@@ -121,9 +121,13 @@ class Services:
         )
         self._agents[planned.name.lower()] = HostedAgent(attempts, run_timeout_seconds)
 
-    def upload_sweep(self, agents: Callable[[], Iterable[str]]) -> UploadSweep:
-        """Return the sweep that has these agents' threads erase uploads to which nothing refers."""
-        return UploadSweep(self._stores.attachments, self._stores.hub, agents)
+    def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep]:
+        """Return the sweeps over what lies beside the log, of these agents' threads and of deleted ones."""
+        attachments, hub = self._stores.attachments, self._stores.hub
+        return (
+            UploadSweep(attachments, hub, agents),
+            TombstoneSweep(self.log, attachments, hub, self.settings.receipt_days),
+        )
 
     async def leave(self, seconds: float) -> None:
         """End or hand on what this process holds, as `Holders.leave` does, and have callbacks told of it."""

@@ -51,6 +51,7 @@ BODY = {
 LARGE = "x" * 100_000
 """More than stands in the log."""
 HALF_A_DAY = "43200"
+A_MONTH = str(31 * 86_400)
 ERASING = [
     f"{side} {call}"
     for call in ("attachments.erase", "log.append", "archive.erase", "log.erase")
@@ -193,6 +194,37 @@ async def test_what_a_kill_left_between_an_upload_and_its_append_goes_with_the_n
     now = await uploads(folder, stores)
     assert (len(left), len(left & now), len(now)) == (nth, nth - 1, 2 * (nth - 1))
     assert (shown.status_code, LARGE in shown.text) == ((404, False), (200, True))[nth - 1]
+
+
+@pytest.mark.behaviour("erasure.forgotten")
+@pytest.mark.parametrize("stores", KINDS, indirect=True)
+async def test_a_deleted_thread_is_forgotten_by_the_timer(folder: Path, stores: dict[str, str]) -> None:
+    """By another process, a month later: its receipt is gone, its key is free, and no name of it is in any store."""
+    keyed = {"message": "hi", "thread_id": "t"}
+    async with running(folder, **stores) as (_, api):
+        await api.http.post("/api/agents/Joker/run", json=keyed, headers={"idempotency-key": "used"})
+        await api.http.delete(THREAD)
+        await asyncio.wait_for(erased(api), GUARD_SECONDS)
+        reused = await api.http.post("/api/agents/Joker/run", json=keyed, headers={"idempotency-key": "used"})
+
+    async with running(folder, CLOCK_AHEAD=A_MONTH, **stores) as (_, api):
+        assert (await api.http.post("/admin/functions/agents_retention", json={})).status_code == 202
+        await asyncio.wait_for(forgotten(api), GUARD_SECONDS)
+        again = await api.http.post("/api/agents/Joker/run", json=keyed, headers={"idempotency-key": "used"})
+
+    assert (reused.status_code, again.status_code) == (410, 200)
+
+
+async def erased(api: Api) -> None:
+    """Return once the thread has its receipt."""
+    while (await api.http.get(f"{THREAD}/erasure")).status_code != 200:  # noqa: ASYNC110 - another process erases it
+        await asyncio.sleep(0.02)
+
+
+async def forgotten(api: Api) -> None:
+    """Return once it has none any more."""
+    while (await api.http.get(f"{THREAD}/erasure")).status_code != 404:  # noqa: ASYNC110 - a timer's work
+        await asyncio.sleep(0.02)
 
 
 async def one_gone(left: set[str], folder: Path, environ: Mapping[str, str]) -> None:

@@ -251,6 +251,7 @@ WRONG_SETTINGS = [
     ("AGENT_SWEEP_SCHEDULE", "every day"),
     ("AGENT_LOG_DAYS", "-1"),
     ("AGENT_LOG_DAYS", "0.5"),
+    ("AGENT_RECEIPT_DAYS", "6"),
     ("AGENT_THREAD_TTL_SECONDS", "-1"),
     ("AGENT_THREAD_TTL_SECONDS", "nan"),
     ("AGENT_APPROVAL_SECONDS", "-1"),
