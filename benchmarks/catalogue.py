@@ -18,6 +18,7 @@ from benchmarks.measures import (
     logs,
     memory,
     owners,
+    readers,
     slow,
     start,
     state,
@@ -43,11 +44,12 @@ MEASURES: Mapping[str, Measure] = {
     "threads": threads.measure,
     "engine": engine.measure,
     "groups": groups.measure,
+    "readers": readers.measure,
     "before": before.measure,
     "logs": logs.measure,
     "appends": appends.measure,
     "clone": clone.measure,
 }
 ON_REQUEST = frozenset(
-    {"groups", "before", "logs", "appends", "clone"}
+    {"groups", "readers", "before", "logs", "appends", "clone"}
 )  # these may install packages: minutes, and the network

@@ -23,6 +23,7 @@ class Sizes:
     slow_runs: int = 200
     slow_seconds: float = 2.0
     streamed_runs: int = 100
+    read_streams: int = 10
     streams: int = 100
     streamed_words: int = 500
     step_turns: int = 300
@@ -58,6 +59,7 @@ QUICK = Sizes(
     slow_runs=20,
     slow_seconds=0.5,
     streamed_runs=5,
+    read_streams=1,
     streams=10,
     streamed_words=50,
     step_turns=5,
