@@ -59,7 +59,6 @@ BARS: Mapping[tuple[str, str], Bar] = {
     ("groups", "waited turn over one process"): AtMost(1.5),
     ("groups", "first word, slowest"): AtMost(20),
     ("groups", "longest gap of all"): AtMost(60),
-    ("readers", "SQLite: word, slowest"): AtMost(50),
     ("readers", "Redis: word, slowest"): AtMost(50),
     ("readers", "tables: word, slowest"): AtMost(1500),
     ("groups", "storage calls, new thread"): AtMost(2),

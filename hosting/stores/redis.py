@@ -255,7 +255,7 @@ class RedisThreadStore:
     append. `most_watched` is how many threads may be watched at once; a watch above it returns False at once.
     """
 
-    batch_seconds = 0.1
+    batch_seconds = 0.035
 
     def __init__(
         self, url: str, hub: str, patience_seconds: float = PATIENCE_SECONDS, most_watched: int = MOST_WATCHED
