@@ -79,7 +79,7 @@ def test_a_durable_host_that_is_killed_in_the_middle_of_a_run_is_not_noticed_by_
     """They accept while it is away; started again it finishes the run and takes up what came, in the thread's order."""
     with grouped_app(folder, log=log_settings) as app:
         one, two = (host.origin for host in app.http)
-        running = ask(one, "wait 1", thread_id="killed")
+        running = ask(one, "wait 3", thread_id="killed")  # longer than a busy machine takes to say so
         until("running", running, two)
 
         app.durable.kill()

@@ -46,9 +46,9 @@ async def modern(req: Request) -> JSONResponse:
     return JSONResponse({"path": req.url.path})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def host() -> DirectHost:
-    """This file's app, indexed: the SDK does that once per app."""
+    """This file's app, indexed: the SDK does that once per app, and a module's tests may run in two pieces."""
     return DirectHost(app)
 
 

@@ -39,7 +39,8 @@ async def test_a_tool_that_raises_leaves_its_traceback_in_the_log(caplog: pytest
     run_id = await world.bench.run("go")
     world.bench.loop.close()
 
-    raised = [record for record in caplog.records if record.exc_info]
+    # Streams that earlier tests left to the collector may be collected now, and the framework logs their errors.
+    raised = [record for record in caplog.records if record.exc_info and record.name.startswith("hosting")]
     assert [record.getMessage() for record in raised] == [f"Tool flaky of run {run_id} raised."]
     assert "in flaky" in caplog.text
     assert (await world.bench.terminal(run_id)).kind == "completed"
