@@ -24,7 +24,7 @@ from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.runner.thread_log import epoch_store_key
-from hosting.service.archiving import Archiver, WholeConversation, document_of
+from hosting.service.archiving import Archiver, ConversationReader, document_of
 from hosting.service.services import Services
 from hosting.settings import Settings, read_settings
 from hosting.stores.archive import Archive, Volume
@@ -134,7 +134,7 @@ class LongThread:
         """Return the seconds that a page of 50 entries after a position takes; WrongAnswerError for another page."""
         window = Window(limit=50, after=after, before=None, is_newest_first=False)
         began = time.perf_counter()
-        entries, _ = await WholeConversation(PLACE, read(self.state), self._archive).page(window)
+        entries, _ = await ConversationReader(PLACE, read(self.state), self._archive).page(window)
         seconds = time.perf_counter() - began
         if [position for position, _ in entries] != list(range(after + 1, after + 51)[: len(entries)]) or not entries:
             raise WrongAnswerError(f"A page after {after} of a long thread is not the page that was asked for.")
@@ -158,7 +158,7 @@ async def long_thread(folder: Path, messages: int) -> AsyncIterator[LongThread]:
     services.hold(planned, settings.run_timeout_seconds)
     entity = ThreadEntity(planned, services)
     yield LongThread(services, entity, engine, archive)
-    await services.leave(0)
+    await services.drain(0)
     await services.close()
     loop.close()
 

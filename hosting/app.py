@@ -46,7 +46,7 @@ from hosting.host_settings import Safeguards, host_value, report_missing, task_h
 from hosting.http.owner_routes import OWNED_ROUTES
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI, ORCHESTRATION, ROUTES
-from hosting.invocation import end_start_up, keep_start_up
+from hosting.invocation import capture_start_up_log, end_start_up
 from hosting.names import entity_name, http_function
 from hosting.plan import Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver
@@ -105,7 +105,7 @@ class AgentFunctionApp(df.DFApp):
         `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
         `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
         """
-        keep_start_up(environ)
+        capture_start_up_log(environ)
         _refuse("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
         self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
@@ -295,7 +295,7 @@ class AgentFunctionApp(df.DFApp):
         self._ttls[agent] = ttl_seconds
 
     async def _leave(self, seconds: float) -> None:
-        await self._services.leave(seconds)
+        await self._services.drain(seconds)
 
 
 def _refuse(where: str, unknown: Mapping[str, Any]) -> None:

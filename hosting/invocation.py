@@ -58,7 +58,7 @@ _KEEPERS: list[_Keeper] = []
 """The keeper of this process until its records were logged again: none or one, as logging is one for a process."""
 
 
-def keep_start_up(environ: Mapping[str, str]) -> None:
+def capture_start_up_log(environ: Mapping[str, str]) -> None:
     """Keep what is logged from here to `end_start_up`, where a host runs the app."""
     if is_hosted(environ):
         end_start_up()

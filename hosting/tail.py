@@ -22,8 +22,8 @@ from hosting.host_settings import task_hub
 from hosting.http.streams import Frame, Frames
 from hosting.names import APP, Address
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.broadcast import Appended
-from hosting.service.patience import read_run
+from hosting.service.broadcast import LoggedEvent
+from hosting.service.lost_runs import read_run
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_attachments, choose_thread_store, log_path
 from hosting.stores.contract import MOST_POSITION
@@ -72,7 +72,7 @@ async def tail(log: ThreadLog, address: Address, run_id: str, after: int = 0) ->
         events = await log.events(address, position, through=record.end or MOST_POSITION)
         for position, event in events:
             if isinstance(event, RunEvent) and event.run_id == run_id:
-                for frame in frames.next(Appended(position, event)):
+                for frame in frames.next(LoggedEvent(position, event)):
                     yield frame
             if frames.has_ended:
                 return

@@ -89,16 +89,16 @@ def idempotent(tool: T) -> T:
 
 def is_idempotent(tool: Any) -> bool:
     """Whether a tool of agent-framework, the function in it, or the MCP server behind it was declared so."""
-    declared = (tool, getattr(tool, "func", None), server_behind(tool))
+    declared = (tool, getattr(tool, "func", None), server_of_tool(tool))
     return any(getattr(one, _RULE, False) for one in declared)
 
 
-def agent_behind(tool: Any) -> Agent[Any] | None:
+def agent_of_tool(tool: Any) -> Agent[Any] | None:
     """Return the agent that the tool runs (`as_tool`), or None for every other tool."""
     return next((held for held in _held_by(tool) if isinstance(held, Agent)), None)
 
 
-def server_behind(tool: Any) -> McpServer | None:
+def server_of_tool(tool: Any) -> McpServer | None:
     """Return the MCP server that offers the tool, or None for every other tool."""
     return next((held for held in _held_by(tool) if isinstance(held, McpServer)), None)
 
@@ -108,7 +108,7 @@ def agents_within(agent: Any) -> list[Any]:
     found = [agent]
     for one in found:  # grows meanwhile
         for tool in getattr(one, "default_options", {}).get("tools") or ():
-            inner = agent_behind(tool)
+            inner = agent_of_tool(tool)
             if inner is not None and inner not in found:
                 found.append(inner)
     return found

@@ -50,7 +50,7 @@ def summary(conversation: Conversation, size: int) -> list[str]:
     ]
 
 
-def unknown_places(conversation: Conversation) -> list[str]:
+def unknown_paths(conversation: Conversation) -> list[str]:
     """Return the path of every property, content and entry that this version does not know. All of them are kept."""
     history = conversation.data.conversation_history
     return [
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UnreadableStateError as error:
         print(f"not readable ({error.code}): {error}", file=sys.stderr)
         return 1
-    unknown = [f"unknown, kept: {path}" for path in unknown_places(conversation)]
+    unknown = [f"unknown, kept: {path}" for path in unknown_paths(conversation)]
     print("readable", *summary(conversation, len(stored)), *unknown, "", *transcript(conversation), sep="\n")
     return 0
 

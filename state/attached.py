@@ -65,7 +65,7 @@ def detached(entry: Exchange, most_bytes: int) -> Detached:
 def attached(entry: Exchange, bodies: Mapping[str, bytes]) -> Exchange:
     """Return the entry with the bytes back in it; what is not among `bodies` becomes a text that says so."""
 
-    def put_back(content: dict[str, Any]) -> dict[str, Any]:
+    def inline(content: dict[str, Any]) -> dict[str, Any]:
         reference = content.get(ATTACHMENT) if content.get("$type") == "text" else None
         sha256 = _referred(reference)
         if reference is None or sha256 is None:
@@ -76,7 +76,7 @@ def attached(entry: Exchange, bodies: Mapping[str, bytes]) -> Exchange:
         rest = {name: item for name, item in content.items() if name not in _OF_REFERENCE}
         return {"$type": "data", "uri": _data_uri(media_type, bodies[sha256]), "mediaType": media_type, **rest}
 
-    return _with_contents(entry, put_back)
+    return _with_contents(entry, inline)
 
 
 def references(entry: Exchange) -> frozenset[str]:

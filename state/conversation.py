@@ -28,7 +28,7 @@ from state.models import (
     UnknownEntry,
     entry_text,
 )
-from state.portable import whole_characters
+from state.portable import portable_text
 
 LEDGER_SIZE: Final = 256
 UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
@@ -91,7 +91,7 @@ def append_turn(
         if pause is not None:
             host[_PAUSE] = {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
     if summary is not None:
-        text = whole_characters(summary.text)
+        text = portable_text(summary.text)
         host[SUMMARY] = {"entry": summary.through[0], "message": summary.through[1], "text": text}
     extension: dict[str, Any] = {HOST: host}
     if session is not None:

@@ -23,7 +23,7 @@ from state.conversation import UNANSWERED, is_unanswered
 from state.extension import Place, archived
 from state.json_values import dump, from_json_value, to_json_value
 from state.models import OURS, PLAIN, UNSENT, PlainEntry, PlainMessage
-from state.portable import moment, whole_characters
+from state.portable import moment, portable_text
 from state.shapes import FRAMEWORK, STORED, usage_details, usage_value
 
 _ROLES: Final = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool", "developer": "system"}
@@ -142,7 +142,7 @@ def failure_entry(*, run_id: str, created_at: str, status: str, code: str, messa
     """Return the entry of a run without an answer. `status` is failed, timed_out or cancelled, else ValueError."""
     if status not in UNANSWERED:
         raise ValueError(f"status is {status!r}. Use one of {', '.join(sorted(UNANSWERED))}.")
-    error = {"$type": "error", "message": whole_characters(message), "errorCode": code}
+    error = {"$type": "error", "message": portable_text(message), "errorCode": code}
     value = _entry_value("response", run_id, created_at, [{"role": "assistant", "contents": [error]}])
     return cast(models.ResponseEntry, read_entry({**value, "status": status}))
 
@@ -175,7 +175,7 @@ def content_value(content: Content) -> dict[str, Any]:
     if type(content) is Content and type(content.text) is str and {**vars(content), "text": ""} == _TEXT:
         return {
             "$type": "text",
-            "text": whole_characters(content.text),
+            "text": portable_text(content.text),
         }  # nearly every content: what is below takes time
     own = to_json_value(content.to_dict())
     value = STORED[own["type"]](own) if own.get("type") in STORED else None
@@ -288,7 +288,7 @@ def _message_value(message: Message) -> dict[str, Any]:
     role = str(message.role)
     value: dict[str, Any] = {"role": _ROLES.get(role, "user")}
     value["contents"] = [content_value(content) for content in message.contents]
-    value |= {"authorName": whole_characters(str(message.author_name))} if message.author_name is not None else {}
+    value |= {"authorName": portable_text(str(message.author_name))} if message.author_name is not None else {}
     extras: dict[str, Any] = {"role": role} if value["role"] != role else {}
     extras |= {"message_id": message.message_id} if message.message_id is not None else {}
     if message.additional_properties:

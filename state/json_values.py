@@ -26,7 +26,7 @@ from typing import Any, Final, NoReturn
 from pydantic import BaseModel
 
 from state.errors import NestedTooDeepError, NotJsonError, NumberOutOfRangeError
-from state.portable import whole_characters
+from state.portable import portable_text
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
 MAX_DEPTH: Final = 100  # far below the recursion limits of Python's and pydantic's writers, which differ by version
@@ -158,7 +158,7 @@ def to_json_value(value: Any) -> Any:
 
 def _write(value: Any) -> Any:
     if type(value) is str:
-        return whole_characters(value)
+        return portable_text(value)
     if type(value) in _SCALARS:
         return value
     plain = _PLAIN.get(type(value))
@@ -169,17 +169,17 @@ def _write(value: Any) -> Any:
             return write(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: _write(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    return whole_characters(str(value))
+    return portable_text(str(value))
 
 
 def portable_value(value: Any) -> Any:
     """Return a JSON value as we write one: whole characters, in keys too, and numbers as floats."""
     if type(value) is str:
-        return whole_characters(value)
+        return portable_text(value)
     if type(value) is list:
         return [portable_value(item) for item in value]
     if type(value) is dict:
-        return {whole_characters(key): portable_value(item) for key, item in value.items()}
+        return {portable_text(key): portable_value(item) for key, item in value.items()}
     return float(value) if type(value) is WrittenNumber else value
 
 
@@ -215,7 +215,7 @@ def _write_float(value: float) -> Any:
 
 
 def _write_mapping(value: Mapping[Any, Any]) -> Any:
-    written = {whole_characters(str(key)): _write(item) for key, item in value.items()}
+    written = {portable_text(str(key)): _write(item) for key, item in value.items()}
     return {_MARK: "dict", "value": list(map(list, written.items()))} if _MARK in written else written
 
 
@@ -248,7 +248,7 @@ _WRITERS: Final[dict[type, Callable[[Any], Any]]] = {
     dt.timedelta: lambda value: _marked("timedelta", f"{value.days} {value.seconds} {value.microseconds}"),
     uuid.UUID: lambda value: _marked("uuid", str(value)),
     WrittenNumber: lambda value: value,
-    str: lambda value: whole_characters(str.__str__(value)),
+    str: lambda value: portable_text(str.__str__(value)),
     int: int.__int__,
     float: lambda value: _write_float(float(value)),
     BaseModel: lambda value: _write(value.model_dump()),

@@ -86,7 +86,7 @@ def is_data_uri(uri: str) -> bool:
     return parts is not None and is_base64(parts[1])
 
 
-def whole_characters(text: str) -> str:
+def portable_text(text: str) -> str:
     """Return the text with U+FFFD for each half of a character that stands alone: no UTF-8 holds one."""
     return text if text.isascii() else _HALF.sub(_REPLACEMENT, text)
 

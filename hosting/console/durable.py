@@ -31,14 +31,14 @@ from durabletask.client import (
 from durabletask.entities import EntityContext, EntityInstanceId, EntityMetadata
 from durabletask.task import CompletableTask, CompositeTask, OrchestrationContext, Task
 
-from hosting.entity.batch import Batch, Done, Operation, Refused, decoded
+from hosting.entity.batch import Batch, Done, Operation, RefusedOperation, decoded
 from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
 from hosting.entity.thread_entity import ThreadEntity, UnfinishedError
 from hosting.errors import EngineUnavailableError, NewerVersionError, StoreUnavailableError
 from hosting.ports import EntityPage, Purge
 from hosting.ports import OrchestrationStatus as Status
 from hosting.runner.agent_loop import AgentLoop
-from hosting.service.watchman import OutdatedDocumentError
+from hosting.service.thread_operations import OutdatedDocumentError
 from hosting.tools import ENGINE, Engine
 
 logger = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ class ServedEntity:
         state, result = self._result(
             Batch(context.entity_id.key, text, (Operation(context.operation, value, is_signal),))
         )
-        if isinstance(result, Refused):
+        if isinstance(result, RefusedOperation):
             raise RefusedOperationError(result.reason)
         context.set_state(None if state is None else PlainJson(json.loads(state)))
         for signal in result.signals:
@@ -166,7 +166,7 @@ class ServedEntity:
             context.signal_entity(entity, signal.operation, PlainJson(signal.value))
         return result.value
 
-    def _result(self, batch: Batch) -> tuple[str | None, Done | Refused]:
+    def _result(self, batch: Batch) -> tuple[str | None, Done | RefusedOperation]:
         for pause in chain(PAUSES_SECONDS, repeat(LONGEST_PAUSE_SECONDS)):
             try:
                 return self.loop.result_of(self._operated(batch))
@@ -176,7 +176,7 @@ class ServedEntity:
                 break
         return self.loop.result_of(self._operated(batch))
 
-    async def _operated(self, batch: Batch) -> tuple[str | None, Done | Refused]:
+    async def _operated(self, batch: Batch) -> tuple[str | None, Done | RefusedOperation]:
         if self.engine is not None:
             ENGINE.set(Engine(self.engine, asyncio.get_running_loop()))
         state, results = await self.entity.answer(batch)

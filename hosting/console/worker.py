@@ -128,7 +128,7 @@ class AgentWorker:
         """Take no more work, return once what runs has ended, and close what agents and stores hold open."""
         self._stopping.set()
         self._worker.stop()
-        self._loop.result_of(self._services.leave(0.0))
+        self._loop.result_of(self._services.drain(0.0))
         self._loop.result_of(self._services.close())
         self._loop.close()
 

@@ -58,7 +58,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedOperation:
     """The operation's error, a sentence for whoever called."""
 
     reason: str
@@ -98,7 +98,7 @@ def decoded(text: Any) -> Any:
     return value
 
 
-def write_answer(state: str | None, results: Sequence[Done | Refused], started_at: float) -> str:
+def write_answer(state: str | None, results: Sequence[Done | RefusedOperation], started_at: float) -> str:
     """Return the answer text: the state as it is to be stored, and a result per operation in the batch's order."""
     start = int(started_at * 1000)
     answer = {
@@ -116,7 +116,7 @@ def _signal(signal: Signal) -> dict[str, Any]:
     return {"target": target, "name": signal.operation, "input": json.dumps(json.dumps(signal.value))}
 
 
-def _result(result: Done | Refused, start: int) -> dict[str, Any]:
-    refused = isinstance(result, Refused)
-    value = result.reason if isinstance(result, Refused) else result.value
+def _result(result: Done | RefusedOperation, start: int) -> dict[str, Any]:
+    refused = isinstance(result, RefusedOperation)
+    value = result.reason if isinstance(result, RefusedOperation) else result.value
     return {"isError": refused, "duration": 0, "startTime": start, "result": json.dumps(value, ensure_ascii=False)}

@@ -15,12 +15,12 @@ import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-from hosting.entity.batch import Done, Operation, Refused, Signal, parse_batch, write_answer
+from hosting.entity.batch import Done, Operation, RefusedOperation, Signal, parse_batch, write_answer
 from hosting.names import Address
 from hosting.runner.callbacks import AgentCallbackContext, Callback, CallbackCalls, CallOutcome, Listeners
 from hosting.runner.thread_log import ThreadLog
+from hosting.service.lost_runs import read_run
 from hosting.service.outcome import run_error
-from hosting.service.patience import read_run
 from hosting.thread.events import Completed, Terminal
 from hosting.thread.run import RunRecord
 from state.convert import agent_response
@@ -67,19 +67,21 @@ class CallbackEntity:
             results = [await self._operate(operation) for operation in parse_batch(payload).operations]
             return write_answer(None, results, started_at)
 
-    async def _operate(self, operation: Operation) -> Done | Refused:
+    async def _operate(self, operation: Operation) -> Done | RefusedOperation:
         value = operation.value
         order = [value.get(name) for name in ("agent", "thread_id", "run_id")] if isinstance(value, dict) else []
         agent, thread_id, run_id = order or (None, None, None)
         is_order = isinstance(agent, str) and isinstance(thread_id, str) and isinstance(run_id, str)
         if operation.name.lower() != OPERATION or not is_order:
-            return Refused(f"The one operation here is {OPERATION!r}, which takes 'agent', 'thread_id' and 'run_id'.")
+            return RefusedOperation(
+                f"The one operation here is {OPERATION!r}, which takes 'agent', 'thread_id' and 'run_id'."
+            )
         record = await read_run(self._log, Address.of_entity(str(agent), str(thread_id)), str(run_id))
         if isinstance(record, RunRecord) and record.terminal is not None:
-            await self._tell(record, record.terminal)
+            await self._notify(record, record.terminal)
         return Done()
 
-    async def _tell(self, record: RunRecord, terminal: Terminal) -> None:
+    async def _notify(self, record: RunRecord, terminal: Terminal) -> None:
         await self._listeners.end(record.run_id)
         methods = self._listeners.of(record.accepted.agent)
         if methods is None:
@@ -90,6 +92,6 @@ class CallbackEntity:
         elif methods.response is not None and isinstance(terminal.response, ResponseEntry):
             await self._call(methods.response, agent_response(terminal.response), context)
 
-    async def _call(self, callback: Callback | None, said: object, context: AgentCallbackContext) -> None:
-        if callback is not None and await self._calls.call(callback, said, context) is CallOutcome.NOT_BEGUN:
+    async def _call(self, callback: Callback | None, value: object, context: AgentCallbackContext) -> None:
+        if callback is not None and await self._calls.call(callback, value, context) is CallOutcome.NOT_BEGUN:
             raise CallbacksBusyError(f"No callback can be begun for run {context.run_id}.")

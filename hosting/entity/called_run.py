@@ -38,7 +38,7 @@ from state.models import ResponseEntry
 
 
 @dataclass(frozen=True)
-class WantedFormat:
+class ResultFormat:
     """What is sent with the request, and the model that its value becomes (None: the JSON value itself)."""
 
     sent: dict[str, Any] | None = None
@@ -55,14 +55,14 @@ class WantedFormat:
             raise InvalidOutputError(f"The answer fits the schema and not {self.model.__name__}: {places}.") from None
 
 
-def wanted_format(given: object) -> WantedFormat:
+def result_format(given: object) -> ResultFormat:
     """Return the format; raise `InvalidFieldError` for what is none or cannot be sent."""
     if given is None:
-        return WantedFormat()
+        return ResultFormat()
     if isinstance(given, type) and issubclass(given, BaseModel):
-        return WantedFormat(_checked_schema(_schema(given)), given)
+        return ResultFormat(_checked_schema(_schema(given)), given)
     if isinstance(given, Mapping):
-        return WantedFormat(_checked_schema(dict(given)))
+        return ResultFormat(_checked_schema(dict(given)))
     raise InvalidFieldError(
         f"response_format is {given!r:.80}. Give a pydantic model class, a JSON Schema, or {{'type': 'json_object'}}."
     )
@@ -95,7 +95,7 @@ class AgentCall:
     agent: str
     thread_id: str
     run_id: str
-    wanted: WantedFormat
+    wanted: ResultFormat
     owner: Principal | None = None
 
     @property
@@ -168,10 +168,10 @@ def _response(call: AgentCall, answer: Mapping[str, Any]) -> AgentResponse[Any]:
 
 
 _ANSWER = "function_approval_response"
-SpokenInput = str | Content | Message | Sequence[str | Content | Message] | None
+MessageInput = str | Content | Message | Sequence[str | Content | Message] | None
 
 
-def spoken_fields(given: SpokenInput) -> dict[str, Any]:
+def message_fields(given: MessageInput) -> dict[str, Any]:
     """Return `message`, `contents` and `role` of the last message that is given, and those before it as `earlier`.
 
     Texts and contents that stand beside each other are one message of the user. Of the framework's responses to

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from hosting.entity.called_run import AgentCall, SpokenInput, spoken_fields, wanted_format
+from hosting.entity.called_run import AgentCall, MessageInput, message_fields, result_format
 from hosting.errors import InvalidFieldError
 from hosting.names import check_thread_id
 from hosting.principal import Principal, owner_of
@@ -103,7 +103,7 @@ class DurableAgent(Generic[TaskT]):
 
     def run(
         self,
-        messages: SpokenInput,
+        messages: MessageInput,
         *,
         session: DurableAgentSession | None = None,
         response_format: object = None,
@@ -118,10 +118,10 @@ class DurableAgent(Generic[TaskT]):
         """
         thread = self.create_session() if session is None else check_session(session, self.name, self.owner)
         given = _checked_options(options, response_format)
-        wanted = wanted_format(given.pop("response_format", None))
+        wanted = result_format(given.pop("response_format", None))
         call = AgentCall(self.name, thread.thread_id, self.caller.new_id(), wanted, self.owner)
         fields = {
-            **spoken_fields(messages),
+            **message_fields(messages),
             **given,
             "correlationId": call.run_id,
             "orchestrationId": self.caller.orchestration_id,

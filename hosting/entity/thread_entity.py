@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from hosting.entity.batch import Batch, Done, Operation, Refused, Signal, parse_batch, write_answer
+from hosting.entity.batch import Batch, Done, Operation, RefusedOperation, Signal, parse_batch, write_answer
 from hosting.entity.callback_entity import callback_signal
 from hosting.entity.called_run import answer_text, refusal_text
 from hosting.errors import HostingError, InvalidFieldError, NewerVersionError, StoreUnavailableError, ThreadDeletedError
@@ -31,7 +31,7 @@ from hosting.request.run_call import fingerprint
 from hosting.runner.telemetry import carried_traceparent
 from hosting.service.retention import begun, is_expired
 from hosting.service.services import Services
-from hosting.service.watchman import Watched
+from hosting.service.thread_operations import OperationOutcome
 from hosting.thread import commands
 from hosting.thread.events import Accepted
 from state.conversation import LogMark, log_mark
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 LONGEST_QUEUED_SECONDS = 30 * 86_400.0
 
-Result = tuple[str | None, Done | Refused]
+Result = tuple[str | None, Done | RefusedOperation]
 
 
 class UnfinishedError(Exception):
@@ -72,8 +72,8 @@ class ThreadEntity:
     def __init__(self, planned: AgentPlan, services: Services, ttl_seconds: float | None = None) -> None:
         """Without `ttl_seconds` conversations have no end."""
         self._agent = planned.name
-        self._watchman = services.watchman
-        self._erasing = services.erasing
+        self._operations = services.operations
+        self._deletion = services.deletion
         self._retention = services.retention
         self._keeping = services.keeping
         self._limits = limits_of(planned.agent, services.settings)
@@ -81,7 +81,7 @@ class ThreadEntity:
         self._notice = callback_signal if services.listeners.has_callback(planned.name) else None
         self._turn = services.turn
         self._working_seconds = services.working_seconds
-        self._operations: dict[str, Callable[[OperationInput], Awaitable[Result]]] = {
+        self._handlers: dict[str, Callable[[OperationInput], Awaitable[Result]]] = {
             RUN: self._run,
             "reset": self._reset,
             "delete": self._delete,
@@ -94,11 +94,11 @@ class ThreadEntity:
         started_at = time.time()
         return write_answer(*await self.answer(parse_batch(payload)), started_at)
 
-    async def answer(self, batch: Batch) -> tuple[str | None, list[Done | Refused]]:
+    async def answer(self, batch: Batch) -> tuple[str | None, list[Done | RefusedOperation]]:
         """Return the state as it is to be stored, and a result per operation in order; raises as `handle` does."""
         with self._turn():
             address = Address.of_entity(self._agent, batch.key)
-            text, results = batch.state, list[Done | Refused]()
+            text, results = batch.state, list[Done | RefusedOperation]()
             until = awake_seconds() + self._working_seconds
             for operation in batch.operations:
                 text, result = await self._operate(OperationInput(address, text, operation, until))
@@ -107,16 +107,18 @@ class ThreadEntity:
 
     async def _operate(self, given: OperationInput) -> Result:
         name = given.operation.name.lower()
-        handler = self._operations.get("expire" if name == DOTNET_REMINDER else name)
+        handler = self._handlers.get("expire" if name == DOTNET_REMINDER else name)
         if handler is None:
-            known = ", ".join(self._operations)
-            return given.text, Refused(f"The operation {given.operation.name[:80]!r} is not known. Known: {known}.")
+            known = ", ".join(self._handlers)
+            return given.text, RefusedOperation(
+                f"The operation {given.operation.name[:80]!r} is not known. Known: {known}."
+            )
         try:
             return await handler(given)
         except (StoreUnavailableError, NewerVersionError):
             raise
         except HostingError as error:
-            return given.text, Refused(error.detail)
+            return given.text, RefusedOperation(error.detail)
 
     async def _run(self, given: OperationInput) -> Result:
         """Have a run ended: one of the log, or the one that the operation carries, which is accepted here."""
@@ -129,7 +131,7 @@ class ThreadEntity:
         if order.get("logged"):
             return await self._ended(given, run_id, None, _queued_seconds(order))
         accepted = await self._carried(given.address, run_id, order)
-        outcome = await self._watchman.accept(given.address, accepted)
+        outcome = await self._operations.accept(given.address, accepted)
         if isinstance(outcome, commands.Refused):
             return given.text, self._refused(given, accepted, outcome)
         return await self._ended(given, run_id, accepted)
@@ -154,7 +156,7 @@ class ThreadEntity:
         """Return the document behind the run's end, and the run's outcome for whoever called for it."""
         watched = await self._watched(given, run_id, queued_seconds)
         if carried is not None and not given.operation.is_signal:
-            while watched.goes_on:  # its caller has nobody else to be answered by
+            while watched.must_continue:  # its caller has nobody else to be answered by
                 if watched.is_spent:
                     raise UnfinishedError(f"Run {run_id} goes on elsewhere.")
                 watched = await self._watched(given, run_id, watched.queued_seconds)
@@ -162,19 +164,19 @@ class ThreadEntity:
         text = await self._keeping.store(given.address, given.text, watched, self._ttl_seconds)
         if before is not None and watched.snapshot and self._retention.is_due(before, watched.snapshot.position):
             await self._retention.trim(given.address, before)
-            await self._erasing.erase_unused(given.address, given.text)
+            await self._deletion.erase_unused(given.address, given.text)
         signals = self._signals(given.address, run_id, watched)
         if carried is None or given.operation.is_signal:
             return text, Done(run_id, signals)
-        record = await self._watchman.record(given.address, run_id)
+        record = await self._operations.record(given.address, run_id)
         if record is None or record.is_deleted or record.terminal is None:
             deleted = ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
             return text, Done(refusal_text(carried, deleted), signals)
         return text, Done(answer_text(record, record.terminal), signals)
 
-    async def _watched(self, given: OperationInput, run_id: str, queued_seconds: float) -> Watched:
+    async def _watched(self, given: OperationInput, run_id: str, queued_seconds: float) -> OperationOutcome:
         most_seconds = given.until - awake_seconds()
-        return await self._watchman.run(
+        return await self._operations.run(
             given.address, given.text, run_id, queued_seconds=queued_seconds, most_seconds=most_seconds
         )
 
@@ -196,23 +198,23 @@ class ThreadEntity:
             return Done(signals=signals)
         return Done(refusal_text(accepted, refused.error), signals)
 
-    def _signals(self, address: Address, run_id: str, watched: Watched) -> tuple[Signal, ...]:
+    def _signals(self, address: Address, run_id: str, watched: OperationOutcome) -> tuple[Signal, ...]:
         """Return what is signalled with the commit: that this run is still to be ended, and which runs have ended."""
         order = {"run_id": run_id, "logged": True, "queued_seconds": round(watched.queued_seconds, 3)}
-        again = (Signal(*address.entity, RUN, order),) if watched.goes_on else ()
+        again = (Signal(*address.entity, RUN, order),) if watched.must_continue else ()
         if self._notice is None:
             return again
         return (*again, *(self._notice(address, terminal.run_id) for terminal in watched.ended))
 
     async def _reset(self, given: OperationInput) -> Result:
         position = _ordered(given.operation, "position", int)
-        watched = await self._watchman.reset(given.address, given.text, position)
+        watched = await self._operations.reset(given.address, given.text, position)
         text = await self._keeping.store(given.address, given.text, watched, self._ttl_seconds)
         return text, Done(None, self._signals(given.address, "", watched))
 
     async def _delete(self, given: OperationInput) -> Result:
         _ordered(given.operation, "logged", bool)
-        is_gone = await self._erasing.delete(given.address, given.text)
+        is_gone = await self._deletion.delete(given.address, given.text)
         return None if is_gone else given.text, Done()
 
     async def _expire(self, given: OperationInput) -> Result:
@@ -226,7 +228,7 @@ class ThreadEntity:
             return text, Done()
         if conversation.data.expiration_time_utc is None:
             return self._keeping.written(given.address, begun(conversation, now, self._ttl_seconds)), Done()
-        if not is_expired(conversation, now) or not await self._erasing.expire(given.address, text):
+        if not is_expired(conversation, now) or not await self._deletion.expire(given.address, text):
             return text, Done()
         logger.info("The time of thread %s of agent %s was up; it is deleted.", given.address.thread_id, self._agent)
         return None, Done()
@@ -235,8 +237,8 @@ class ThreadEntity:
         mark = self._mark(given.address, given.text)
         if mark is not None:
             await self._retention.trim(given.address, mark)
-        await self._erasing.erase_older(given.address)
-        await self._erasing.erase_unused(given.address, given.text)
+        await self._deletion.erase_older(given.address)
+        await self._deletion.erase_unused(given.address, given.text)
         return given.text, Done()
 
     def _mark(self, address: Address, text: str | None) -> LogMark | None:

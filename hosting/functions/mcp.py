@@ -19,7 +19,7 @@ from hosting.principal import Asker, PrincipalRequest, PrincipalResolver, owner_
 from hosting.request.fields import check_message
 from hosting.request.run_call import StartRun, Wait, one_thread_id
 from hosting.request.run_request import RunRequest
-from hosting.service.outcome import answer_said, answer_with_calls, approval_fields, run_error
+from hosting.service.outcome import approval_fields, run_error, text_with_approvals, text_with_decisions
 from hosting.service.runs import Runs
 from hosting.settings import Settings
 from hosting.thread.events import Completed
@@ -129,11 +129,11 @@ def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> Start
 def _tool_result(record: RunRecord, plan: AgentPlan, settings: Settings) -> str:
     terminal, where = record.certain_end, {"thread_id": record.accepted.thread_id, "run_id": record.run_id}
     if isinstance(terminal, Completed):
-        text = answer_said(terminal)
+        text = text_with_approvals(terminal)
         if not terminal.approvals:
             return _envelope(text, {"response": text, **where}, is_error=False)
         waiting = {"pending_approvals": approval_fields(record, terminal.approvals)}
-        with_calls = f"{answer_with_calls(record, terminal)}\n\n{_how_to_answer(record, plan)}"
+        with_calls = f"{text_with_decisions(record, terminal)}\n\n{_how_to_answer(record, plan)}"
         return _envelope(with_calls, {"response": text, **waiting, **where}, is_error=False)
     if terminal is not None:
         error = run_error(terminal)

@@ -34,9 +34,9 @@ from hosting.http.routes import (
     RUN,
     RUN_HEADERS,
     THREAD_HEADERS,
-    Answer,
     Header,
     Refusals,
+    ResponseSpec,
     Route,
     run_route,
 )
@@ -305,7 +305,7 @@ def _responses(route: Route, links: Schema, asks_for_key: bool, asks_who: bool) 
     return responses
 
 
-def _response(answer: Answer, links: Schema) -> Schema:
+def _response(answer: ResponseSpec, links: Schema) -> Schema:
     response: Schema = {"description": answer.says}
     content: Schema = {}
     if answer.body is not None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from hosting import errors
 from hosting.http import routes
-from hosting.http.routes import Answer, Route
+from hosting.http.routes import ResponseSpec, Route
 from hosting.request.pages import CURSOR, LIMIT
 from hosting.service import bodies
 
@@ -27,7 +27,7 @@ SHARE = Route(
     "POST",
     f"{routes.THREAD_PATH}/grants",
     "Share a thread with somebody",
-    (Answer(201, "The grant, and where they find the thread.", bodies.ShownGrant, routes.THREAD_HEADERS),),
+    (ResponseSpec(201, "The grant, and where they find the thread.", bodies.ShownGrant, routes.THREAD_HEADERS),),
     (
         *routes.BODY,
         errors.BodyTooLargeError,
@@ -45,7 +45,7 @@ WITHDRAW = Route(
     "DELETE",
     f"{routes.THREAD_PATH}/grants/{{grant_id}}",
     "Share a thread no longer",
-    (Answer(204, "The grant opens nothing any more.", None, routes.THREAD_HEADERS),),
+    (ResponseSpec(204, "The grant opens nothing any more.", None, routes.THREAD_HEADERS),),
     (*routes.THREAD_OF_AGENT, *routes.LOG),
     needs="own",
 )
@@ -69,8 +69,8 @@ ERASE_ME = Route(
     "owners/me",
     "Delete everything that is stored about the caller",
     (
-        Answer(200, "All of it is gone.", bodies.OwnerErasure),
-        Answer(202, "It is under way. Ask again.", bodies.OwnerErasure, (routes.RETRY_AFTER,)),
+        ResponseSpec(200, "All of it is gone.", bodies.OwnerErasure),
+        ResponseSpec(202, "It is under way. Ask again.", bodies.OwnerErasure, (routes.RETRY_AFTER,)),
     ),
     routes.STORES,
     needs="own",
@@ -81,8 +81,10 @@ ASSIGN = Route(
     f"{routes.THREAD_PATH}/assign",
     "Hand a thread of the app to an owner",
     (
-        Answer(204, "It is the owner's, under the same id.", None, routes.THREAD_HEADERS),
-        Answer(202, "It is the owner's; the old one still goes.", None, (*routes.THREAD_HEADERS, routes.RETRY_AFTER)),
+        ResponseSpec(204, "It is the owner's, under the same id.", None, routes.THREAD_HEADERS),
+        ResponseSpec(
+            202, "It is the owner's; the old one still goes.", None, (*routes.THREAD_HEADERS, routes.RETRY_AFTER)
+        ),
     ),
     (
         *routes.BODY,

@@ -39,10 +39,9 @@ from hosting.service.bodies import (
     ThreadPage,
     Usage,
 )
-from hosting.service.erasing import Receipt
+from hosting.service.deletion import Receipt
 from hosting.service.outcome import (
     USAGE_NAMES,
-    answer_with_calls,
     approval_fields,
     completed_fields,
     ids,
@@ -51,10 +50,11 @@ from hosting.service.outcome import (
     problem,
     run_error,
     status_of,
+    text_with_decisions,
 )
 from hosting.service.owners import ErasedOwner
 from hosting.service.sharing import grant_id
-from hosting.service.threads import MessagesPage, ThreadView, WholeThread
+from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
 from hosting.thread.events import Completed
 from hosting.thread.head import Grant
 from hosting.thread.run import RunRecord
@@ -138,7 +138,7 @@ def run_reply(record: RunRecord, form: Form, thread_url: str, extra: Mapping[str
     if isinstance(terminal, Completed):
         if form == "text":
             return Reply(
-                200, answer_with_calls(record, terminal, f"{thread_url}/approvals/<id>"), "text/plain", headers
+                200, text_with_decisions(record, terminal, f"{thread_url}/approvals/<id>"), "text/plain", headers
             )
         return json_reply(200, completed_fields(record, terminal), headers)
     if terminal is not None:
@@ -277,7 +277,7 @@ def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
     return json_reply(200, body, thread_headers(thread_id))
 
 
-def export_fields(agent: str, whole: WholeThread, now: float) -> Export:
+def export_fields(agent: str, whole: ThreadExport, now: float) -> Export:
     """Return everything that is kept about the thread, as JSON values."""
     return {
         "agent": agent,

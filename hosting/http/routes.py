@@ -39,7 +39,7 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ResponseSpec:
     """One status of a route, and the type of its JSON `body`, None for no body.
 
     With `or_text` a caller may prefer text, with `or_events` an event stream.
@@ -95,7 +95,7 @@ class Route:
     method: Literal["GET", "HEAD", "POST", "DELETE"]
     path: str
     says: str
-    answers: tuple[Answer, ...] = field(hash=False)
+    answers: tuple[ResponseSpec, ...] = field(hash=False)
     refusals: Refusals = ()
     query: tuple[Parameter, ...] = ()
     is_anonymous: bool = False
@@ -155,8 +155,8 @@ _START: Refusals = (
 )
 
 
-def ok(says: str, body: Any, headers: tuple[Header, ...] = ()) -> tuple[Answer, ...]:
-    return (Answer(200, says, body, headers),)
+def ok(says: str, body: Any, headers: tuple[Header, ...] = ()) -> tuple[ResponseSpec, ...]:
+    return (ResponseSpec(200, says, body, headers),)
 
 
 HEALTH = Route(
@@ -193,7 +193,7 @@ RUN = Route(
     "agents/{name}/run",
     "Ask the agent",
     (
-        Answer(
+        ResponseSpec(
             200,
             "The agent's answer, or the run's events as they come.",
             bodies.CompletedRun,
@@ -201,7 +201,7 @@ RUN = Route(
             or_text=True,
             or_events=True,
         ),
-        Answer(
+        ResponseSpec(
             202,
             "The run continues: you did not wait for it, or not for long enough.",
             bodies.PendingRun,
@@ -242,8 +242,8 @@ DELETE_THREAD = Route(
     THREAD_PATH,
     "Delete a thread with its runs",
     (
-        Answer(204, "It is gone, or was never there.", None, THREAD_HEADERS),
-        Answer(202, "It is under way, and will end.", bodies.DeletionUnderWay, (*THREAD_HEADERS, RETRY_AFTER)),
+        ResponseSpec(204, "It is gone, or was never there.", None, THREAD_HEADERS),
+        ResponseSpec(202, "It is under way, and will end.", bodies.DeletionUnderWay, (*THREAD_HEADERS, RETRY_AFTER)),
     ),
     (*THREAD_OF_AGENT, *STORES),
     needs="own",
@@ -271,7 +271,7 @@ RESET = Route(
     "POST",
     f"{THREAD_PATH}/reset",
     "Forget a conversation and keep its thread",
-    (Answer(204, "It is forgotten, by every run that begins from now on.", None, THREAD_HEADERS),),
+    (ResponseSpec(204, "It is forgotten, by every run that begins from now on.", None, THREAD_HEADERS),),
     _CONVERSATION,
     needs="own",
 )
@@ -297,8 +297,8 @@ STATUS = Route(
     _RUN,
     "Read a run's outcome",
     (
-        Answer(200, "It has ended, with or without success.", bodies.CompletedRun | bodies.EndedRun, RUN_HEADERS),
-        Answer(202, "It is queued or running.", bodies.PendingRun, (*RUN_HEADERS, *PENDING_HEADERS)),
+        ResponseSpec(200, "It has ended, with or without success.", bodies.CompletedRun | bodies.EndedRun, RUN_HEADERS),
+        ResponseSpec(202, "It is queued or running.", bodies.PendingRun, (*RUN_HEADERS, *PENDING_HEADERS)),
     ),
     _ONE_RUN,
 )
@@ -307,7 +307,7 @@ CANCEL = Route(
     "POST",
     f"{_RUN}/cancel",
     "Cancel a run",
-    (Answer(202, "Its status now.", bodies.RunState, RUN_HEADERS),),
+    (ResponseSpec(202, "Its status now.", bodies.RunState, RUN_HEADERS),),
     _ONE_RUN,
     needs="run",
 )
@@ -317,20 +317,20 @@ EVENTS = Route(
     f"{_RUN}/events",
     "Follow a run's events, from the first or after one that you have",
     (
-        Answer(
+        ResponseSpec(
             200,
             "An event stream that ends with the run; with `offset` a list, unless `live` asks for a stream of lists.",
             list[bodies.StreamMessage],
             (*RUN_HEADERS, *STREAM_READ_HEADERS),
             or_events=True,
         ),
-        Answer(
+        ResponseSpec(
             204,
             "Nothing is new: the run has ended, which makes a browser stop asking, or none came for `live=long-poll`.",
             None,
             (*RUN_HEADERS, *STREAM_READ_HEADERS),
         ),
-        Answer(304, "The reader has these events.", None, (*RUN_HEADERS, STREAM_READ_HEADERS[-1])),
+        ResponseSpec(304, "The reader has these events.", None, (*RUN_HEADERS, STREAM_READ_HEADERS[-1])),
     ),
     (errors.InvalidFieldError, *_ONE_RUN),
     (EVENTS_AFTER, LAST_EVENT_ID, OFFSET, LIVE, STREAM_CURSOR, IF_NONE_MATCH),
@@ -340,7 +340,7 @@ EVENTS_TAIL = Route(
     "HEAD",
     f"{_RUN}/events",
     "Return where a run's events end, by the Durable Streams protocol",
-    (Answer(200, "Where they end, and whether for good.", None, (*RUN_HEADERS, *STREAM_POSITION_HEADERS)),),
+    (ResponseSpec(200, "Where they end, and whether for good.", None, (*RUN_HEADERS, *STREAM_POSITION_HEADERS)),),
     _ONE_RUN,
 )
 
@@ -358,7 +358,7 @@ ANSWER_APPROVAL = Route(
     f"{THREAD_PATH}/approvals/{{approval_id}}",
     "Approve or refuse a tool call",
     (
-        Answer(
+        ResponseSpec(
             200,
             "The answer is recorded; when it was the last one, the answer of the run that went on.",
             bodies.AnsweredApproval | bodies.CompletedRun,
@@ -366,7 +366,7 @@ ANSWER_APPROVAL = Route(
             or_text=True,
             or_events=True,
         ),
-        Answer(
+        ResponseSpec(
             202,
             "The run continues: you did not wait for it, or not for long enough.",
             bodies.PendingRun,
@@ -384,8 +384,8 @@ ORCHESTRATION = Route(
     "orchestrations/{instance_id}",
     "Read an orchestration's status",
     (
-        Answer(200, "It has ended, with or without success.", bodies.OrchestrationState),
-        Answer(202, "It is queued or running.", bodies.OrchestrationState, PENDING_HEADERS),
+        ResponseSpec(200, "It has ended, with or without success.", bodies.OrchestrationState),
+        ResponseSpec(202, "It is queued or running.", bodies.OrchestrationState, PENDING_HEADERS),
     ),
     (errors.UnknownOrchestrationError, errors.EngineUnavailableError),
 )

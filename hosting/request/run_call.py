@@ -109,7 +109,7 @@ def fingerprint(agent: str, thread_id: str | None, request: RunRequest) -> str:
 
 
 @dataclass(frozen=True)
-class AnswerApproval:
+class AnswerRequest:
     """A caller's decision, and how the caller wants the answer of the run that may go on."""
 
     decision: Decision
@@ -146,12 +146,12 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP) ->
     return StartRun(request, thread_id, wait, answer, key, traceparent, streams=streams or answer == "events")
 
 
-def parse_decision(call: RawRequest, approval_id: str, most_bytes: int) -> AnswerApproval:
+def parse_decision(call: RawRequest, approval_id: str, most_bytes: int) -> AnswerRequest:
     """Return the decision that a request holds; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
     if body_form(call, most_bytes) != "json":
         raise UnsupportedMediaTypeError('An approval is answered in JSON. Send application/json: {"approved": true}.')
     fields = json_fields(call.body, {*DECISION_FIELDS, *WAIT_FIELDS})
-    return AnswerApproval(
+    return AnswerRequest(
         decision=read_decision({**fields, "id": approval_id}),
         wait=read_wait(fields, call),
         form=answer_form(call.headers.get("accept", ""), "json"),

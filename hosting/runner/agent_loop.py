@@ -227,11 +227,11 @@ class AgentLoop:
             if not answered.wait(_BLOCKED_SECONDS):
                 self._blocked_since = began
                 with thread_marked(invocation_at_work(loop)):
-                    self._tell_blocked(loop, answered, began)
+                    self._log_blocked(loop, answered, began)
                 self._blocked_since = None
             time.sleep(_PING_SECONDS)
 
-    def _tell_blocked(self, loop: asyncio.AbstractEventLoop, answered: threading.Event, began: float) -> None:
+    def _log_blocked(self, loop: asyncio.AbstractEventLoop, answered: threading.Event, began: float) -> None:
         """Log for as long as the loop is blocked that it is, more and more seldom, and once it no longer is."""
         name, where, most = self._name.replace("-", " "), self._where(), self._most_blocked_seconds
         due = min(_STILL_BLOCKED_SECONDS, most)

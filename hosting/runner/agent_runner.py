@@ -53,7 +53,7 @@ from hosting.runner.history import (
     run_compaction,
     uncompacted,
 )
-from hosting.runner.journal import StaleAttemptError
+from hosting.runner.journal import StaleTokenError
 from hosting.runner.steps import AgentSteps, keeps_journal
 from hosting.runner.steps import middleware as steps_middleware
 from hosting.thread.messages import approval_requests
@@ -136,7 +136,7 @@ class AgentRunner:
         """Return what the agent made of the request.
 
         Raises when the wait itself is cancelled (the host stops), and what ends an attempt without ending its run:
-        `StaleAttemptError`, and `LogUnavailableError` or `NewerVersionError` when a step could not be recorded.
+        `StaleTokenError`, and `LogUnavailableError` or `NewerVersionError` when a step could not be recorded.
         """
         return await self._loop.run(self._within(attempt, seconds))
 
@@ -157,7 +157,7 @@ class AgentRunner:
             await asyncio.wait((task,), timeout=STOPPING_SECONDS)
             late = RunTimedOutError(f"Agent {self._name!r} ran longer than its {seconds:g} s and was stopped.")
             return self._stopped(attempt, late)
-        except (StaleAttemptError, LogUnavailableError, NewerVersionError, asyncio.CancelledError, GeneratorExit):
+        except (StaleTokenError, LogUnavailableError, NewerVersionError, asyncio.CancelledError, GeneratorExit):
             raise
         except HostingError as error:
             logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)

@@ -38,7 +38,7 @@ from hosting.runner.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.runner.history import history_of
 from hosting.runner.journal import Journal
 from hosting.runner.steps import AgentSteps, StepRecorder
-from hosting.runner.telemetry import run_span, tell_outcome
+from hosting.runner.telemetry import record_outcome, run_span
 from hosting.runner.thread_log import PATIENCE_SECONDS
 from hosting.settings import Settings
 from hosting.thread.events import Accepted, Completed, Delta, Terminal
@@ -103,7 +103,7 @@ class Attempts:
     async def run(self, held: ClaimedRun) -> RunEnd:
         """Return how the run ends; nothing of its end is appended yet.
 
-        Raises `StaleAttemptError` once another holds the run, and `LogUnavailableError` when a step could not be
+        Raises `StaleTokenError` once another holds the run, and `LogUnavailableError` when a step could not be
         recorded: the run then goes on elsewhere.
         """
         run_id = held.journal.run.run_id
@@ -127,7 +127,7 @@ class Attempts:
                         response_text(entry) if isinstance(entry, ResponseEntry) else None
                     )
                 if not isinstance(outcome, AgentFailure) or not await self._tries_again(held, outcome.error):
-                    tell_outcome(span, ended)
+                    record_outcome(span, ended)
                     return RunEnd(ended, last)
             if held.stop.is_requested:  # in the pause
                 cancelled = RunCancelledError("The run was cancelled.")

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from agent_framework import AgentResponseUpdate
 
 from hosting.errors import LogUnavailableError
-from hosting.runner.journal import Journal, StaleAttemptError
+from hosting.runner.journal import Journal, StaleTokenError
 from hosting.thread.events import Delta
 
 logger = logging.getLogger(__name__)
@@ -128,10 +128,10 @@ class DeltaWriter:
         while self._logged < len(self._text) and not self._is_closed:
             self._hurry.clear()
             try:
-                await self._journal.append_here()
+                await self._journal.append_on_loop()
             except LogUnavailableError:
                 logger.warning("Run %s: its words wait for the log.", self._journal.run.run_id)
-            except StaleAttemptError:
+            except StaleTokenError:
                 self._is_closed = True
                 self._on_stale()
             with contextlib.suppress(asyncio.TimeoutError):

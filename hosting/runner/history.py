@@ -44,7 +44,7 @@ from hosting.errors import ConfigurationError
 from state.convert import placed_messages, shared_messages
 from state.extension import Place, Summary, summary_of
 from state.models import Conversation, entry_text
-from state.portable import whole_characters
+from state.portable import portable_text
 
 SOURCE_ID = "durable_thread"
 ATTRIBUTION = {"source_id": SOURCE_ID, "source_type": "ThreadHistory"}
@@ -339,7 +339,7 @@ def _summary(message: Message, messages: Sequence[Message]) -> Summary | None:
         if one.additional_properties.get(_PLACE, (through[0] + 1, 0)) <= through
     )
     message.additional_properties[_PLACE] = through
-    return Summary(through, whole_characters(message.text)) if is_beginning and message.text.strip() else None
+    return Summary(through, portable_text(message.text)) if is_beginning and message.text.strip() else None
 
 
 def _group(message: Message) -> dict[str, Any]:

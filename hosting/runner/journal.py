@@ -17,7 +17,7 @@ from hosting.errors import UnstorableAnswerError
 from hosting.names import Address
 from hosting.ports import awake_seconds
 from hosting.runner.thread_log import Decided, ThreadLog
-from hosting.thread.commands import Change, Command, Record, Retry
+from hosting.thread.commands import Change, Command, RecordSteps, RetryRun
 from hosting.thread.events import Delta, Event, ModelResult, Step, ToolResult, ToolStarted
 from hosting.thread.head import Head
 from hosting.thread.run import RunRecord
@@ -30,7 +30,7 @@ SILENCE_MARGIN_SECONDS = 5.0
 """What a watcher waits beyond a lease, because its clock and the holder's do not run at one speed."""
 
 
-class StaleAttemptError(Exception):
+class StaleTokenError(Exception):
     """A newer attempt holds this run: what this one did is dropped, and its delivery is given back to the host."""
 
 
@@ -59,7 +59,7 @@ class Lease:
         return self.clock() - self._renewed_at >= RENEWED_SHARE * self.seconds
 
 
-class LeavingError(StaleAttemptError):
+class DrainingError(StaleTokenError):
     """The process is to end, and the run is handed on: what was recorded is replayed elsewhere."""
 
 
@@ -70,7 +70,7 @@ class Journal:
     within which the agent works ("" for the agent that runs) and the number of the model call, counted from 1;
     `started` and `results`, by the key of the tool call. `take_deltas` returns the deltas that the log does not have.
     `on_append` is called with every append, on the log's loop. While it is `leaving`, the next tool result is the last
-    step if no other tool is at work: its append raises `LeavingError`.
+    step if no other tool is at work: its append raises `DrainingError`.
     """
 
     def __init__(
@@ -112,12 +112,12 @@ class Journal:
     async def append(self, *steps: Step) -> None:
         """Append steps from the agent's loop, in one write; return once they are in the log.
 
-        Raises `StaleAttemptError` when this attempt does not hold the run any more, and `LogUnavailableError` when the
+        Raises `StaleTokenError` when this attempt does not hold the run any more, and `LogUnavailableError` when the
         log stays away. Both end the attempt, and a later one goes on from what is recorded.
         """
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.append_here(*steps), self._loop))
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.append_on_loop(*steps), self._loop))
 
-    async def append_here(self, *steps: Step) -> None:
+    async def append_on_loop(self, *steps: Step) -> None:
         """Append waiting deltas, then the steps; raises as `append` does. On the log's loop.
 
         Without either it returns at once, unless the lease was not renewed in time. So before a model or tool call this
@@ -126,7 +126,7 @@ class Journal:
         async with self._appending:
             self._unsure = (*self._unsure, *self.take_deltas())
             if self._unsure or steps or not self.lease.is_held:  # an append proves a lease that may have been lost
-                await self._do(Record(self.token, (*self._unsure, *steps)))
+                await self._do(RecordSteps(self.token, (*self._unsure, *steps)))
             self._unsure = ()
         ended = [step.key for step in steps if isinstance(step, ToolResult)]
         self._at_work.update(step.key for step in steps if isinstance(step, ToolStarted))
@@ -134,7 +134,7 @@ class Journal:
         # An agent that is a tool may be cut short, because its own steps are replayed.
         around = {tool for tool in self._at_work if any(key.startswith(f"{tool}/") for key in ended)}
         if self.leaving and ended and self._at_work == around:
-            raise LeavingError(f"Run {self.run.run_id} is let go of behind this step.")
+            raise DrainingError(f"Run {self.run.run_id} is let go of behind this step.")
 
     def unlogged(self, last: tuple[Delta, ...]) -> tuple[Delta, ...]:
         """Return what is appended with the end: deltas that may not be in the log yet, then the last ones."""
@@ -142,12 +142,12 @@ class Journal:
 
     async def renew(self) -> None:
         """Renew the lease by an append without events; raises as `append` does."""
-        await self._do(Record(self.token))
+        await self._do(RecordSteps(self.token))
 
     async def retry(self, new_token: str, failed: str) -> None:
         """Go on in another attempt, under a new token; raises as `append` does, also where the run ends by it."""
-        await self.append_here()
-        retry = Retry(time.time(), self.token, new_token, failed)
+        await self.append_on_loop()
+        retry = RetryRun(time.time(), self.token, new_token, failed)
         self._tokens.add(new_token)
         self.token = new_token  # `on_append` knows the append by this
         try:
@@ -156,7 +156,7 @@ class Journal:
             self.token = retry.token
             raise
         if self.run.is_over:
-            raise StaleAttemptError(f"Run {self.run.run_id} was cancelled and is not tried again.")
+            raise StaleTokenError(f"Run {self.run.run_id} was cancelled and is not tried again.")
         self._replay()
 
     async def _do(self, command: Command) -> None:
@@ -166,7 +166,7 @@ class Journal:
         except ValueError as error:  # values nested too deep: every later attempt has them too
             raise unstorable_step(self.run.run_id) from error
         if not isinstance(decided.outcome, Change):
-            raise StaleAttemptError(f"Run {self.run.run_id} is held by another attempt, or has ended.")
+            raise StaleTokenError(f"Run {self.run.run_id} is held by another attempt, or has ended.")
         self.lease.renew(began_at)
         for position, event in appended(decided):
             self.run = self.run.after(position, event)

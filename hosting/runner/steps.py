@@ -55,9 +55,9 @@ from hosting.errors import RunDivergedError, RunInterruptedError
 from hosting.runner.history import SOURCE_ID
 from hosting.runner.journal import Journal, unstorable_step
 from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
-from hosting.tools import MCP_CALL_KEY, ToolCall, agent_behind, enter, is_idempotent, server_behind
+from hosting.tools import MCP_CALL_KEY, ToolCall, agent_of_tool, enter, is_idempotent, server_of_tool
 from state.json_values import portable_value
-from state.portable import whole_characters
+from state.portable import portable_text
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ class AgentSteps:
         if not isinstance(self.agent.client, ChatMiddlewareLayer):
             self._tool_calls[""] += 1
             return f"{model_call_key(self.within, 0)}.{self._tool_calls['']}"
-        call_id = whole_characters(str(context.metadata.get("call_id")))
+        call_id = portable_text(str(context.metadata.get("call_id")))
         key = f"{model_call_key(self.within, self.model_calls)}.{call_id}"
         self._tool_calls[key] += 1
         return key if self._tool_calls[key] == 1 else f"{key}.{self._tool_calls[key]}"
@@ -257,7 +257,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         started, result = journal.started.get(key), journal.results.get(key)
         if started is not None and (started.name, started.digest) != (name, arguments):
             raise recorder.ended(_diverged(f"call {key} of tool {name!r}"))
-        agent = agent_behind(context.function)
+        agent = agent_of_tool(context.function)
         inner = AgentSteps(agent, recorder, within=key) if agent is not None and keeps_journal(agent) else None
         if started is not None and result is None and inner is None and not is_idempotent(context.function):
             result = await _cut_short(recorder, key, name)
@@ -308,7 +308,7 @@ async def _call(
     accepted = journal.run.accepted
     call_key = f"{accepted.run_id}-{key}"
     enter(ToolCall(accepted.agent, journal.address.thread_id, accepted.run_id, call_key, accepted.principal))
-    if server_behind(context.function) is not None:
+    if server_of_tool(context.function) is not None:
         context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
     if inner is not None and not any(isinstance(one, _ToolCalls) for one in inner.agent.middleware or ()):
         inner.agent.middleware = [*(inner.agent.middleware or ()), *middleware(inner.agent)]
@@ -323,9 +323,7 @@ async def _call(
         if called:  # the framework tells the model, and the log no more than the error's class
             logger.warning("Tool %s of run %s raised.", context.function.name, accepted.run_id, exc_info=error)
         await recorder.append(
-            ToolResult(
-                at=time.time(), run_id=accepted.run_id, key=key, error=whole_characters(str(error)), called=called
-            )
+            ToolResult(at=time.time(), run_id=accepted.run_id, key=key, error=portable_text(str(error)), called=called)
         )
         raise
     finally:
@@ -371,7 +369,7 @@ def tool_result(run_id: str, at: float, key: str, result: Any) -> ToolResult:
     """Return the record of a tool's result: its contents, or its text as the framework would write it."""
     if isinstance(result, list) and all(isinstance(item, Content) for item in result):
         return ToolResult(at=at, run_id=run_id, key=key, contents=[plain(item) for item in result])
-    return ToolResult(at=at, run_id=run_id, key=key, text=whole_characters(str(result)))
+    return ToolResult(at=at, run_id=run_id, key=key, text=portable_text(str(result)))
 
 
 def replayed_result(result: ToolResult) -> Any:

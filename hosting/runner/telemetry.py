@@ -96,7 +96,7 @@ def run_span(record: RunRecord) -> Iterator[Span]:
             raise
 
 
-def tell_outcome(span: Span, terminal: Terminal) -> None:
+def record_outcome(span: Span, terminal: Terminal) -> None:
     """Put on an attempt's span how its run ends."""
     span.set_attribute("agent.run.outcome", terminal.kind)
     if not isinstance(terminal, Completed):

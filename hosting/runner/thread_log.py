@@ -68,7 +68,7 @@ _EMPTY_BYTES = 400
 
 T = TypeVar("T")
 RowT = TypeVar("RowT", rows.KeyRow, rows.RunRow, rows.ApprovalRow)
-Reread = Callable[[Head], Awaitable[Command]]
+Refresh = Callable[[Head], Awaitable[Command]]
 
 
 @dataclass(frozen=True)
@@ -141,11 +141,11 @@ class ThreadLog:
         self._asking: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
     async def execute(
-        self, address: Address, command: Command, reread: Reread | None = None, *, is_new: bool = False
+        self, address: Address, command: Command, refresh: Refresh | None = None, *, is_new: bool = False
     ) -> Decided:
         """Decide a command and append the events that it comes to; return both once they stand.
 
-        `reread` returns the command with its rows read anew, for each head behind the first. With it nothing but an
+        `refresh` returns the command with its rows read anew, for each head behind the first. With it nothing but an
         append is believed before the rows were read between two reads of the same head. A thread that `is_new` had its
         id made for this command, so there is nothing to read of it. Raises `LogUnavailableError` when the store, or
         that of large events, stays away: whether the command was carried out is then unknown. Raises
@@ -155,7 +155,7 @@ class ThreadLog:
         lock = self._asking.setdefault(address, asyncio.Lock())
         async with lock:
             known = _Known(None, NEW) if is_new else self._heads.get(address)
-            is_read, has_all_rows = known is None, reread is None
+            is_read, has_all_rows = known is None, refresh is None
             if known is None:
                 known = await self._read(address)
             while True:
@@ -167,12 +167,12 @@ class ThreadLog:
                     if has_all_rows and newest.stored == known.stored:
                         raise ValueError(f"A {type(command).__name__} was decided without a row that is there.")
                 else:
-                    is_newest = is_read and (reread is None or not has_all_rows)
+                    is_newest = is_read and (refresh is None or not has_all_rows)
                     newest = known if is_newest else await self._read(address)
                     if has_all_rows and newest.stored == known.stored:
                         return Decided(outcome, newest.head)
-                if reread is not None:
-                    command, has_all_rows = await reread(newest.head), True
+                if refresh is not None:
+                    command, has_all_rows = await refresh(newest.head), True
                 known, is_read = newest, True
 
     async def head(self, address: Address) -> Head:
@@ -211,7 +211,7 @@ class ThreadLog:
             for at, event in ((event.position, event) for event in stored)
         ]
 
-    async def row(self, address: Address, kind: type[RowT], name: str, head: Head) -> RowT | rows.GoneRow | None:
+    async def row(self, address: Address, kind: type[RowT], name: str, head: Head) -> RowT | rows.DeletedRow | None:
         """Return the row of that name, as it stands under this head; None when there is none. Raises as `ask` does."""
         found = await self._retried("read", lambda: self._store.row(address, name))
         return None if found is None else rows.decode(kind, found.payload, head)
@@ -292,7 +292,7 @@ class ThreadLog:
             tuple(Row(row.name, row.position, rows.encode(row.row), row.is_new) for row in change.rows),
         )
         self._heads.forget(address)  # whatever ends this call early leaves nothing that may be wrong
-        appended = partial(self._append_behind, uploads=uploads) if large else self._store.append
+        appended = partial(self._append_to_newest, uploads=uploads) if large else self._store.append
         answer: Appended | Conflict = await self._retried("append", partial(appended, address, known.stored, append))
         if isinstance(answer, Appended):
             newest = _Known(answer.head, changed)
@@ -309,7 +309,7 @@ class ThreadLog:
         self._heads.keep(address, newest, newest.memory_bytes)
         return isinstance(answer, Appended), newest
 
-    async def _append_behind(
+    async def _append_to_newest(
         self, address: Address, known: StoredHead | None, append: Append, uploads: _Uploads
     ) -> AppendOutcome:
         """Append what refers to uploads; a machine may have slept since, and somebody have taken them for left over."""

@@ -18,9 +18,9 @@ from hosting.request.run_request import Decision, RunRequest
 from hosting.runner.journal import appended
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.held_runs import HeldRuns
-from hosting.service.patience import read_run
+from hosting.service.lost_runs import read_run
 from hosting.service.runs import Run, Runs
-from hosting.thread.commands import Answer, Change, Stale
+from hosting.thread.commands import AnswerApproval, Change, Stale
 from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, approval_name
@@ -46,7 +46,7 @@ class Approvals:
     async def waiting(self, address: Address) -> Run | None:
         """Return the run whose approvals the thread waits for now, or None. Raises `LogUnavailableError`."""
         head = await self._log.head(address)
-        if head.waiting is None or not head.waits_for_approval(time.time()):
+        if head.waiting is None or not head.is_waiting_for_approval(time.time()):
             return None
         record = await self._record(address, head, head.waiting.run_id)
         return None if record is None else Run(address, record)
@@ -69,7 +69,7 @@ class Approvals:
         `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
         """
         self._runs.admit()
-        return await self._holders.finish(
+        return await self._holders.shield(
             self._answer(address, decision, client, asker, waits=waits, streamed=streamed)
         )
 
@@ -86,16 +86,16 @@ class Approvals:
         run_id = new_id()
         requested: RunRecord | None = None
 
-        async def command(head: Head) -> Answer:
+        async def command(head: Head) -> AnswerApproval:
             nonlocal requested
             row = await self._log.row(address, ApprovalRow, approval_name(decision.id), head)
             requested = await self._record(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
             if requested is None and isinstance(row, ApprovalRow):
                 row = None  # what asked for it was removed by age, and what is left of it answers nobody
             resumed = _resumed(address, run_id, requested, decision, asker, streamed=streamed)
-            return Answer(time.time(), decision, row, resumed, terms)
+            return AnswerApproval(time.time(), decision, row, resumed, terms)
 
-        with self._holders.room(address.agent, wanted=waits) as terms:
+        with self._holders.reserve(address.agent, wanted=waits) as terms:
             done = await self._log.execute(address, await command(await self._log.head(address)), command)
             while isinstance(done.outcome, Stale):  # somebody else decided on another of them at this moment
                 done = await self._log.execute(address, await command(done.head), command)

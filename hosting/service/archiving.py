@@ -81,7 +81,7 @@ _AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
-class WholeConversation:
+class ConversationReader:
     """The archived and the recent entries of one conversation.
 
     What reads the archive raises `ArchiveUnavailableError`, and `ArchiveIncompleteError` where the conversation was
@@ -174,7 +174,7 @@ class Archiver:
     async def archived_texts(self, place: StoreKey, conversation: Conversation) -> list[str]:
         """Return the archived entries of a conversation, those of one with a gap not at all; raises as `shorten`."""
         try:
-            return await WholeConversation(place, conversation, self._archive).archived_texts()
+            return await ConversationReader(place, conversation, self._archive).archived_texts()
         except ArchiveIncompleteError:
             return []
 

@@ -15,8 +15,8 @@ from hosting.names import Address, check_thread_id
 from hosting.ports import EntityClient, ObjectStore
 from hosting.principal import Principal
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
-from hosting.service.threads import Threads, WholeThread
-from hosting.thread.commands import Delete, Import, Refused
+from hosting.service.threads import ThreadExport, Threads
+from hosting.thread.commands import DeleteThread, ImportThread, Refused
 from state.codec import write
 from state.conversation import owned_by
 from state.extension import archived, with_older
@@ -52,7 +52,7 @@ class Assigning:
             if head.runs or head.waiting is not None:
                 raise ThreadChangedError("Runs of the thread have not ended, or wait for approvals. Try again then.")
             await self._import(address, target, source, principal, client)
-        decided = await self._log.execute(address, Delete(time.time(), "assigned", head.position))
+        decided = await self._log.execute(address, DeleteThread(time.time(), "assigned", head.position))
         if decided.head.state == "open":
             raise ThreadChangedError("The thread went on meanwhile. Try again.")
         return await self._threads.delete(address, client, seconds)
@@ -66,14 +66,14 @@ class Assigning:
         if whole.attachments:
             await self._attachments.put(epoch_store_key(self._hub, target, epoch), whole.attachments)
         text = write(owned_by(_with_its_log(whole), principal.issuer, principal.id))
-        decided = await self._log.execute(target, Import(time.time(), text, source, epoch))
+        decided = await self._log.execute(target, ImportThread(time.time(), text, source, epoch))
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
         # Any run's signal has its entity store what the log has.
         await client.signal(*target.entity, "run", {"run_id": "imported", "logged": True})
 
 
-def _with_its_log(whole: WholeThread) -> Conversation:
+def _with_its_log(whole: ThreadExport) -> Conversation:
     """Return the whole conversation, with what the log has behind the stored document, which an export has apart."""
     conversation = whole.view.conversation
     older = whole.conversation.data.conversation_history.held[: archived(conversation).entries]

@@ -203,7 +203,7 @@ class ExportedRun(TypedDict):
     answers: list[dict[str, Any]]
 
 
-class KeptAttachment(TypedDict):
+class ExportedAttachment(TypedDict):
     """A large content of a thread, to which the stored document refers by its hash."""
 
     sha256: str
@@ -211,15 +211,15 @@ class KeptAttachment(TypedDict):
     base64: str
 
 
-class Kept(TypedDict):
+class StoredThread(TypedDict):
     """What is kept about a thread: the stored document as it is, what it refers to, and its runs' records."""
 
     conversation: Any
-    attachments: list[KeptAttachment]
+    attachments: list[ExportedAttachment]
     runs: list[ExportedRun]
 
 
-class Export(ThreadIds, Kept):
+class Export(ThreadIds, StoredThread):
     """Everything that is kept about a thread, and when it was read."""
 
     agent: str

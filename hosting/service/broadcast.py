@@ -20,7 +20,7 @@ MOST_WAITING_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Appended:
+class LoggedEvent:
     """An event at its position."""
 
     position: int
@@ -40,7 +40,7 @@ class DeltaText:
     behind: int = 0
 
 
-News = Appended | DeltaText
+News = LoggedEvent | DeltaText
 
 
 class Wakeup:
@@ -79,7 +79,7 @@ class Follower:
 
     def put(self, news: News) -> None:
         """Put one more into the queue; what does not fit is missed, and the queue with it."""
-        delta = news.event if isinstance(news, Appended) else news
+        delta = news.event if isinstance(news, LoggedEvent) else news
         self._characters += len(delta.text) if isinstance(delta, Delta | DeltaText) else 1000
         if self._characters > MOST_WAITING_CHARACTERS:
             self.has_missed = True

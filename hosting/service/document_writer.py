@@ -20,9 +20,9 @@ from hosting.names import Address, StoreKey
 from hosting.ports import ObjectStore
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.archiving import Archiver, Capacity, document_of, size_bytes
-from hosting.service.documents import StoredDocuments
+from hosting.service.conversations import ParsedDocuments
 from hosting.service.retention import after_turn
-from hosting.service.watchman import Watched
+from hosting.service.thread_operations import OperationOutcome
 from state.attached import Exchange, attached, detached, references
 from state.codec import held_entry
 from state.conversation import exchanges, generation, log_mark
@@ -113,16 +113,16 @@ class DocumentWriter:
         self._capacity = capacity
         self._archiving = archiving
         self._attaching = attaching
-        self.stored = StoredDocuments()
+        self.stored = ParsedDocuments()
 
     def written(self, address: Address, conversation: Conversation) -> str:
         """Return the text that is to be stored of a conversation that refers to nothing new."""
         document = document_of(conversation)
-        self.stored.keep(address, document.text, document.conversation)
+        self.stored.remember(address, document.text, document.conversation)
         return document.text
 
     async def store(
-        self, address: Address, given: str | None, watched: Watched, ttl_seconds: float | None
+        self, address: Address, given: str | None, watched: OperationOutcome, ttl_seconds: float | None
     ) -> str | None:
         """Return the text that is to be stored behind an operation: the one given where nothing has happened since.
 
@@ -155,7 +155,7 @@ class DocumentWriter:
                 address.agent,
             )
         self._capacity.warn(address, document.text)
-        self.stored.keep(address, document.text, document.conversation)
+        self.stored.remember(address, document.text, document.conversation)
         return document.text
 
     async def _forget(self, place: StoreKey, before: Conversation, now: Conversation) -> None:

@@ -17,9 +17,9 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from hosting.errors import LogUnavailableError, ThreadDeletedError
 from hosting.ports import EntityClient, awake_seconds
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.broadcast import Appended, Broadcast, DeltaText, Follower, News
+from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, News
 from hosting.service.held_runs import HeldRuns
-from hosting.service.patience import Patience
+from hosting.service.lost_runs import LostRunCheck
 from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH, Run, unbroken
 from hosting.stores.contract import MOST_POSITION, ThreadStore
 from hosting.thread.events import Claimed, Delta, RunEvent
@@ -71,7 +71,7 @@ class Following:
         `LogUnavailableError` when the log stays away.
         """
         delivery = _Delivery(run, logged_only=logged_only)
-        patience = Patience(self._log, run.address, run.run_id, self._queue_seconds, clock=self._clock)
+        check = LostRunCheck(self._log, run.address, run.run_id, self._queue_seconds, clock=self._clock)
         clock = asyncio.get_running_loop().time
         look, sent_at, seen_at = self._first_look_seconds, clock(), clock()
         with (
@@ -80,7 +80,7 @@ class Following:
         ):
             news: Iterable[News] = await self._read(delivery)
             while True:
-                if new := delivery.new_of(news):
+                if new := delivery.newer(news):
                     yield new
                     look, sent_at = self._first_look_seconds, clock()
                 if delivery.is_over:
@@ -95,9 +95,9 @@ class Following:
                     continue
                 try:
                     if delivery.awaits_holder and not is_behind and not is_here:
-                        is_here = await self._holders.claim_turn(run.address, run.run_id, client) is not None
+                        is_here = await self._holders.claim_next(run.address, run.run_id, client) is not None
                     if not is_here and delivery.record is not None:
-                        decided = await patience.check(delivery.record)
+                        decided = await check.run(delivery.record)
                         if decided is not None:
                             self._holders.publish(run.address, decided)
                     if not is_here and not is_behind:
@@ -129,7 +129,7 @@ class Following:
         run, after = delivery.run, delivery.position
         through = run.record.end or MOST_POSITION
         events = unbroken(run.record, after, await self._log.events(run.address, after, through=through))
-        return [Appended(position, event) for position, event in events]
+        return [LoggedEvent(position, event) for position, event in events]
 
 
 class _Delivery:
@@ -154,7 +154,7 @@ class _Delivery:
         """Whether nobody holds the run, as far as the follower knows."""
         return self.record is not None and self.record.claim is None
 
-    def new_of(self, news: Iterable[News]) -> list[News]:
+    def newer(self, news: Iterable[News]) -> list[News]:
         """Return what of it is new to the follower, and its own run's."""
         new: list[News] = []
         for one in news:
@@ -166,10 +166,10 @@ class _Delivery:
 
     def lacks(self, news: Iterable[News]) -> bool:
         """Tell whether something came between what was told and this, from another process: the log has it."""
-        positions = [one.position for one in news if isinstance(one, Appended) and one.position > self.position]
+        positions = [one.position for one in news if isinstance(one, LoggedEvent) and one.position > self.position]
         return bool(positions) and positions[0] != self.position + 1
 
-    def _appended(self, one: Appended) -> list[News]:
+    def _appended(self, one: LoggedEvent) -> list[News]:
         self.position, event = one.position, one.event
         if self.record is None:
             self.record = RunRecord(self.run.record.accepted, one.position, one.position)

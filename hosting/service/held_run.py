@@ -23,7 +23,7 @@ class HeldRun:
 
     `began_at` is the head behind its claim, and `events` what the append of the claim added. `before` is the
     conversation at that position, where it is known. `checked_at` is when this process last knew that nobody cancelled
-    it, by the event loop's clock, and `until` how long it may take, by `awake_seconds`. `is_leaving`: it is handed on
+    it, by the event loop's clock, and `until` how long it may take, by `awake_seconds`. `is_draining`: it is handed on
     rather than ended. `is_unwatched`: everybody who waited for it or followed it here has left. `lacks_store`: it was
     released because its conversation could not be had. `lacks_log`: it was let go of because the log stayed away.
     """
@@ -42,7 +42,7 @@ class HeldRun:
     journal: Journal | None = None
     checked_at: float = 0.0
     until: float = 0.0
-    is_leaving: bool = False
+    is_draining: bool = False
     is_unwatched: bool = False
     lacks_store: bool = False
     lacks_log: bool = False
@@ -64,28 +64,28 @@ class HeldRun:
         """Tell whether this is the claim that the head names."""
         return head.is_held_by(self.token) if self.journal is None else self.journal.is_held_in(head)
 
-    def hand_on(self) -> None:
+    def hand_over(self) -> None:
         """Have the run stopped and released, from wherever it is; again changes nothing."""
-        if self.is_leaving:
+        if self.is_draining:
             return
-        self.is_leaving = True
-        self._mark_leaving()
+        self.is_draining = True
+        self._mark_draining()
         self.stop.request()
 
     def watch(self, *, is_watched: bool) -> None:
         """Have the run of a caller handed on behind its next step for as long as nobody watches it."""
         assert self.began_at.claim is not None
         self.is_unwatched = not is_watched and self.began_at.claim.holder == "caller"
-        self._mark_leaving()
+        self._mark_draining()
 
     def record_in(self, journal: Journal) -> None:
         """Have the run's steps recorded there, to be handed on as was wished before it had one."""
         self.journal = journal
-        self._mark_leaving()
+        self._mark_draining()
 
-    def _mark_leaving(self) -> None:
+    def _mark_draining(self) -> None:
         if self.journal is not None:
-            self.journal.leaving = self.is_leaving or self.is_unwatched
+            self.journal.leaving = self.is_draining or self.is_unwatched
 
 
 @dataclass(frozen=True, eq=False)

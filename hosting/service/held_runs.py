@@ -33,19 +33,19 @@ from hosting.ports import EntityClient, awake_seconds
 from hosting.runner.attempt import ClaimedRun, RunEnd
 from hosting.runner.journal import (
     LEASE_SECONDS,
+    DrainingError,
     Journal,
     Lease,
-    LeavingError,
-    StaleAttemptError,
+    StaleTokenError,
     appended,
 )
 from hosting.runner.telemetry import log_end
 from hosting.runner.thread_log import Decided, ThreadLog
-from hosting.service.broadcast import Appended, Broadcast, DeltaText
-from hosting.service.documents import Documents
+from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent
+from hosting.service.conversations import Conversations
 from hosting.service.held_run import HeldRun, HostedAgent, Watcher
-from hosting.service.patience import claimed_run
-from hosting.thread.commands import Change, Claim, End, Refused, Release, SignalFailed, Terms
+from hosting.service.lost_runs import claimed_run
+from hosting.thread.commands import Change, ClaimRun, ClaimTerms, EndRun, Refused, ReleaseRun, SignalFailed
 from hosting.thread.conversation import Snapshot
 from hosting.thread.events import TERMINALS, Accepted, Claimed, Holder
 from hosting.thread.head import Head
@@ -54,7 +54,7 @@ from state.models import Conversation
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.9
+POLL_SECONDS = 0.9
 MOST_HELD = 500
 
 ResultT = TypeVar("ResultT")
@@ -69,12 +69,12 @@ class HeldRuns:
     def __init__(
         self,
         log: ThreadLog,
-        documents: Documents,
+        conversations: Conversations,
         changes: Broadcast,
         agents: Mapping[str, HostedAgent],
         *,
         most: int = MOST_HELD,
-        look_seconds: float = LOOK_SECONDS,
+        look_seconds: float = POLL_SECONDS,
         lease_seconds: float = LEASE_SECONDS,
         hands_on_unwatched: bool = True,
         inline: Inline | None = None,
@@ -87,7 +87,7 @@ class HeldRuns:
         `admits` says why a request has no room in a conversation. No run is claimed here while not `takes_runs`.
         """
         self._log = log
-        self._documents = documents
+        self._conversations = conversations
         self._changes = changes
         self._agents = agents
         self._most = most
@@ -100,24 +100,24 @@ class HeldRuns:
         self._held: dict[str, HeldRun] = {}
         self._watchers: dict[Address, list[Watcher]] = {}
         self._claiming = 0
-        self._leaving = asyncio.Event()
+        self._draining = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._tending: asyncio.Task[None] | None = None
+        self._renewing: asyncio.Task[None] | None = None
 
     @contextmanager
-    def room(self, agent: str, *, wanted: bool = True) -> Iterator[Terms | None]:
+    def reserve(self, agent: str, *, wanted: bool = True) -> Iterator[ClaimTerms | None]:
         """Give the terms for one more run, whose place is kept until the block ends; None where there is no room."""
         is_full = len(self._held) + self._claiming >= self._most
-        if not wanted or is_full or self.is_leaving or agent not in self._agents or not self._takes_runs():
+        if not wanted or is_full or self.is_draining or agent not in self._agents or not self._takes_runs():
             yield None
             return
         self._claiming += 1
         try:
-            yield self.terms(agent)
+            yield self.claim_terms(agent)
         finally:
             self._claiming -= 1
 
-    async def finish(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    async def shield(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """Return what comes of the work; it goes on to its end when whoever waits for it here is cancelled."""
         return await asyncio.shield(self._spawn(work))
 
@@ -136,10 +136,10 @@ class HeldRuns:
         """Return how long a run of the agent that is begun now may take at most."""
         return self._agents[agent].run_timeout_seconds
 
-    def terms(self, agent: str, holder: Holder = "caller") -> Terms:
+    def claim_terms(self, agent: str, holder: Holder = "caller") -> ClaimTerms:
         """Return terms on which a run of the agent would be held here, under a token of their own."""
         deadline = time.time() + self._agents[agent].run_timeout_seconds
-        return Terms(new_id(), holder, self._lease_seconds, deadline)
+        return ClaimTerms(new_id(), holder, self._lease_seconds, deadline)
 
     def held(self, run_id: str) -> HeldRun | None:
         """Return the run if this process holds it."""
@@ -168,28 +168,28 @@ class HeldRuns:
         if held is not None and self._hands_on_unwatched:
             held.watch(is_watched=any(one.run_id == run_id for one in self._watchers.get(address, ())))
 
-    async def claim_turn(self, address: Address, run_id: str, client: EntityClient) -> HeldRun | None:
+    async def claim_next(self, address: Address, run_id: str, client: EntityClient) -> HeldRun | None:
         """Claim the run if its turn has come and nobody holds it; return it if it is held here now."""
-        with self.room(address.agent) as terms:
+        with self.reserve(address.agent) as terms:
             if terms is None:
                 return None
-            return await self.finish(self._claim(address, Claim(time.time(), terms, run_id=run_id), client))
+            return await self.shield(self._claim(address, ClaimRun(time.time(), terms, run_id=run_id), client))
 
     async def claim_as_entity(
-        self, address: Address, began: int, silent: str | None, before: Snapshot
+        self, address: Address, since: int, idle_append: str | None, before: Snapshot
     ) -> HeldRun | None:
         """Claim the run whose turn it is if nobody holds it, or its holder is gone; return it if it is held here now.
 
-        `began` and `silent` as in `Claim`; `before` is the conversation as the entity has it.
+        `since` and `idle_append` as in `ClaimRun`; `before` is the conversation as the entity has it.
         """
-        with self.room(address.agent) as terms:
+        with self.reserve(address.agent) as terms:
             if terms is None:
                 return None
-            command = Claim(time.time(), replace(terms, holder="entity"), silent=silent, began=began)
-            return await self.finish(self._claim(address, command, None, before))
+            command = ClaimRun(time.time(), replace(terms, holder="entity"), idle_append=idle_append, since=since)
+            return await self.shield(self._claim(address, command, None, before))
 
     async def _claim(
-        self, address: Address, command: Claim, client: EntityClient | None, before: Snapshot | None = None
+        self, address: Address, command: ClaimRun, client: EntityClient | None, before: Snapshot | None = None
     ) -> HeldRun | None:
         until = awake_seconds() + self.longest_seconds(address.agent)
         decided = await self._log.execute(address, command)
@@ -197,9 +197,9 @@ class HeldRuns:
         events = appended(decided) if isinstance(decided.outcome, Change) else []
         is_next = before is not None and bool(events) and events[0][0] == before.position + 1
         before = before.follow(events) if before and is_next else None
-        return self.begin(address, decided, client, before=before, until=until)
+        return self.hold(address, decided, client, before=before, until=until)
 
-    def begin(
+    def hold(
         self,
         address: Address,
         decided: Decided,
@@ -222,38 +222,38 @@ class HeldRuns:
         events = decided.outcome.events if isinstance(decided.outcome, Change) else ()
         if claim is None or not any(isinstance(event, Claimed) and event.token == claim.token for event in events):
             return None
-        before = before or self._documents.remembered(address, decided.head)
+        before = before or self._conversations.cached(address, decided.head)
         held = HeldRun(address, claim.token, decided.head, appended(decided), client, before, is_new, key, fingerprint)
         held.lease = Lease(self._lease_seconds)
         held.until = awake_seconds() + self.longest_seconds(address.agent) if until is None else until
         held.checked_at = asyncio.get_running_loop().time()
         self._held[held.run_id] = held
         self._spawn(self._hold(held, signal))
-        if self._tending is None or self._tending.done():
-            self._tending = asyncio.ensure_future(self._tend())
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.ensure_future(self._renew_leases())
         return held
 
     @property
-    def is_leaving(self) -> bool:
+    def is_draining(self) -> bool:
         """Whether this process claims no run any more, because it is to end."""
-        return self._leaving.is_set()
+        return self._draining.is_set()
 
     async def rest(self, seconds: float) -> None:
         """Return after so many seconds, or as soon as this process is to end."""
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._leaving.wait(), seconds)
+            await asyncio.wait_for(self._draining.wait(), seconds)
 
-    async def leave(self, seconds: float) -> None:
+    async def drain(self, seconds: float) -> None:
         """Return once nothing is held: runs that end within so many seconds end, the others are handed on.
 
         From now on this process claims no run.
         """
-        self._leaving.set()
+        self._draining.set()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         while self._tasks:  # a request on its way can still begin the run that it claimed
             for held in self._held.values():
-                held.hand_on()
+                held.hand_over()
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
     async def _hold(self, held: HeldRun, signal: Awaitable[None] | None) -> None:
@@ -268,11 +268,11 @@ class HeldRuns:
                     await self._let_go(held, failed)
                     return
             await self._end(held, await self._run(held))
-        except (EngineUnavailableError, AttachmentsUnavailableError, LeavingError) as error:
+        except (EngineUnavailableError, AttachmentsUnavailableError, DrainingError) as error:
             logger.info("Run %s is released, and its entity goes on: %s", held.run_id, error)
-            held.lacks_store = not isinstance(error, LeavingError)
+            held.lacks_store = not isinstance(error, DrainingError)
             await self._release(held)
-        except StaleAttemptError as error:
+        except StaleTokenError as error:
             logger.info("%s", error)
         except (LogUnavailableError, NewerVersionError) as error:
             logger.warning("Run %s is let go of, and its entity goes on: %s", held.run_id, error)
@@ -293,7 +293,7 @@ class HeldRuns:
         if record.attempts > 1:
             logger.info("Run %s of agent %s is taken up: attempt %d.", held.run_id, address.agent, record.attempts)
         try:
-            before = held.before or await self._documents.at(
+            before = held.before or await self._conversations.at(
                 address, head, held.client, held.events, is_new=held.is_new
             )
         except UnreadableStateError as error:
@@ -314,36 +314,36 @@ class HeldRuns:
         """Append the end, and begin the next run if its caller waits here; hand the run on where it is to be left."""
         journal = held.journal
         assert journal is not None
-        if held.is_leaving and ended.terminal.kind == "cancelled":
+        if held.is_draining and ended.terminal.kind == "cancelled":
             await self._release(held)
             return
-        takes_more = not self.is_leaving and len(self._held) <= self._most and self._takes_runs()
+        takes_more = not self.is_draining and len(self._held) <= self._most and self._takes_runs()
         callers = {one.run_id: one for one in self._watchers.get(held.address, ())} if takes_more else {}
-        terms = {run_id: self.terms(held.address.agent) for run_id in callers}
-        end = End(journal.token, ended.terminal, journal.unlogged(ended.words), terms)
+        terms = {run_id: self.claim_terms(held.address.agent) for run_id in callers}
+        end = EndRun(journal.token, ended.terminal, journal.unlogged(ended.words), terms)
         decided = await self._log.execute(held.address, end)
         if isinstance(decided.outcome, Refused):
             refused = unanswered(held.run_id, ended.terminal.at, decided.outcome.error)
             decided = await self._log.execute(held.address, replace(end, terminal=refused, words=()))
         self.publish(held.address, decided)
-        following = decided.head.turn
+        following = decided.head.next_run
         if following is not None and following.id in callers:  # also for a caller that has left meanwhile
             caller = callers[following.id]
-            caller.context.run(self.begin, held.address, decided, caller.client)
+            caller.context.run(self.hold, held.address, decided, caller.client)
             self._note_watchers(held.address, following.id)
 
     async def _release(self, held: HeldRun) -> None:
         """Let go of the run, whose signal was taken, for its entity to go on at once."""
         token = held.token if held.journal is None else held.journal.token
-        await self._let_go(held, Release(time.time(), token, signalled=True))
+        await self._let_go(held, ReleaseRun(time.time(), token, signalled=True))
 
-    async def _let_go(self, held: HeldRun, command: Release | SignalFailed) -> None:
+    async def _let_go(self, held: HeldRun, command: ReleaseRun | SignalFailed) -> None:
         try:
             self.publish(held.address, await self._log.execute(held.address, command))
         except LogUnavailableError:
             logger.warning("Run %s stays claimed until its lease is out.", held.run_id)
 
-    async def _tend(self) -> None:
+    async def _renew_leases(self) -> None:
         """Renew leases and read cancellations, for as long as runs are held.
 
         Each run has at most one check under way, and a slow one delays no other run's.
@@ -366,7 +366,7 @@ class HeldRuns:
                 await held.journal.renew()
             else:
                 self._stop_unless_held(held, await self._log.head(held.address))
-        except (StaleAttemptError, NewerVersionError):
+        except (StaleTokenError, NewerVersionError):
             held.stop.request()  # nothing that it does now can be recorded
         except LogUnavailableError:
             logger.warning("The log cannot be reached to look after run %s.", held.run_id)
@@ -383,16 +383,16 @@ class HeldRuns:
         """Tell this process what it appended: followers, the conversation remembered, the run that is held."""
         if isinstance(decided.outcome, Change):
             events = appended(decided)
-            self._documents.appended(address, decided.head, events)
+            self._conversations.appended(address, decided.head, events)
             for position, event in events:
-                self._changes.publish(address, Appended(position, event))
+                self._changes.publish(address, LoggedEvent(position, event))
                 if isinstance(event, TERMINALS):
                     ended = self._held.get(event.run_id)
                     log_end(address, event, None if ended is None else ended.record)
         if decided.head.state == "deleting":  # it has no open runs any more, and ends whichever was held here
             for gone in [held for held in self._held.values() if held.address == address]:
                 self._stop_unless_held(gone, decided.head)
-        turn = decided.head.turn
+        turn = decided.head.next_run
         held = self._held.get(turn.id) if turn is not None else None
         if held is not None and held.address == address:
             held.checked_at = asyncio.get_running_loop().time()

@@ -68,7 +68,7 @@ def completed_fields(record: RunRecord, terminal: Completed) -> CompletedRun:
             usage[shown] = stored[name]
     body: CompletedRun = {
         "status": "success",
-        "response": answer_said(terminal),
+        "response": text_with_approvals(terminal),
         "message": record.accepted.request.message,
         "thread_id": record.accepted.thread_id,
         "session_id": record.accepted.thread_id,
@@ -105,21 +105,21 @@ def approval_fields(record: RunRecord, approvals: Sequence[PendingApproval]) -> 
     ]
 
 
-def answer_with_calls(record: RunRecord, terminal: Completed, place: str = "") -> str:
+def text_with_decisions(record: RunRecord, terminal: Completed, place: str = "") -> str:
     """Return the answer for those who read text only: what the agent said, and a line for each call that waits.
 
     With a `place`, how the calls are answered there.
     """
     waits = [
         f"Waits for approval {approval.id}: {approval.tool}({json.dumps(approval.arguments, ensure_ascii=False)})"
-        for approval in record.asked_approvals
+        for approval in record.requested_approvals
     ]
     choice = '{"approved": true} or {"approved": false, "reason": "..."}'
     how = f"To answer, POST {choice} as application/json to {place}" if waits and place else ""
     return "\n\n".join(part for part in (completed_text(terminal), "\n".join(waits), how) if part)
 
 
-def answer_said(terminal: Completed) -> str:
+def text_with_approvals(terminal: Completed) -> str:
     """Return the answer for those who read one text and the approvals beside it: what was said, and what it waits for.
 
     A model that calls a tool mostly says nothing, and an empty answer would look like one that went wrong.

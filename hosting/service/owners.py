@@ -16,8 +16,8 @@ from hosting.errors import ThreadDeletingError, UnknownThreadError
 from hosting.names import Address
 from hosting.ports import EntityClient
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.erasing import Receipt
-from hosting.service.threads import Threads, WholeThread
+from hosting.service.deletion import Receipt
+from hosting.service.threads import ThreadExport, Threads
 
 _AT_ONCE = 8
 _PAGE = 100
@@ -41,12 +41,12 @@ class Owners:
 
     async def export(
         self, owner: str, after: tuple[str, str], limit: int, client: EntityClient
-    ) -> tuple[list[WholeThread], tuple[str, str] | None]:
+    ) -> tuple[list[ThreadExport], tuple[str, str] | None]:
         """Return the owner's next threads behind that agent and id, and the last one's where there are more.
 
         Raises what `Threads.export` does; a thread that was deleted meanwhile is left out.
         """
-        found: list[WholeThread] = []
+        found: list[ThreadExport] = []
         async for address, state in self._listed(owner, after):
             if state == "open" and len(found) == limit:
                 last = found[-1].view.address

@@ -1,9 +1,9 @@
 """Events of living threads go by their age, once a committed document holds what they say.
 
 Theory. The entity trims, and only what the document says that it was given: that one is committed, what it is about to
-store may never be. `Trim` is an event first, so that whoever reads knows what may be gone; then the store removes it. A
-process that dies between the two leaves events that nobody asks for: the next look finds the `Trimmed` event, and
-removes them. Whole runs go, with their rows, so a run is answered for so long after its end, and its key as long.
+store may never be. `Trimmed` is an event first, so that a reader knows what may be gone; then the store removes it. A
+process that dies between the two leaves events that nobody reads: the next check finds the `Trimmed` event and removes
+them. Whole runs go, with their rows, so a run is answered for so long after its end, and its key as long.
 Looking costs a read of the events, so a thread that is in use is looked at once in many events, and one that is not
 when the sweep asks. Source: thread-log.md rule 6.
 
@@ -55,9 +55,9 @@ from hosting.errors import ConfigurationError
 from hosting.names import Address, StoreKey, entity_name
 from hosting.ports import Clock, EntityClient, ObjectStore, read_utc, utc
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.erasing import TOMBSTONE, UNUSED_SECONDS, tombstones
+from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS, tombstones
 from hosting.service.threads import Threads
-from hosting.thread.commands import Trim
+from hosting.thread.commands import TrimThread
 from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Event, Terminal, Trimmed
 from state.conversation import LogMark, with_expiration
 from state.models import Conversation
@@ -91,7 +91,7 @@ class Retention:
         oldest_kept = self._clock() - self._kept_seconds
         through = _last_of_whole_runs(takewhile(lambda one: one[0] <= given.since and one[1].at < oldest_kept, events))
         if through > head.trimmed:
-            trimmed = (await self._log.execute(address, Trim(self._clock(), through))).head
+            trimmed = (await self._log.execute(address, TrimThread(self._clock(), through))).head
             is_due = is_due or trimmed.trimmed > head.trimmed
             head = trimmed
         if is_due and head.state == "open":  # a tombstone's rows are not for their age to remove

@@ -27,15 +27,15 @@ from hosting.request.run_call import Form, StartRun, Wait
 from hosting.runner.journal import appended
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
-from hosting.service.broadcast import Appended, Broadcast, DeltaText
+from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent
 from hosting.service.held_runs import HeldRuns
-from hosting.service.patience import Patience, read_run
+from hosting.service.lost_runs import LostRunCheck, read_run
 from hosting.settings import Settings
-from hosting.thread.commands import Accept, Attach, Cancel, Change, Command, Refused, SignalFailed, Unchanged
+from hosting.thread.commands import AcceptRun, AttachToRun, CancelRun, Change, Command, Refused, SignalFailed, Unchanged
 from hosting.thread.events import Accepted, Event
 from hosting.thread.head import Head
-from hosting.thread.rows import GoneRow, KeyRow, key_name
-from hosting.thread.run import RunRecord, run_record
+from hosting.thread.rows import DeletedRow, KeyRow, key_name
+from hosting.thread.run import RunRecord, fold_run
 
 logger = logging.getLogger(__name__)
 
@@ -145,9 +145,9 @@ class Runs:
         address = Address.of(agent, thread_id, asker.owner)
         with self._changes.followed(address) as follower:
             async with self._starts:
-                run = await self._holders.finish(self._start(address, agent, call, client, asker))
+                run = await self._holders.shield(self._start(address, agent, call, client, asker))
             has_news = call.wait.answer and not (run.replayed or follower.has_missed)
-            return _with_news(run, follower.take()) if has_news else run
+            return _with_updates(run, follower.take()) if has_news else run
 
     def admit(self) -> None:
         """Let a run begin in this process; raises what `admits` do."""
@@ -171,15 +171,15 @@ class Runs:
             streamed=call.streams,
         )
 
-        async def reread(head: Head) -> Command:
+        async def refresh(head: Head) -> Command:
             row = None if key is None else await self._log.row(address, KeyRow, key_name(key), head)
             return replace(command, key=row)
 
-        with self._holders.room(
+        with self._holders.reserve(
             address.agent, wanted=self.wait_seconds(call.wait, call.form) > SHORT_WAIT_SECONDS
         ) as terms:
-            command = Accept(accepted, self._settings.queue_limit, terms, epoch=asker.epoch)
-            decided = await self._log.execute(address, command, reread, is_new=is_new)
+            command = AcceptRun(accepted, self._settings.queue_limit, terms, epoch=asker.epoch)
+            decided = await self._log.execute(address, command, refresh, is_new=is_new)
         run = await self.begun(address, decided, accepted.run_id, client, is_new=is_new)
         assert run is not None
         return run
@@ -205,11 +205,11 @@ class Runs:
             if outcome.signal:
                 await self._signal(address, client, "run", run_id=outcome.run_id)
             return replace(await self._read(address, outcome.run_id, client), replayed=True)
-        record = run_record(run_id, appended(decided))
+        record = fold_run(run_id, appended(decided))
         assert record is not None
         accepted = record.accepted
         signal = asyncio.ensure_future(self._signal(address, client, "run", run_id=run_id))
-        held = self._holders.begin(
+        held = self._holders.hold(
             address, decided, client, signal, is_new=is_new, key=accepted.key, fingerprint=accepted.fingerprint
         )
         try:
@@ -246,25 +246,26 @@ class Runs:
         """
         clock = asyncio.get_running_loop().time
         end, look = clock() + seconds, FIRST_LOOK_SECONDS
-        patience = Patience(self._log, run.address, run.run_id, self._settings.queue_timeout_seconds, clock=self._clock)
+        most_queued = self._settings.queue_timeout_seconds
+        check = LostRunCheck(self._log, run.address, run.run_id, most_queued, clock=self._clock)
         with (
             self._holders.watched(run.address, run.run_id, client) if takes else nullcontext(),
             self._changes.followed(run.address) as follower,
         ):
             held = self._holders.held(run.run_id)
             if held is None and run.record.certain_end is None:
-                run = await self._look(run, client if takes else None, patience)
+                run = await self._look(run, client if takes else None, check)
             while run.record.certain_end is None and not run.record.is_deleted and (left := end - clock()) > 0:
                 held = (here := self._holders.held(run.run_id)) or held
                 news = await follower.next(min(left, LONGEST_LOOK_SECONDS if here is not None else look))
-                known = _with_news(run, news) if not follower.has_missed else run
+                known = _with_updates(run, news) if not follower.has_missed else run
                 if known is not run:
                     run, look = known, FIRST_LOOK_SECONDS
                 elif held is not None and held.lacks_log:
                     break
                 elif follower.has_missed or self._holders.held(run.run_id) is None:
                     follower.has_missed = False
-                    run = await self._look(run, client if takes else None, patience)
+                    run = await self._look(run, client if takes else None, check)
                     look = min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
         return _not_deleted(run)
 
@@ -276,7 +277,7 @@ class Runs:
         run = await self._read(address, run_id, client)
         if run.record.is_over:
             return run
-        decided = await self._log.execute(address, Attach(time.time(), run_id))
+        decided = await self._log.execute(address, AttachToRun(time.time(), run_id))
         return await self._promised(run, decided, client)
 
     async def cancel(self, address: Address, run_id: str, client: EntityClient) -> Run:
@@ -287,7 +288,7 @@ class Runs:
         run = await self._read(address, run_id, client)
         if run.record.is_over:
             return run
-        decided = await self._log.execute(address, Cancel(time.time(), run_id))
+        decided = await self._log.execute(address, CancelRun(time.time(), run_id))
         return await self._promised(run, decided, client)
 
     async def _promised(self, run: Run, decided: Decided, client: EntityClient) -> Run:
@@ -303,7 +304,7 @@ class Runs:
             record = record.after(position, event) if position > record.last else record
         return Run(run.address, record)
 
-    async def _look(self, run: Run, client: EntityClient | None, patience: Patience) -> Run:
+    async def _look(self, run: Run, client: EntityClient | None, check: LostRunCheck) -> Run:
         """Return the run as the log has it; with a client take it in its turn, and end it where nobody else would.
 
         With the log away, as it was.
@@ -314,8 +315,8 @@ class Runs:
             for position, event in events:
                 record = record.after(position, event)
             if client is not None and not record.is_over and record.claim is None:
-                await self._holders.claim_turn(run.address, run.run_id, client)
-            if not record.is_over and (decided := await patience.check(record)) is not None:
+                await self._holders.claim_next(run.address, run.run_id, client)
+            if not record.is_over and (decided := await check.run(record)) is not None:
                 self._holders.publish(run.address, decided)
             return Run(run.address, record, run.replayed)
         except LogUnavailableError:
@@ -330,7 +331,7 @@ class Runs:
         found = await read_run(self._log, address, run_id, head)
         if found is None:
             raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {address.thread_id[:80]!r}.")
-        if isinstance(found, GoneRow):
+        if isinstance(found, DeletedRow):
             raise ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
         return _not_deleted(Run(address, found))
 
@@ -346,11 +347,11 @@ def unbroken(run: RunRecord, after: int, events: list[tuple[int, Event]]) -> lis
     return events
 
 
-def _with_news(run: Run, news: list[Appended | DeltaText]) -> Run:
+def _with_updates(run: Run, news: list[LoggedEvent | DeltaText]) -> Run:
     """Return the run behind what happened, the same one where nothing of it did."""
     record = run.record
     for one in news:
-        if isinstance(one, Appended) and one.position > record.last:
+        if isinstance(one, LoggedEvent) and one.position > record.last:
             record = record.after(one.position, one.event)
     return run if record is run.record else Run(run.address, record, run.replayed)
 

@@ -19,9 +19,9 @@ from hosting.service.approvals import Approvals
 from hosting.service.archiving import Archiver, Capacity
 from hosting.service.assigning import Assigning
 from hosting.service.broadcast import Broadcast
+from hosting.service.conversations import Conversations
+from hosting.service.deletion import ThreadDeletion
 from hosting.service.document_writer import Attachments, DocumentWriter
-from hosting.service.documents import Documents
-from hosting.service.erasing import Eraser
 from hosting.service.following import Following
 from hosting.service.held_run import HostedAgent
 from hosting.service.held_runs import HeldRuns
@@ -29,8 +29,8 @@ from hosting.service.owners import Owners
 from hosting.service.retention import Retention, TombstoneSweep, UploadSweep
 from hosting.service.runs import Runs
 from hosting.service.sharing import Sharing
+from hosting.service.thread_operations import ThreadOperations
 from hosting.service.threads import Threads
-from hosting.service.watchman import Watchman
 from hosting.settings import Settings
 from hosting.stores.choice import Stores
 from hosting.thread.decide import MOST_OPEN_RUNS
@@ -72,10 +72,10 @@ class Services:
         self.keeping = DocumentWriter(stores.hub, capacity, archiving, self._attaching)
         self.log = ThreadLog(stores.threads, stores.attachments, stores.hub, patience_seconds=patience_seconds)
         changes = Broadcast()
-        documents = Documents(self.log, shorten=archiving.cut, document_bytes=settings.document_bytes)
+        conversations = Conversations(self.log, shorten=archiving.cut, document_bytes=settings.document_bytes)
         self.holders = HeldRuns(
             self.log,
-            documents,
+            conversations,
             changes,
             self._agents,
             inline=self._inlined,
@@ -83,23 +83,23 @@ class Services:
             takes_runs=loop.takes_runs,
             lease_seconds=lease_seconds,
         )
-        self.watchman = Watchman(
+        self.operations = ThreadOperations(
             self.log,
-            documents,
+            conversations,
             self.holders,
             queue_limit=MOST_OPEN_RUNS,
             queue_seconds=settings.queue_timeout_seconds,
             read=self.keeping.stored.read,
             margin_seconds=margin_seconds,
         )
-        self.erasing = Eraser(self.log, stores.archive, stores.attachments, stores.hub)
+        self.deletion = ThreadDeletion(self.log, stores.archive, stores.attachments, stores.hub)
         self.retention = Retention(self.log, settings.log_days)
         self.runs = Runs(self.log, self.holders, changes, settings, admits=admits)
         self.following = Following(
             self.log, stores.threads, changes, self.holders, queue_seconds=settings.queue_timeout_seconds
         )
         self.threads = Threads(
-            self.log, documents, stores.archive, stores.attachments, stores.hub, publish=self.holders.publish
+            self.log, conversations, stores.archive, stores.attachments, stores.hub, publish=self.holders.publish
         )
         self.approvals = Approvals(self.log, self.runs, self.holders)
         self.sharing = Sharing(self.log)
@@ -129,9 +129,9 @@ class Services:
             TombstoneSweep(self.log, attachments, hub, self.settings.receipt_days),
         )
 
-    async def leave(self, seconds: float) -> None:
+    async def drain(self, seconds: float) -> None:
         """End or hand on what this process holds, as `Holders.leave` does, and have callbacks told of it."""
-        await self.holders.leave(seconds)
+        await self.holders.drain(seconds)
         await self.listeners.close()
 
     async def close(self) -> None:

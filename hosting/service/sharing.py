@@ -18,7 +18,7 @@ from hosting.names import APP, Address
 from hosting.principal import Asker, Principal
 from hosting.request.run_call import Access
 from hosting.runner.thread_log import ThreadLog
-from hosting.thread.commands import Refused, Share, Withdraw
+from hosting.thread.commands import Refused, ShareThread, WithdrawGrant
 from hosting.thread.head import Grant
 
 _ID = re.compile(rf"([A-Za-z0-9_-]{{1,64}})~([a-z0-9]{{16}}|{APP})~([0-9a-f]{{16}})~([A-Za-z0-9._~-]{{1,64}})")
@@ -62,7 +62,7 @@ class Sharing:
                 return grant
         if head.position == 0 or head.state == "deleted":
             raise _no_thread(address)
-        share = Share(time.time(), head.epoch, secrets.token_hex(8), principal, access)
+        share = ShareThread(time.time(), head.epoch, secrets.token_hex(8), principal, access)
         decided = await self._log.execute(address, share)
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
@@ -78,7 +78,7 @@ class Sharing:
     async def withdraw(self, address: Address, grant: str) -> None:
         """End a grant; again changes nothing. Raises `LogUnavailableError`."""
         parts = grant_parts(grant)
-        await self._log.execute(address, Withdraw(time.time(), "" if parts is None else parts[1]))
+        await self._log.execute(address, WithdrawGrant(time.time(), "" if parts is None else parts[1]))
 
     async def find(self, grant: str, principal: Principal) -> SharedThread:
         """Return the thread that a grant opens for a principal.

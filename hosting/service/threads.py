@@ -26,13 +26,13 @@ from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
 from hosting.request.pages import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
-from hosting.service.archiving import Exchange, WholeConversation
-from hosting.service.documents import Documents
-from hosting.service.erasing import Instance, Receipt, read_receipt
+from hosting.service.archiving import ConversationReader, Exchange
+from hosting.service.conversations import Conversations
+from hosting.service.deletion import Instance, Receipt, read_receipt
 from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH
 from hosting.stores.archive import Archive
-from hosting.thread.commands import Delete, Forget, Refused, Settle
-from hosting.thread.events import Accepted, Event, SettledInstance
+from hosting.thread.commands import DeleteThread, RecordInstances, Refused, ResetThread
+from hosting.thread.events import Accepted, Event, InstanceOutcome
 from hosting.thread.head import Head
 from hosting.thread.run import RunRecord
 from state.attached import references
@@ -71,7 +71,7 @@ class MessagesPage:
 
 
 @dataclass(frozen=True)
-class WholeThread:
+class ThreadExport:
     """Everything that is kept about a thread: its view, the stored document with the archived entries in their place,
     and the large contents that it refers to, by their hashes."""
 
@@ -86,7 +86,7 @@ class Threads:
     def __init__(
         self,
         log: ThreadLog,
-        documents: Documents,
+        conversations: Conversations,
         archive: Archive,
         attachments: ObjectStore,
         hub: str,
@@ -96,7 +96,7 @@ class Threads:
         """`publish` is called with what this appends, so that runs of a deleted thread which are held here end."""
         self._publish = publish
         self._log = log
-        self._documents = documents
+        self._conversations = conversations
         self._archive = archive
         self._attachments = attachments
         self._hub = hub
@@ -124,7 +124,7 @@ class Threads:
         """
         for _ in range(_LOOKS):
             head, text = await self._found(address, client)
-            snapshot, text, head = await self._documents.resumed(address, text, head, client)
+            snapshot, text, head = await self._conversations.resumed(address, text, head, client)
             events = await self._log.events(address, head.trimmed, through=head.position)
             if len(events) == head.position - head.trimmed:
                 followed = snapshot.follow([one for one in events if one[0] > snapshot.since])
@@ -141,20 +141,20 @@ class Threads:
         """Return a window of the conversation. Raises as `view` does, and what the archive raises."""
 
         async def read_page(view: ThreadView) -> MessagesPage:
-            whole = WholeConversation(self._place(view), view.conversation, self._archive)
+            whole = ConversationReader(self._place(view), view.conversation, self._archive)
             return MessagesPage(*await whole.page(window))
 
         return await self._read_whole(address, client, read_page)
 
-    async def export(self, address: Address, client: EntityClient) -> WholeThread:
+    async def export(self, address: Address, client: EntityClient) -> ThreadExport:
         """Return everything that is kept about a thread. Raises as `messages` does."""
 
-        async def read_all(view: ThreadView) -> WholeThread:
+        async def read_all(view: ThreadView) -> ThreadExport:
             stored = read(view.text)
-            older = await WholeConversation(self._place(view), stored, self._archive).archived_texts()
+            older = await ConversationReader(self._place(view), stored, self._archive).archived_texts()
             conversation = with_older(stored, older)
             named = frozenset().union(*(references(entry) for entry in exchanges(conversation)))
-            return WholeThread(view, conversation, await self._attachments.read(self._place(view), named))
+            return ThreadExport(view, conversation, await self._attachments.read(self._place(view), named))
 
         return await self._read_whole(address, client, read_all)
 
@@ -165,7 +165,7 @@ class Threads:
         `LogUnavailableError`.
         """
         await self._found(address, client)
-        decided = await self._log.execute(address, Forget(time.time()))
+        decided = await self._log.execute(address, ResetThread(time.time()))
         self._publish(address, decided)
         if isinstance(decided.outcome, Refused):
             await self._signal_delete(address, client)
@@ -183,11 +183,11 @@ class Threads:
         if head.position == 0 and await client.read(*address.entity) is None:
             return True
         if head.state != "deleted":
-            decided = await self._log.execute(address, Delete(time.time()))
+            decided = await self._log.execute(address, DeleteThread(time.time()))
             self._publish(address, decided)
             if decided.head.state != "deleted":
                 await self._signal_delete(address, client)
-                if not await _until(lambda: self._is_buried(address, decided.head.epoch), seconds):
+                if not await _until(lambda: self._is_deleted(address, decided.head.epoch), seconds):
                     return False
         elif not await self._has_no_document(address, client):
             await self._signal_delete(address, client)  # whoever deleted it before, its document is still there
@@ -224,8 +224,8 @@ class Threads:
             return False
         instances = [await self._purged(instance, address, head.epoch, client) for instance in receipt.instances]
         if tuple(instances) != receipt.instances:
-            settled = tuple(SettledInstance(id=instance.id, outcome=instance.outcome) for instance in instances)
-            await self._log.execute(address, Settle(time.time(), head.epoch, settled))
+            settled = tuple(InstanceOutcome(id=instance.id, outcome=instance.outcome) for instance in instances)
+            await self._log.execute(address, RecordInstances(time.time(), head.epoch, settled))
         return all(instance.outcome != "pending" for instance in instances)
 
     async def _purged(self, instance: Instance, address: Address, epoch: int, client: EntityClient) -> Instance:
@@ -266,7 +266,7 @@ class Threads:
     def _place(self, view: ThreadView) -> StoreKey:
         return epoch_store_key(self._hub, view.address, view.head.epoch)
 
-    async def _is_buried(self, address: Address, epoch: int) -> bool:
+    async def _is_deleted(self, address: Address, epoch: int) -> bool:
         return (await self._log.head(address)).epoch != epoch
 
     async def _is_gone(self, address: Address, client: EntityClient) -> bool:

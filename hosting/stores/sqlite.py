@@ -113,10 +113,10 @@ def read_position(connection: sqlite3.Connection, thread: ThreadKey) -> int:
     return int(found[0]) if found else 0
 
 
-LOOK_SECONDS = 0.02
+POLL_SECONDS = 0.02
 
 
-class ChangeLooker:
+class ChangePoller:
     """One thread that looks at the file's `data_version` for as long as anybody in this process watches.
 
     SQLite cannot push to another process. A look reads a counter in shared memory and no page of the file, however many
@@ -127,14 +127,14 @@ class ChangeLooker:
         self._path = path
         self._watchers = watchers
         self._changing = threading.Lock()
-        self._is_looking = False
+        self._is_polling = False
         self._hurry = threading.Event()
 
     def start(self) -> None:
         """Look from now on, if nobody does; whoever calls has entered a watcher, and it ends with the last of them."""
         with self._changing:
-            if not self._is_looking:
-                self._is_looking = True
+            if not self._is_polling:
+                self._is_polling = True
                 threading.Thread(target=self._look, name="watch of threads", daemon=True).start()
 
     def stop(self) -> None:
@@ -152,17 +152,17 @@ class ChangeLooker:
                         for thread in self._watchers.threads():
                             self._watchers.wake(thread, read_position(connection, thread))
                     seen = version
-                    self._hurry.wait(LOOK_SECONDS)
+                    self._hurry.wait(POLL_SECONDS)
                     self._hurry.clear()
         except sqlite3.Error:
             with self._changing:
-                self._is_looking = False
+                self._is_polling = False
             self._watchers.release()  # those who waited read for themselves, and learn what is wrong
 
     def _is_wanted(self) -> bool:
         with self._changing:
-            self._is_looking = bool(self._watchers.threads())
-            return self._is_looking
+            self._is_polling = bool(self._watchers.threads())
+            return self._is_polling
 
 
 MOST_BYTES_ON_LOOP = 65_536
@@ -189,7 +189,7 @@ class SqliteThreadStore:
             THREADS, path, LogUnavailableError.unreached, synchronous, busy_seconds, reclaimed_bytes=reclaimed_bytes
         )
         self._watchers = Watchers()
-        self._looker = ChangeLooker(path, self._watchers)
+        self._looker = ChangePoller(path, self._watchers)
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
         """One step of the file."""
@@ -235,7 +235,7 @@ class SqliteThreadStore:
             drop(connection, "event", _THROUGH, (*thread, before))
             drop(connection, "named", _THROUGH, (*thread, rows_before))
 
-        await self._file.make_room(trimmed)
+        await self._file.drop_and_shrink(trimmed)
 
     async def erase(self, address: Address, through: int) -> None:
         """Overwrite what is erased, then empty the write-ahead log, which has it still.

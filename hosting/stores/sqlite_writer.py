@@ -107,7 +107,7 @@ class StoreFile:
                 return found
         return await self.do(step)
 
-    async def make_room(self, step: Callable[[sqlite3.Connection], T]) -> T:
+    async def drop_and_shrink(self, step: Callable[[sqlite3.Connection], T]) -> T:
         """Take a step that empties payloads, and now and then give back the space of all that such steps emptied."""
 
         def emptied(connection: sqlite3.Connection) -> tuple[T, bool]:
@@ -124,7 +124,7 @@ class StoreFile:
         Raises as the other verbs do also where a reader kept the write-ahead log from being emptied: the step is taken
         by then, and the bytes go with the next call, which must be made though its step finds nothing.
         """
-        done = await self.make_room(step)
+        done = await self.drop_and_shrink(step)
         try:
             is_gone = await asyncio.to_thread(self._kind.forget_overwritten, self._path, self._busy_seconds)
         except _FAILURES as error:

@@ -21,16 +21,16 @@ from hosting.thread.events import (
     Delta,
     Event,
     Holder,
-    SettledInstance,
+    InstanceOutcome,
     Step,
     Terminal,
 )
 from hosting.thread.head import Head
-from hosting.thread.rows import ApprovalRow, GoneRow, KeyRow, RowChange, RunRow
+from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunRow
 
 
 @dataclass(frozen=True)
-class Terms:
+class ClaimTerms:
     """On which terms somebody would run the agent; `deadline` is in seconds since 1970."""
 
     token: str
@@ -40,7 +40,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Accept:
+class AcceptRun:
     """Begin a run, and claim it too on the `terms`, if there are some and it would be its turn.
 
     `key` is the row of its idempotency key, `known` that of a run id which the caller did not make itself. `epoch` is
@@ -49,14 +49,14 @@ class Accept:
 
     accepted: Accepted
     queue_limit: int
-    terms: Terms | None = None
-    key: KeyRow | GoneRow | None = None
-    known: RunRow | GoneRow | None = None
+    terms: ClaimTerms | None = None
+    key: KeyRow | DeletedRow | None = None
+    known: RunRow | DeletedRow | None = None
     epoch: int | None = None
 
 
 @dataclass(frozen=True)
-class Attach:
+class AttachToRun:
     """Promise somebody the outcome of a run that is there."""
 
     at: float
@@ -64,23 +64,23 @@ class Attach:
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimRun:
     """Run the agent for the run whose turn it is; if a `run_id` is given, only for that one.
 
-    `silent` is the id of the newest append that the claimer knows of, where it has seen none of the claim's holder
-    (`Claim.renewals`) for its lease and five seconds more by its own clock: that holder is gone. `began` is the head's
-    position when an entity's operation began: an entity's claim that stood there already is taken over at once.
+    `idle_append`: the newest append, if the claimer saw none by the claim's holder (`head.Claim.renewals`) for the
+    lease plus 5 s by its own clock. The holder is then lost. `since`: the head's position when an entity's
+    operation began. An entity's claim that is not newer is taken over at once.
     """
 
     at: float
-    terms: Terms
+    terms: ClaimTerms
     run_id: str | None = None
-    silent: str | None = None
-    began: int = 0
+    idle_append: str | None = None
+    since: int = 0
 
 
 @dataclass(frozen=True)
-class Retry:
+class RetryRun:
     """Go on with one's own run in another attempt, under a new token, because this one `failed` with that code."""
 
     at: float
@@ -90,7 +90,7 @@ class Retry:
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordSteps:
     """Append what the agent's run came to, or nothing, which renews the lease alone."""
 
     token: str
@@ -98,7 +98,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Release:
+class ReleaseRun:
     """Let go of one's run, for the entity to go on with. `signalled`: the signal for it was taken."""
 
     at: float
@@ -107,17 +107,17 @@ class Release:
 
 
 @dataclass(frozen=True)
-class End:
+class EndRun:
     """End one's run, behind its last `words`. `callers` are the runs whose callers this process holds."""
 
     token: str
     terminal: Terminal
     words: tuple[Delta, ...] = ()
-    callers: Mapping[str, Terms] = field(default_factory=dict)
+    callers: Mapping[str, ClaimTerms] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Cancel:
+class CancelRun:
     """Have a run end without an answer: because somebody asked, or because it waited in the queue for too long."""
 
     at: float
@@ -126,15 +126,15 @@ class Cancel:
 
 
 @dataclass(frozen=True)
-class GiveUp:
-    """End a run whose holder is gone; `silent` as in `Claim`, for as long as the claim could last at most.
+class ExpireRun:
+    """End a run whose holder is gone; `idle_append` as in `ClaimRun`, for as long as the claim could last at most.
 
     Wall clocks of two machines are compared by nobody: how long that is, is told by two times of one of them.
     """
 
     at: float
     run_id: str
-    silent: str
+    idle_append: str
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class SignalFailed:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerApproval:
     """Decide on an approval, whose row the caller has read. `resumed` goes on if this is the last decision.
 
     It brings every decision on what its run had asked for.
@@ -160,20 +160,20 @@ class Answer:
 
     at: float
     decision: Decision
-    row: ApprovalRow | GoneRow | None
+    row: ApprovalRow | DeletedRow | None
     resumed: Accepted
-    terms: Terms | None = None
+    terms: ClaimTerms | None = None
 
 
 @dataclass(frozen=True)
-class Forget:
+class ResetThread:
     """Have the conversation forgotten and the thread kept (reset)."""
 
     at: float
 
 
 @dataclass(frozen=True)
-class Import:
+class ImportThread:
     """Begin a thread with a conversation from elsewhere, in that epoch; again for as long as nothing came behind it."""
 
     at: float
@@ -183,7 +183,7 @@ class Import:
 
 
 @dataclass(frozen=True)
-class Share:
+class ShareThread:
     """Share the thread of that epoch with a principal, by a grant of that id."""
 
     at: float
@@ -194,7 +194,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Withdraw:
+class WithdrawGrant:
     """End a grant."""
 
     at: float
@@ -202,7 +202,7 @@ class Withdraw:
 
 
 @dataclass(frozen=True)
-class Delete:
+class DeleteThread:
     """Have the thread deleted: somebody asked, its time was up, or it was handed to an owner.
 
     The last two hold for a thread without open runs that stands at `position` still; behind that it went on.
@@ -214,7 +214,7 @@ class Delete:
 
 
 @dataclass(frozen=True)
-class Bury:
+class FinishDelete:
     """Put the tombstone on a thread that is being deleted, with the receipt of what goes."""
 
     at: float
@@ -222,16 +222,16 @@ class Bury:
 
 
 @dataclass(frozen=True)
-class Settle:
+class RecordInstances:
     """Say behind the tombstone of that epoch what became of the instances that its receipt names."""
 
     at: float
     epoch: int
-    instances: tuple[SettledInstance, ...]
+    instances: tuple[InstanceOutcome, ...]
 
 
 @dataclass(frozen=True)
-class Trim:
+class TrimThread:
     """Let the store remove what a committed document holds, through that position."""
 
     at: float
@@ -239,25 +239,25 @@ class Trim:
 
 
 Command = (
-    Accept
-    | Attach
-    | Claim
-    | Retry
-    | Record
-    | Release
-    | End
-    | Cancel
-    | GiveUp
+    AcceptRun
+    | AttachToRun
+    | ClaimRun
+    | RetryRun
+    | RecordSteps
+    | ReleaseRun
+    | EndRun
+    | CancelRun
+    | ExpireRun
     | SignalFailed
-    | Answer
-    | Forget
-    | Import
-    | Share
-    | Withdraw
-    | Delete
-    | Bury
-    | Settle
-    | Trim
+    | AnswerApproval
+    | ResetThread
+    | ImportThread
+    | ShareThread
+    | WithdrawGrant
+    | DeleteThread
+    | FinishDelete
+    | RecordInstances
+    | TrimThread
 )
 
 

@@ -20,8 +20,8 @@ from hosting.errors import UnreadableStateError
 from hosting.ports import iso
 from hosting.thread.events import TERMINALS, Accepted, Completed, Deleted, Deleting, Event, Imported, Reset, Terminal
 from hosting.thread.head import Head
-from hosting.thread.messages import asked_messages, run_messages
-from hosting.thread.run import kept_entry
+from hosting.thread.messages import request_messages, run_messages
+from hosting.thread.run import stored_entry
 from state.codec import read
 from state.conversation import (
     LogMark,
@@ -93,12 +93,12 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Outdated:
+class DocumentBehind:
     """The document is older than what is left of the log: a newer one has been stored meanwhile and is to be read."""
 
 
 @dataclass(frozen=True)
-class Ahead:
+class DocumentAhead:
     """The document names a position that the log does not have: one of the two was restored without the other."""
 
     mark: LogMark
@@ -111,7 +111,7 @@ class Ahead:
         )
 
 
-def resume(stored: Conversation | None, head: Head) -> Snapshot | Outdated | Ahead:
+def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind | DocumentAhead:
     """Return from where a document goes on with the log whose head this is; None is a thread without a document.
 
     Without a mark of ours it goes on behind the newest run of the log that it holds; one without entries was emptied by
@@ -128,10 +128,10 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | Outdated | Ahe
             return Snapshot(stored, head.position, since, {})
         return replace(_from(stored, head.trimmed), merges=True)
     if mark.epoch > head.epoch or mark.position > head.position:
-        return Ahead(mark)
+        return DocumentAhead(mark)
     if mark.epoch < head.epoch:
         return replace(_from(read(None), head.trimmed), discards=True)
-    return Snapshot(stored, mark.position, mark.since, {}) if mark.since >= head.trimmed else Outdated()
+    return Snapshot(stored, mark.position, mark.since, {}) if mark.since >= head.trimmed else DocumentBehind()
 
 
 def before_reset(stored: Conversation, head: Head) -> Snapshot:
@@ -141,7 +141,7 @@ def before_reset(stored: Conversation, head: Head) -> Snapshot:
 
 def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal) -> Conversation:
     """Return the conversation with one more run; unchanged where it has no place for the run's end."""
-    response = kept_entry(terminal)
+    response = stored_entry(terminal)
     if not isinstance(response, ResponseEntry):
         return conversation
     try:
@@ -173,7 +173,7 @@ def request_of(accepted: Accepted, conversation: Conversation) -> RequestEntry:
 
 
 def _plain_request(accepted: Accepted) -> RequestEntry:
-    return _request_entry(accepted, asked_messages(accepted.request))
+    return _request_entry(accepted, request_messages(accepted.request))
 
 
 def _request_entry(accepted: Accepted, messages: Sequence[Message]) -> RequestEntry:

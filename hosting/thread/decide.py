@@ -30,39 +30,39 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.thread.commands import (
-    Accept,
-    Answer,
-    Attach,
-    Bury,
-    Cancel,
-    Claim,
+    AcceptRun,
+    AnswerApproval,
+    AttachToRun,
+    CancelRun,
+    ClaimRun,
     Command,
-    Delete,
-    End,
-    Forget,
-    GiveUp,
-    Import,
+    DeleteThread,
+    EndRun,
+    ExpireRun,
+    FinishDelete,
+    ImportThread,
     Outcome,
-    Record,
+    RecordInstances,
+    RecordSteps,
     Refused,
-    Release,
-    Retry,
-    Settle,
-    Share,
+    ReleaseRun,
+    ResetThread,
+    RetryRun,
+    ShareThread,
     SignalFailed,
     Stale,
-    Trim,
+    TrimThread,
     Unchanged,
-    Withdraw,
+    WithdrawGrant,
 )
 from hosting.thread.draft import (
     Draft,
+    already_ended,
     attach,
-    being_deleted,
+    end_without_agent,
     needs_signal,
-    never_claimed,
-    not_open,
     pending_approvals,
+    refuse_while_deleting,
     signal_failed,
 )
 from hosting.thread.events import (
@@ -74,14 +74,14 @@ from hosting.thread.events import (
     Deleting,
     Granted,
     Imported,
+    InstancesRecorded,
     Released,
     Reset,
-    Settled,
     Trimmed,
     Withdrawn,
 )
 from hosting.thread.head import Head
-from hosting.thread.rows import ApprovalRow, GoneRow, KeyRow, RowChange, approval_name, key_name
+from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, approval_name, key_name
 from hosting.thread.run import unanswered
 
 MOST_LOST = 3
@@ -98,10 +98,10 @@ def decide(head: Head, command: Command) -> Outcome:
     return outcome
 
 
-def _accept(head: Head, command: Accept) -> Outcome:
+def _accept(head: Head, command: AcceptRun) -> Outcome:
     accepted = command.accepted
     is_late = command.epoch is not None and command.epoch != head.epoch
-    if is_late or isinstance(command.key, GoneRow) or isinstance(command.known, GoneRow):
+    if is_late or isinstance(command.key, DeletedRow) or isinstance(command.known, DeletedRow):
         return Refused(ThreadDeletedError("The run was deleted with its thread."))
     if command.key is not None and command.key.run_id is not None:
         if command.key.fingerprint != accepted.fingerprint:
@@ -110,9 +110,9 @@ def _accept(head: Head, command: Accept) -> Outcome:
                     "This Idempotency-Key was used for another request. Use a new key for a new request."
                 )
             )
-        return attach(head, Attach(accepted.at, command.key.run_id))
+        return attach(head, AttachToRun(accepted.at, command.key.run_id))
     if command.known is not None:
-        return attach(head, Attach(accepted.at, accepted.run_id))
+        return attach(head, AttachToRun(accepted.at, accepted.run_id))
     refusal = _refusal(head, command)
     if refusal is not None:
         return refusal
@@ -132,20 +132,20 @@ def _accept(head: Head, command: Accept) -> Outcome:
     return draft.change(accepted.run_id, signal=True)
 
 
-def _refusal(head: Head, command: Accept) -> Refused | None:
+def _refusal(head: Head, command: AcceptRun) -> Refused | None:
     """Return why a new run is not accepted now, or None."""
     accepted, open_runs = command.accepted, len(head.runs)
     if head.state == "deleting":
-        return being_deleted()
+        return refuse_while_deleting()
     if accepted.request.decisions:
         decided = {decision.id for decision in accepted.request.decisions}
-        waiting = head.waiting if head.waits_for_approval(accepted.at) else None
+        waiting = head.waiting if head.is_waiting_for_approval(accepted.at) else None
         if waiting is not None and decided == set(waiting.undecided) and waiting.asked == len(waiting.undecided):
             return None  # exactly the decisions that the thread waits for, and nobody has made one of them
         return Refused(
             ApprovalsVoidError("These are not the tool calls that the thread waits for, or it waits no more.")
         )
-    if head.waits_for_approval(accepted.at):
+    if head.is_waiting_for_approval(accepted.at):
         return Refused(pending_approvals())
     if open_runs >= min(command.queue_limit, MOST_OPEN_RUNS):
         return Refused(
@@ -154,17 +154,17 @@ def _refusal(head: Head, command: Accept) -> Refused | None:
     return None
 
 
-def _claim(head: Head, command: Claim) -> Outcome:
-    run = head.turn
+def _claim(head: Head, command: ClaimRun) -> Outcome:
+    run = head.next_run
     if run is None or (command.run_id is not None and command.run_id != run.id):
         return Unchanged(run.id if run else "")
     is_taken_over = False
     if head.claim is not None:
-        stood = head.claim.holder == "entity" and head.claim.position <= command.began
-        is_taken_over = stood or (command.silent is not None and command.silent == head.append_id)
+        stood = head.claim.holder == "entity" and head.claim.position <= command.since
+        is_taken_over = stood or (command.idle_append is not None and command.idle_append == head.append_id)
         if not is_taken_over:
             return Unchanged(run.id)
-    ending = never_claimed(run)
+    ending = end_without_agent(run)
     if ending is None and is_taken_over and run.lost + 1 >= MOST_LOST:
         ending = RunCrashedError(f"The run ended its process {run.lost + 1} times and is not tried again.")
     if ending is None:
@@ -178,11 +178,11 @@ def _end_unanswered(head: Head, at: float, error: HostingError) -> Outcome:
     return Draft(head).end(unanswered(run.id, at, error)).end_in_turn(at).change(run.id)
 
 
-def _retry(head: Head, command: Retry) -> Outcome:
+def _retry(head: Head, command: RetryRun) -> Outcome:
     claim = head.claim
     if claim is None or not head.is_held_by(command.token):
         return Stale()
-    ending = never_claimed(head.runs[0])
+    ending = end_without_agent(head.runs[0])
     if ending is not None:
         return _end_unanswered(head, command.at, ending)
     claimed = Claimed(
@@ -199,20 +199,20 @@ def _retry(head: Head, command: Retry) -> Outcome:
     return Draft(head).add(claimed).change(claim.run_id)
 
 
-def _record(head: Head, command: Record) -> Outcome:
+def _record(head: Head, command: RecordSteps) -> Outcome:
     if head.claim is None or not head.is_held_by(command.token):
         return Stale()
     return Draft(head).add(*command.steps).renew().change(head.claim.run_id)
 
 
-def _release(head: Head, command: Release) -> Outcome:
+def _release(head: Head, command: ReleaseRun) -> Outcome:
     if head.claim is None or not head.is_held_by(command.token):
         return Stale()
     released = Released(at=command.at, run_id=head.claim.run_id, signalled=command.signalled)
     return Draft(head).add(released).end_in_turn(command.at).change(released.run_id)
 
 
-def _end(head: Head, command: End) -> Outcome:
+def _end(head: Head, command: EndRun) -> Outcome:
     terminal = command.terminal
     if not head.is_held_by(command.token):
         return Stale()
@@ -227,17 +227,17 @@ def _end(head: Head, command: End) -> Outcome:
         row = ApprovalRow(epoch=head.epoch, asked_by=terminal.run_id)
         draft.row(RowChange(approval_name(approval.id), first, row))
     draft.end_in_turn(terminal.at)
-    following = draft.head.turn
-    if following is not None and never_claimed(following) is None and following.id in command.callers:
+    following = draft.head.next_run
+    if following is not None and end_without_agent(following) is None and following.id in command.callers:
         draft.claim(terminal.at, command.callers[following.id])
     return draft.change(terminal.run_id)
 
 
-def _cancel(head: Head, command: Cancel) -> Outcome:
+def _cancel(head: Head, command: CancelRun) -> Outcome:
     """Have the run end; its end is to reach the document too, so a run that ends at once needs a signal as any does."""
     run = head.run(command.run_id)
     if run is None:
-        return not_open(head, command.run_id)
+        return already_ended(head, command.run_id)
     draft = Draft(head)
     is_waiting = head.claim is None or head.claim.run_id != run.id
     if command.reason == "queue_time" and not is_waiting:
@@ -249,31 +249,31 @@ def _cancel(head: Head, command: Cancel) -> Outcome:
     return Unchanged(run.id, signal) if draft.head is head else draft.change(run.id, signal=signal)
 
 
-def _give_up(head: Head, command: GiveUp) -> Outcome:
+def _expire(head: Head, command: ExpireRun) -> Outcome:
     claim = head.claim
-    if claim is None or claim.run_id != command.run_id or command.silent != head.append_id:
+    if claim is None or claim.run_id != command.run_id or command.idle_append != head.append_id:
         return Unchanged(command.run_id)
     lost = RunLostError("The run was not ended within its time; its process or its signal was lost.")
-    return _end_unanswered(head, command.at, never_claimed(head.runs[0]) or lost)
+    return _end_unanswered(head, command.at, end_without_agent(head.runs[0]) or lost)
 
 
-def _answer(head: Head, command: Answer) -> Outcome:
+def _answer(head: Head, command: AnswerApproval) -> Outcome:
     """Record a decision. Each is made once, and the last one and the run that goes on are one append."""
     decision, row, waiting = command.decision, command.row, head.waiting
     if row is None:
         return Refused(UnknownApprovalError(f"This thread has no approval {decision.id[:80]!r}."))
-    if isinstance(row, GoneRow):
+    if isinstance(row, DeletedRow):
         return Refused(ThreadDeletedError("The approval was deleted with its thread."))
     if head.state == "deleting":
-        return being_deleted()
+        return refuse_while_deleting()
     if row.decision is not None:
         if row.resumed_by is not None and row.decision == decision:
-            return attach(head, Attach(command.at, row.resumed_by))
+            return attach(head, AttachToRun(command.at, row.resumed_by))
         went_on = "" if row.resumed_by is None else f" Run {row.resumed_by} goes on from there."
         return Refused(
             ApprovalAnsweredError(f"Approval {decision.id!r} is answered already; the first answer stands.{went_on}")
         )
-    if waiting is None or decision.id not in waiting.undecided or not head.waits_for_approval(command.at):
+    if waiting is None or decision.id not in waiting.undecided or not head.is_waiting_for_approval(command.at):
         return Refused(
             ApprovalExpiredError(
                 f"Approval {decision.id!r} waits no more: its time has passed, or the thread was reset or went on. "
@@ -294,15 +294,15 @@ def _answer(head: Head, command: Answer) -> Outcome:
     return draft.change(resumed_by or "", signal=is_last)
 
 
-def _forget(head: Head, command: Forget) -> Outcome:
+def _forget(head: Head, command: ResetThread) -> Outcome:
     if head.state == "deleting":
-        return being_deleted()
+        return refuse_while_deleting()
     if head.state == "deleted":
         return Unchanged()
     return Draft(head).add(Reset(at=command.at)).change(signal=True)
 
 
-def _import(head: Head, command: Import) -> Outcome:
+def _import(head: Head, command: ImportThread) -> Outcome:
     is_empty = head.position == 0 or head.state == "deleted"
     is_only_that = head.imported is not None and head.imported.position == head.position and head.state == "open"
     epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
@@ -312,9 +312,9 @@ def _import(head: Head, command: Import) -> Outcome:
     return Draft(head).add(imported).change(signal=True)
 
 
-def _share(head: Head, command: Share) -> Outcome:
+def _share(head: Head, command: ShareThread) -> Outcome:
     if head.state == "deleting":
-        return being_deleted()
+        return refuse_while_deleting()
     if head.state == "deleted" or head.epoch != command.epoch:
         return Refused(ThreadDeletedError("The thread was deleted meanwhile."))
     if len(head.grants) >= MOST_GRANTS:
@@ -325,13 +325,13 @@ def _share(head: Head, command: Share) -> Outcome:
     return Draft(head).add(granted).change()
 
 
-def _withdraw(head: Head, command: Withdraw) -> Outcome:
+def _withdraw(head: Head, command: WithdrawGrant) -> Outcome:
     if not any(grant.id == command.id for grant in head.grants):
         return Unchanged()
     return Draft(head).add(Withdrawn(at=command.at, id=command.id)).change()
 
 
-def _delete(head: Head, command: Delete) -> Outcome:
+def _delete(head: Head, command: DeleteThread) -> Outcome:
     if head.state != "open":
         return Unchanged(signal=head.state == "deleting")
     has_moved = command.position is not None and command.position != head.position
@@ -340,19 +340,19 @@ def _delete(head: Head, command: Delete) -> Outcome:
     return Draft(head).add(Deleting(at=command.at, reason=command.reason)).change(signal=True)
 
 
-def _bury(head: Head, command: Bury) -> Outcome:
+def _finish_delete(head: Head, command: FinishDelete) -> Outcome:
     if head.state != "deleting":
         return Unchanged()
     return Draft(head).add(Deleted(at=command.at, receipt=dict(command.receipt))).change()
 
 
-def _settle(head: Head, command: Settle) -> Outcome:
+def _settle(head: Head, command: RecordInstances) -> Outcome:
     if head.state != "deleted" or head.epoch != command.epoch:
         return Unchanged()
-    return Draft(head).add(Settled(at=command.at, instances=command.instances)).change()
+    return Draft(head).add(InstancesRecorded(at=command.at, instances=command.instances)).change()
 
 
-def _trim(head: Head, command: Trim) -> Outcome:
+def _trim(head: Head, command: TrimThread) -> Outcome:
     """Trim nothing that an open run, or one whose approvals wait, is answered from."""
     needed = [run.first for run in head.runs[:1]] + ([head.waiting.first] if head.waiting else [])
     through = min([command.through, head.position, *(first - 1 for first in needed)])
@@ -362,23 +362,23 @@ def _trim(head: Head, command: Trim) -> Outcome:
 
 
 _RULES: dict[type[Any], Callable[[Head, Any], Outcome]] = {
-    Accept: _accept,
-    Attach: attach,
-    Claim: _claim,
-    Retry: _retry,
-    Record: _record,
-    Release: _release,
-    End: _end,
-    Cancel: _cancel,
-    GiveUp: _give_up,
+    AcceptRun: _accept,
+    AttachToRun: attach,
+    ClaimRun: _claim,
+    RetryRun: _retry,
+    RecordSteps: _record,
+    ReleaseRun: _release,
+    EndRun: _end,
+    CancelRun: _cancel,
+    ExpireRun: _expire,
     SignalFailed: signal_failed,
-    Answer: _answer,
-    Forget: _forget,
-    Import: _import,
-    Share: _share,
-    Withdraw: _withdraw,
-    Delete: _delete,
-    Bury: _bury,
-    Settle: _settle,
-    Trim: _trim,
+    AnswerApproval: _answer,
+    ResetThread: _forget,
+    ImportThread: _import,
+    ShareThread: _share,
+    WithdrawGrant: _withdraw,
+    DeleteThread: _delete,
+    FinishDelete: _finish_delete,
+    RecordInstances: _settle,
+    TrimThread: _trim,
 }

@@ -10,7 +10,7 @@ proof is good for as long as something may come of the signal: an engine that wa
 from __future__ import annotations
 
 from hosting.errors import ApprovalsPendingError, HostingError, ThreadDeletingError
-from hosting.thread.commands import Attach, Change, Outcome, Refused, SignalFailed, Terms, Unchanged
+from hosting.thread.commands import AttachToRun, Change, ClaimTerms, Outcome, Refused, SignalFailed, Unchanged
 from hosting.thread.events import Accepted, Attached, CancelRequested, Claimed, Event, Released, Terminal
 from hosting.thread.head import Head, OpenRun, fold
 from hosting.thread.rows import MOST_ROWS, KeyRow, RowChange, RunRow, key_name, run_name
@@ -47,7 +47,7 @@ class Draft:
         row = RunRow(epoch=self.head.epoch, first=self.head.position)
         return self.row(RowChange(run_name(accepted.run_id), self.head.position, row))
 
-    def claim(self, at: float, terms: Terms) -> Draft:
+    def claim(self, at: float, terms: ClaimTerms) -> Draft:
         """Have the run whose turn it is claimed on these terms."""
         run = self.head.runs[0]
         return self.add(
@@ -72,7 +72,7 @@ class Draft:
 
     def end_in_turn(self, at: float) -> Draft:
         """End the runs that come first now and may not be claimed, as many of them as one append takes."""
-        while self.head.claim is None and (run := self.head.turn) and (reason := never_claimed(run)):
+        while self.head.claim is None and (run := self.head.next_run) and (reason := end_without_agent(run)):
             if len(self._rows) == MOST_ROWS:
                 break
             self.end(unanswered(run.id, at, reason))
@@ -83,7 +83,7 @@ class Draft:
         return Change(self.head, tuple(self._events), tuple(self._rows), run_id, signal)
 
 
-def never_claimed(run: OpenRun) -> HostingError | None:
+def end_without_agent(run: OpenRun) -> HostingError | None:
     """Return why a run whose turn it is ends without its agent, or None when it may be claimed."""
     if run.cancelled is not None:
         return cancellation(run.cancelled)
@@ -106,11 +106,11 @@ The times may be of two machines: whatever their clocks say, it is one signal mo
 """
 
 
-def attach(head: Head, command: Attach) -> Outcome:
+def attach(head: Head, command: AttachToRun) -> Outcome:
     """Promise the outcome of a run, with a signal of one's own where the log does not prove that one was taken."""
     run = head.run(command.run_id)
     if run is None:
-        return not_open(head, command.run_id)
+        return already_ended(head, command.run_id)
     if not needs_signal(head, run, command.at):
         return Unchanged(run.id)
     if run.attached and not run.signalled:
@@ -127,7 +127,7 @@ def needs_signal(head: Head, run: OpenRun, at: float) -> bool:
     return not run.signalled or at > since + SIGNAL_SECONDS
 
 
-def not_open(head: Head, run_id: str) -> Unchanged:
+def already_ended(head: Head, run_id: str) -> Unchanged:
     """Answer that a run has ended; a thread that is being deleted needs a signal, so that its deletion ends."""
     return Unchanged(run_id, signal=head.state == "deleting")
 
@@ -158,7 +158,7 @@ def signal_failed(head: Head, command: SignalFailed) -> Outcome:
     return draft.end_in_turn(command.at).change(run.id)
 
 
-def being_deleted() -> Refused:
+def refuse_while_deleting() -> Refused:
     """Refuse a run; whoever meets this signals, so that the deletion comes to its end."""
     error = ThreadDeletingError("The thread is being deleted and takes no runs until that is done. Try again then.")
     return Refused(error, signal=True)

@@ -297,7 +297,7 @@ class Deleted(_Event):
     receipt: dict[str, Any]
 
 
-class SettledInstance(BaseModel):
+class InstanceOutcome(BaseModel):
     """A durable instance that a receipt names, and what became of it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -306,11 +306,11 @@ class SettledInstance(BaseModel):
     outcome: str
 
 
-class Settled(_Event):
+class InstancesRecorded(_Event):
     """What became of the durable instances that the receipt before names, all of them as they stand now."""
 
     kind: Literal["settled"] = "settled"
-    instances: tuple[SettledInstance, ...]
+    instances: tuple[InstanceOutcome, ...]
 
 
 class Trimmed(_Event):
@@ -329,7 +329,7 @@ Step = Delta | ModelResult | ToolStarted | ToolResult
 NoAnswer = Failed | TimedOut | Cancelled
 Terminal = Completed | NoAnswer
 OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
-OfThread = Reset | Imported | Granted | Withdrawn | Deleting | Deleted | Settled | Trimmed
+OfThread = Reset | Imported | Granted | Withdrawn | Deleting | Deleted | InstancesRecorded | Trimmed
 Event = OfRun | Step | Terminal | OfThread
 TERMINALS = (Completed, Failed, TimedOut, Cancelled)
 

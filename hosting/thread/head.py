@@ -33,10 +33,10 @@ from hosting.thread.events import (
     Granted,
     Holder,
     Imported,
+    InstancesRecorded,
     ModelResult,
     Released,
     Reset,
-    Settled,
     Step,
     TimedOut,
     ToolResult,
@@ -101,7 +101,7 @@ class Claim(_Part):
     renewals: int = 0
 
 
-class Waiting(_Part):
+class PendingApprovals(_Part):
     """The approvals that the thread waits for: those that nobody has decided, of all that a run asked for.
 
     `first` is the position of that run's `accepted`.
@@ -154,7 +154,7 @@ class Head(_Part):
     state: Literal["open", "deleting", "deleted"] = "open"
     runs: tuple[OpenRun, ...] = ()
     claim: Claim | None = None
-    waiting: Waiting | None = None
+    waiting: PendingApprovals | None = None
     resets: int = 0
     reset_at: int = 0
     usage: Usage = Usage()
@@ -164,7 +164,7 @@ class Head(_Part):
     imported: Import | None = None
 
     @property
-    def turn(self) -> OpenRun | None:
+    def next_run(self) -> OpenRun | None:
         """The run whose turn it is: the first of the open ones."""
         return self.runs[0] if self.runs else None
 
@@ -176,7 +176,7 @@ class Head(_Part):
         """Tell whether the holder of `token` may still append."""
         return self.claim is not None and self.claim.token == token
 
-    def waits_for_approval(self, now: float) -> bool:
+    def is_waiting_for_approval(self, now: float) -> bool:
         """Tell whether the thread takes no message before approvals are decided, or their time has passed."""
         return self.waiting is not None and (self.waiting.expires_at is None or now < self.waiting.expires_at)
 
@@ -283,7 +283,7 @@ def _completed(head: Head, event: Completed) -> Head:
     first = head.runs[0].first
     if event.approvals and head.reset_at < first:
         undecided = tuple(approval.id for approval in event.approvals)
-        waiting = Waiting(
+        waiting = PendingApprovals(
             run_id=event.run_id,
             first=first,
             asked=len(undecided),
@@ -291,7 +291,7 @@ def _completed(head: Head, event: Completed) -> Head:
             expires_at=event.expires_at,
         )
     changed = _with(_ended(head, event), waiting=waiting)  # type: ignore[arg-type]
-    if not changed.waits_for_approval(event.at):
+    if not changed.is_waiting_for_approval(event.at):
         return changed
     return _with(changed, runs=tuple(_with(run, barred=True) for run in changed.runs))
 
@@ -349,7 +349,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     Withdrawn: lambda head, event: _with(head, grants=tuple(one for one in head.grants if one.id != event.id)),
     Deleting: lambda head, _: _with(head, state="deleting", runs=(), claim=None, waiting=None),
     Deleted: _deleted,
-    Settled: lambda head, _: head,
+    InstancesRecorded: lambda head, _: head,
     Trimmed: lambda head, event: _with(head, trimmed=event.through),
 }
 

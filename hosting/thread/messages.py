@@ -18,7 +18,7 @@ from state.conversation import Pause, pause_of, response_of
 from state.convert import agent_response, content_values_to_framework
 from state.json_values import to_json_value
 from state.models import Conversation
-from state.portable import whole_characters
+from state.portable import portable_text
 
 _ID_LENGTH = 32
 
@@ -33,7 +33,7 @@ def approval_id(run_id: str, request: Content) -> str:
 
     It is the run's own, so that a late answer never decides on a later call to which a model gave the same id.
     """
-    name = whole_characters(f"{run_id}/{request.id}")  # as it is in the stored request
+    name = portable_text(f"{run_id}/{request.id}")  # as it is in the stored request
     return hashlib.sha256(name.encode()).hexdigest()[:_ID_LENGTH]
 
 
@@ -45,7 +45,7 @@ def pending_approvals(run_id: str, response: AgentResponse[Any]) -> tuple[Pendin
         name = (call.name if call is not None else None) or ""
         arguments = _arguments(call.arguments if call is not None else None)
         asked = approval_id(run_id, request)
-        pending.append(PendingApproval(id=asked, tool=whole_characters(name), arguments=arguments))
+        pending.append(PendingApproval(id=asked, tool=portable_text(name), arguments=arguments))
     return tuple(pending)
 
 
@@ -64,7 +64,7 @@ _NOT_MADE = "This call was not made: nobody approved it in time."
 _UNKNOWN = "The run that was to make this call ended before its outcome was recorded. Whether it was made is unknown."
 
 
-def asked_messages(request: RunRequest) -> list[Message]:
+def request_messages(request: RunRequest) -> list[Message]:
     """Return the request's messages, the one that is to be answered last."""
     messages = []
     for one in (*request.earlier, request):
@@ -78,7 +78,7 @@ def run_messages(request: RunRequest, conversation: Conversation) -> list[Messag
     if request.decisions:
         return _decided(request, open_requests(conversation))
     pause = pause_of(conversation)
-    own = asked_messages(request)
+    own = request_messages(request)
     return own if pause is None else [_closing(pause, conversation), *own]
 
 

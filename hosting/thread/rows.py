@@ -52,7 +52,7 @@ class ApprovalRow(_Row):
     resumed_by: str | None = None
 
 
-class GoneRow(_Row):
+class DeletedRow(_Row):
     """What is left of a row whose thread was deleted."""
 
 
@@ -89,12 +89,12 @@ def encode(row: _Row) -> bytes:
     return row.model_dump_json().encode()
 
 
-def decode(kind: type[RowT], payload: bytes, head: Head) -> RowT | GoneRow:
+def decode(kind: type[RowT], payload: bytes, head: Head) -> RowT | DeletedRow:
     """Return a stored row, or what is left of one of a deleted thread; raises as `events.decode` does."""
     if not payload:
-        return GoneRow(epoch=-1)
+        return DeletedRow(epoch=-1)
     row = read_versioned(payload, kind.model_validate_json)
-    return row if row.epoch == head.epoch else GoneRow(epoch=row.epoch)
+    return row if row.epoch == head.epoch else DeletedRow(epoch=row.epoch)
 
 
 def _name(kind: str, value: str) -> str:

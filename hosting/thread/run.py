@@ -100,7 +100,7 @@ class RunRecord:
         return self.end or self.last
 
     @property
-    def asked_approvals(self) -> tuple[PendingApproval, ...]:
+    def requested_approvals(self) -> tuple[PendingApproval, ...]:
         """What it asked for, decided or not; nothing for a run that has not completed."""
         return self.terminal.approvals if isinstance(self.terminal, Completed) else ()
 
@@ -108,7 +108,7 @@ class RunRecord:
     def undecided(self) -> tuple[PendingApproval, ...]:
         """Its approvals that nobody has answered."""
         decided = {answer.decision.id for answer in self.answers}
-        return tuple(approval for approval in self.asked_approvals if approval.id not in decided)
+        return tuple(approval for approval in self.requested_approvals if approval.id not in decided)
 
     def after(self, position: int, event: Event) -> RunRecord:
         """Return the record after one more event of the thread; one of another run changes nothing."""
@@ -136,7 +136,7 @@ class RunRecord:
         return replace(self, **changes)
 
 
-def run_record(run_id: str, events: Iterable[tuple[int, Event]]) -> RunRecord | None:
+def fold_run(run_id: str, events: Iterable[tuple[int, Event]]) -> RunRecord | None:
     """Return the run as the events of its thread tell it, from its `accepted` on; None when that is not among them."""
     record: RunRecord | None = None
     for position, event in events:
@@ -173,7 +173,7 @@ def unanswered(run_id: str, at: float, error: HostingError) -> NoAnswer:
     return ended.remembering(entry)
 
 
-def kept_entry(terminal: Terminal) -> Entry | None:
+def stored_entry(terminal: Terminal) -> Entry | None:
     """Return what the conversation keeps of a run: its response, or an error in the place of one that is too large.
 
     None for a run that was refused on account of the document as it stands: it stays so.

@@ -20,7 +20,7 @@ BEHAVIOURS = {
     "back before that; never a tool that is at work (rule 12).",
     "service.given-conversations": "An agent is given what its conversation only refers to, or is run elsewhere or "
     "later; a request without room in its conversation ends before its agent (rules 8, 15).",
-    "service.patience": "Nothing waits for ever: a run whose holder is gone, and one that waits for its turn for too "
+    "service.lost-runs": "Nothing waits for ever: a run whose holder is gone, and one that waits for its turn for too "
     "long, is ended by whoever looks, by that one's own clock (rule 14).",
     "service.unstorable": "What cannot be stored, or read by this version, ends its run by name and spoils no "
     "conversation (rules 5, 14).",
@@ -38,13 +38,13 @@ BEHAVIOURS = {
     "service.looks": "Runs that a process holds are looked after one by one: what one thread's log says keeps no other "
     "run from its lease (rule 3).",
     "service.unreadable": "A run whose stored conversation cannot be read fails by that name (rules 6, 14).",
-    "service.documents": "A conversation that is remembered follows its log, and is read again where that was trimmed "
-    "(rule 6).",
+    "service.conversations": "A conversation that is remembered follows its log, and is read again where that was "
+    "trimmed (rule 6).",
     "service.bounded": "What a process remembers is bounded in bytes; nothing else of an ended run stays (Budgets).",
     "service.refused-leave-nothing": "What a thread refuses is gone with its answer, however large the request was.",
-    "service.watchman": "The entity applies all ended runs in their order, executes what nobody holds, watches what "
-    "is held elsewhere and sends itself on; delivered twice or overlapping it changes nothing twice (rules 5, 6).",
-    "service.lost-processes": "A run whose process died is taken over by the watchman's own clock, a live one never "
+    "service.thread-operations": "The entity applies all ended runs in their order, runs what nobody holds, watches "
+    "what is held elsewhere and sends itself on; delivered twice or overlapping it changes nothing twice (rules 5, 6).",
+    "service.lost-processes": "A run whose process died is taken over by the entity's own clock, a live one never "
     "(rule 3).",
     "service.versions": "A process that meets a thread on which a newer version works decides nothing there: its "
     "delivery is given back (Rules).",

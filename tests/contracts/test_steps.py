@@ -17,7 +17,7 @@ from hosting.stores.contract import ThreadStore
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.stores.storage_account import table_account
 from hosting.stores.tables import TablesThreadStore, table_name
-from hosting.thread.commands import Delete
+from hosting.thread.commands import DeleteThread
 from tests.support.azurite import Azurite
 from tests.support.bench import ADDRESS, HUB, Bench
 from tests.support.canary import gone, holds
@@ -94,7 +94,7 @@ def indiscreet_agent() -> Agent[Any]:
 
 async def delete(bench: Bench) -> None:
     """Delete the thread, as its entity does."""
-    await bench.services.log.execute(ADDRESS, Delete(time.time()))
+    await bench.services.log.execute(ADDRESS, DeleteThread(time.time()))
     await bench.deliver({"logged": True}, name="delete")
 
 

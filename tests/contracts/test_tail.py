@@ -18,10 +18,10 @@ from hosting.host_settings import task_hub
 from hosting.http.streams import Frames
 from hosting.names import Address
 from hosting.runner.thread_log import MOST_INLINE_BYTES, ThreadLog
-from hosting.service.broadcast import Appended
+from hosting.service.broadcast import LoggedEvent
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_attachments, choose_thread_store
-from hosting.thread.commands import Bury, Change, Delete, Record
+from hosting.thread.commands import Change, DeleteThread, FinishDelete, RecordSteps
 from hosting.thread.events import Delta
 from tests.support.threads import NOW, accept, end
 
@@ -118,12 +118,12 @@ async def frames(log: ThreadLog) -> bytes:
     """Return the event stream of all that the log says of the run."""
     fold = Frames(0, lambda: NOW)
     events = [received for received in await log.events(ADDRESS, 0) if getattr(received[1], "run_id", "") == "r1"]
-    return b"".join(frame.encode() for received in events for frame in fold.next(Appended(*received)))
+    return b"".join(frame.encode() for received in events for frame in fold.next(LoggedEvent(*received)))
 
 
 async def say(log: ThreadLog, *words: Delta) -> None:
     """Have the run's holder log these words."""
-    assert isinstance((await log.execute(ADDRESS, Record("token-r1", words))).outcome, Change)
+    assert isinstance((await log.execute(ADDRESS, RecordSteps("token-r1", words))).outcome, Change)
 
 
 @pytest.mark.behaviour("streams.reader")
@@ -180,8 +180,8 @@ async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
     reader = await Reader.start(tmp_path, log_settings, *RUN)
     await reader.until(b"event: started")
 
-    await log.execute(ADDRESS, Delete(NOW))
-    buried = await log.execute(ADDRESS, Bury(NOW, {}))
+    await log.execute(ADDRESS, DeleteThread(NOW))
+    buried = await log.execute(ADDRESS, FinishDelete(NOW, {}))
     await log.erase(ADDRESS, buried.head.trimmed)
     code, _, complaint = await reader.end()
 

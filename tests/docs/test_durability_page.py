@@ -57,7 +57,7 @@ FOUND = {
     "the log of a document that was restored without it": (6, "thread.document"),
     "one call of the log: refused, late or unanswered": (15, "log.unknown"),
     "an older version of the app, beside a newer one": (0, "groups.versions"),
-    "everybody who could end a run": (14, "service.patience"),
+    "everybody who could end a run": (14, "service.lost-runs"),
 }
 
 

@@ -24,7 +24,7 @@ from hosting.names import Address, new_id
 from hosting.request.pages import BEGINNING, offset_of
 from hosting.request.run_request import RunRequest
 from hosting.runner.thread_log import ThreadLog
-from hosting.thread.commands import Accept, Attach, Change, Command, End, Record, Terms
+from hosting.thread.commands import AcceptRun, AttachToRun, Change, ClaimTerms, Command, EndRun, RecordSteps
 from hosting.thread.events import Accepted, Completed, Delta
 from hosting.thread.head import Head
 
@@ -89,10 +89,10 @@ class Writer:
             fingerprint="",
             request=RunRequest(message="written"),
         )
-        terms = Terms(stream.run_id, "caller", FAR_SECONDS, now + FAR_SECONDS)
-        await self._ask(stream, Accept(accepted, 1, terms))
+        terms = ClaimTerms(stream.run_id, "caller", FAR_SECONDS, now + FAR_SECONDS)
+        await self._ask(stream, AcceptRun(accepted, 1, terms))
         # What the app appends for its first reader stands before the words, so that no place moves behind them.
-        stream.begins = stream.position = (await self._ask(stream, Attach(now, stream.run_id))).position
+        stream.begins = stream.position = (await self._ask(stream, AttachToRun(now, stream.run_id))).position
         await self._write(stream, request)
         return Response(None, 201, {**stream.place(), "location": str(request.url)}, media_type)
 
@@ -109,10 +109,10 @@ class Writer:
             stream.length += len(text)
         if request.headers.get("stream-closed", "").lower() == "true":
             ended = Completed(at=0.0, run_id=stream.run_id, entry=ENTRY, message_count=2)
-            stream.position = (await self._ask(stream, End(stream.run_id, ended, tuple(words)))).position
+            stream.position = (await self._ask(stream, EndRun(stream.run_id, ended, tuple(words)))).position
             stream.is_closed = True
         elif words:
-            stream.position = (await self._ask(stream, Record(stream.run_id, tuple(words)))).position
+            stream.position = (await self._ask(stream, RecordSteps(stream.run_id, tuple(words)))).position
 
     async def _ask(self, stream: WrittenStream, command: Command) -> Head:
         decided = await self._log.execute(stream.address, command)

@@ -15,7 +15,7 @@ import httpx
 
 from hosting.names import Address, new_id
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.patience import read_run
+from hosting.service.lost_runs import read_run
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_stores
 from hosting.thread.run import RunRecord

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from hosting.runner import thread_log
-from hosting.service import documents
+from hosting.service import conversations
 from tests.faults.app_process import AppFolder
 from tests.support.running_host import RunningHost
 
@@ -37,7 +37,7 @@ KEYED = [pytest.param(75, id="300"), pytest.param(150, id="600", marks=pytest.ma
 MOST_GROWN_BY_KEYED_MIB = 24
 """Six hundred left the process at 110 MB from 86."""
 ENDED = [pytest.param(120, id="120"), pytest.param(200, id="200", marks=pytest.mark.explore)]
-CACHED_MIB = (documents.CACHED_BYTES + documents.STORED_BYTES + thread_log.CACHED_BYTES) // MIB
+CACHED_MIB = (conversations.CACHED_BYTES + conversations.STORED_BYTES + thread_log.CACHED_BYTES) // MIB
 """What a process remembers of threads at most."""
 MOST_LOGGED_BYTES = 1000
 """For each request that is refused: its line in the host's log."""

@@ -117,7 +117,7 @@ async def test_a_run_whose_host_is_told_to_stop_is_released_and_goes_on_behind_i
     assert (run["status"], app.notes()) == ("success", ["charged", "thought", "thought"])
 
 
-@pytest.mark.behaviour("service.patience")
+@pytest.mark.behaviour("service.lost-runs")
 @pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_a_wall_clock_that_is_set_forward_ends_no_run_of_its_process(app: ChargingApp) -> None:
     """By twelve minutes, which is longer than a run may take; its caller and whoever else looks wait on."""

@@ -44,7 +44,7 @@ from state.codec import held_entry, read
 from state.errors import UnreadableStateError
 from state.json_values import KINDS, WrittenNumber, dump, from_json_value
 from state.models import RequestEntry
-from state.portable import whole_characters
+from state.portable import portable_text
 
 LARGEST = 1_048_576
 ENOUGH = 262_144
@@ -337,7 +337,7 @@ PARSERS: Mapping[str, Parser] = {
     "a stored number": Parser(
         lambda text: dump([WrittenNumber("1.10"), text]), runs("1.1"), ("state.json_values._STANDS_FOR_NUMBER",)
     ),
-    "a text with half a character": Parser(whole_characters, runs("\ud800"), ("state.portable._HALF",)),
+    "a text with half a character": Parser(portable_text, runs("\ud800"), ("state.portable._HALF",)),
     "a message to the offline model": Parser(
         lambda text: answer_contents([Message("user", [text])], {}),
         {

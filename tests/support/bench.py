@@ -18,13 +18,13 @@ from hosting.request.run_request import Retry, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.runner.thread_log import epoch_store_key
-from hosting.service.patience import read_run
+from hosting.service.lost_runs import read_run
 from hosting.service.services import Services
 from hosting.settings import read_settings
 from hosting.stores.archive import Archive, Volume
 from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
-from hosting.thread.commands import Accept, Change, Forget
+from hosting.thread.commands import AcceptRun, Change, ResetThread
 from hosting.thread.events import Accepted, Event, RunEvent, Terminal
 from hosting.thread.run import RunRecord
 from tests.support.thread_stores import ArmedStore
@@ -171,7 +171,7 @@ class Bench:
             streamed=streamed,
             traceparent=traceparent,
         )
-        decided = await self.services.log.execute(ADDRESS, Accept(accepted, self.settings.queue_limit))
+        decided = await self.services.log.execute(ADDRESS, AcceptRun(accepted, self.settings.queue_limit))
         assert isinstance(decided.outcome, Change), decided.outcome
         return accepted.run_id
 
@@ -200,7 +200,7 @@ class Bench:
 
     async def reset(self, *, commit: bool = True) -> int:
         """Have the conversation forgotten, and return at which position of the log."""
-        decided = await self.services.log.execute(ADDRESS, Forget(time.time()))
+        decided = await self.services.log.execute(ADDRESS, ResetThread(time.time()))
         await self.deliver({"position": decided.head.reset_at}, name="reset", commit=commit)
         return decided.head.reset_at
 

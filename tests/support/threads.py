@@ -8,7 +8,7 @@ from agent_framework import AgentResponse, Message
 
 from hosting.errors import HostingError
 from hosting.request.run_request import Decision, PendingApproval, RunRequest
-from hosting.thread.commands import Accept, Change, Command, End, Outcome, Refused, Terms
+from hosting.thread.commands import AcceptRun, Change, ClaimTerms, Command, EndRun, Outcome, Refused
 from hosting.thread.decide import decide
 from hosting.thread.events import Accepted, Completed, Event, Holder, ModelResult, ToolStarted
 from hosting.thread.head import NEW, Head
@@ -58,10 +58,10 @@ def accepted(run_id: str = "r1", *, at: float = NOW, decisions: tuple[Decision, 
     )
 
 
-def accept(run_id: str = "r1", *, claimed: bool = False, queue_limit: int = 32, **members: Any) -> Accept:
+def accept(run_id: str = "r1", *, claimed: bool = False, queue_limit: int = 32, **members: Any) -> AcceptRun:
     """Return the command that begins a run, as one whose caller waits if it is to be claimed."""
     row = {name: members.pop(name) for name in ("key_row", "known") if name in members}
-    return Accept(
+    return AcceptRun(
         accepted(run_id, **members),
         queue_limit,
         terms(f"token-{run_id}") if claimed else None,
@@ -70,9 +70,9 @@ def accept(run_id: str = "r1", *, claimed: bool = False, queue_limit: int = 32, 
     )
 
 
-def terms(token: str, holder: Holder = "caller", deadline: float = DEADLINE) -> Terms:
+def terms(token: str, holder: Holder = "caller", deadline: float = DEADLINE) -> ClaimTerms:
     """Return terms under a token."""
-    return Terms(token, holder, LEASE_SECONDS, deadline)
+    return ClaimTerms(token, holder, LEASE_SECONDS, deadline)
 
 
 def completed(run_id: str = "r1", *approvals: str, at: float = NOW, **members: Any) -> Completed:
@@ -82,13 +82,13 @@ def completed(run_id: str = "r1", *approvals: str, at: float = NOW, **members: A
     return Completed(at=at, run_id=run_id, entry=entry, message_count=2, approvals=pending, **members)
 
 
-def end(run_id: str = "r1", *approvals: str, token: str | None = None, **members: Any) -> End:
+def end(run_id: str = "r1", *approvals: str, token: str | None = None, **members: Any) -> EndRun:
     """Return the command that ends a claimed run with an answer."""
     callers = members.pop("callers", {})
-    return End(token or f"token-{run_id}", completed(run_id, *approvals, **members), callers=callers)
+    return EndRun(token or f"token-{run_id}", completed(run_id, *approvals, **members), callers=callers)
 
 
-def answered(run_id: str, text: str, **members: Any) -> End:
+def answered(run_id: str, text: str, **members: Any) -> EndRun:
     """Return the command that ends a claimed run with this text."""
     entry = entry_value(
         response_entry(
@@ -98,7 +98,7 @@ def answered(run_id: str, text: str, **members: Any) -> End:
         )
     )
     terminal = completed(run_id).model_copy(update={"entry": entry})
-    return End(members.pop("token", f"token-{run_id}"), terminal, **members)
+    return EndRun(members.pop("token", f"token-{run_id}"), terminal, **members)
 
 
 def model_result(run_id: str = "r1", number: int = 1) -> ModelResult:

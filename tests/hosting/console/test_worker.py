@@ -16,11 +16,11 @@ from durabletask.worker import TaskHubGrpcWorker
 
 from hosting.console.durable import PlainJson, ServedEntity
 from hosting.console.worker import AgentWorker
-from hosting.entity.batch import Batch, Done, Refused
+from hosting.entity.batch import Batch, Done, RefusedOperation
 from hosting.entity.thread_entity import ThreadEntity, UnfinishedError
 from hosting.errors import ConfigurationError, LogUnavailableError
 from hosting.plan import Plan
-from hosting.service.watchman import OutdatedDocumentError
+from hosting.service.thread_operations import OutdatedDocumentError
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import ArmedStore, Bench
 
@@ -90,7 +90,7 @@ class ReluctantEntity(ThreadEntity):
 
     reasons: list[Exception]
 
-    async def answer(self, batch: Batch) -> tuple[str | None, list[Done | Refused]]:
+    async def answer(self, batch: Batch) -> tuple[str | None, list[Done | RefusedOperation]]:
         """Answer once there is no reason left."""
         if self.reasons:
             raise self.reasons.pop(0)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Content, Message, UsageDetails
 
-from hosting.entity.called_run import AgentCall, AgentRunError, WantedFormat, read_answer
+from hosting.entity.called_run import AgentCall, AgentRunError, ResultFormat, read_answer
 from tests.support.bench import Bench
 
-CALL = AgentCall("Joker", "t", "run-1", WantedFormat())
+CALL = AgentCall("Joker", "t", "run-1", ResultFormat())
 
 
 def with_tools() -> AgentResponse[Any]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hosting.errors import LogUnavailableError, NewerVersionError
 from hosting.stores.contract import Append, StoredHead
-from hosting.thread.commands import Claim, Terms
+from hosting.thread.commands import ClaimRun, ClaimTerms
 from hosting.thread.events import Completed, Failed
 from tests.support.bench import ADDRESS, Bench
 from tests.support.seeds import repeated
@@ -100,8 +100,8 @@ async def test_a_run_is_given_up_after_three_attempts(bench: Bench) -> None:
     run_id = await bench.open("hi")
     for attempt in (1, 2, 3):
         head = await bench.services.log.head(ADDRESS)
-        terms = Terms(f"dead-{attempt}", "entity", 20.0, time.time() + 300)
-        await bench.services.log.execute(ADDRESS, Claim(time.time(), terms, began=head.position))
+        terms = ClaimTerms(f"dead-{attempt}", "entity", 20.0, time.time() + 300)
+        await bench.services.log.execute(ADDRESS, ClaimRun(time.time(), terms, since=head.position))
     bench.restart()
 
     await bench.signal(run_id)

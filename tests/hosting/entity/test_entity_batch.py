@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hosting.entity.batch import UNREADABLE, Done, Refused, parse_batch, write_answer
+from hosting.entity.batch import UNREADABLE, Done, RefusedOperation, parse_batch, write_answer
 
 
 def batch(**item: Any) -> str:
@@ -51,7 +51,7 @@ def test_the_stored_text_is_handed_on_as_it_is(exists: bool, state: str | None, 
 @pytest.mark.parametrize("state", [None, '{"schemaVersion":"1.1.0","text":"\\ud83d \u2028 \\" ü"}'])
 def test_an_answer_holds_the_state_and_a_result_for_each_operation(state: str | None) -> None:
     """In the batch's order, each a JSON text, errors marked."""
-    answer = json.loads(write_answer(state, [Done({"a": "ü"}), Refused('say "no"'), Done()], 1.5))
+    answer = json.loads(write_answer(state, [Done({"a": "ü"}), RefusedOperation('say "no"'), Done()], 1.5))
 
     assert answer == {
         "entityExists": state is not None,

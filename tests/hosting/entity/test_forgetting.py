@@ -7,7 +7,7 @@ import pytest
 
 from hosting.entity.batch import Batch, Done, Operation, Signal
 from hosting.runner.thread_log import epoch_store_key
-from hosting.thread.commands import Delete
+from hosting.thread.commands import DeleteThread
 from tests.support.bench import ADDRESS, HUB, Bench
 
 
@@ -21,7 +21,7 @@ def bench() -> Iterator[Bench]:
 
 async def delete(bench: Bench, *, commit: bool = True) -> None:
     """Delete the thread."""
-    await bench.services.log.execute(ADDRESS, Delete(time.time()))
+    await bench.services.log.execute(ADDRESS, DeleteThread(time.time()))
     await bench.deliver({"logged": True}, name="delete", commit=commit)
 
 
@@ -116,7 +116,7 @@ async def test_a_run_that_waited_when_its_thread_was_deleted_is_dropped(bench: B
 async def test_a_call_that_meets_a_deletion_under_way_has_it_gone_on_with(bench: Bench) -> None:
     """Whoever began it may have died before its signal."""
     await bench.run("one")
-    await bench.services.log.execute(ADDRESS, Delete(time.time()))
+    await bench.services.log.execute(ADDRESS, DeleteThread(time.time()))
     call = Operation(name="run", value={"message": "two", "correlationId": "r2"}, is_signal=False)
 
     _, results = await bench.entity.answer(Batch(key="t", state=bench.state, operations=(call,)))

@@ -14,7 +14,7 @@ from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
 from hosting.request.run_request import Retry
 from hosting.settings import read_settings
-from hosting.thread.messages import asked_messages
+from hosting.thread.messages import request_messages
 from tests.support.app.scripted import scripted_agent
 from tests.support.noted import noting_agent
 
@@ -66,7 +66,7 @@ def test_the_entity_reads_the_messages_that_were_given(given: Any, messages: lis
     """There and back: their order, roles, kinds and order of contents."""
     agent, _ = noting_agent()
 
-    read = asked_messages(carried_request(agent.run(given).fields, LIMITS))
+    read = request_messages(carried_request(agent.run(given).fields, LIMITS))
 
     assert [message.to_dict() for message in read] == [message.to_dict() for message in messages]
 

@@ -13,7 +13,7 @@ import pytest
 from hosting.entity.batch import Batch, Done, Operation, Signal
 from hosting.entity.thread_entity import UnfinishedError
 from hosting.runner.attempt import TimeLimit
-from hosting.thread.commands import Claim, Terms
+from hosting.thread.commands import ClaimRun, ClaimTerms
 from tests.support.bench import ADDRESS, Bench
 
 GUARD_SECONDS = 5.0
@@ -25,7 +25,9 @@ async def bench() -> AsyncIterator[Bench]:
     bench = Bench()
     for run_id in ("r1", "r2"):
         await bench.open(run_id, run_id)
-    await bench.services.log.execute(ADDRESS, Claim(time.time(), Terms("elsewhere", "caller", 20.0, time.time() + 300)))
+    await bench.services.log.execute(
+        ADDRESS, ClaimRun(time.time(), ClaimTerms("elsewhere", "caller", 20.0, time.time() + 300))
+    )
     yield bench
     bench.loop.close()
 
@@ -44,7 +46,7 @@ async def test_an_operation_that_watches_sends_itself_on_when_its_process_is_to_
     operation = asyncio.ensure_future(answered(bench, {"run_id": "r2", "logged": True, "queued_seconds": 7}))
     await asyncio.sleep(0)
 
-    await bench.services.leave(0.0)
+    await bench.services.drain(0.0)
 
     [done] = await operation
     [signal] = done.signals
@@ -53,26 +55,26 @@ async def test_an_operation_that_watches_sends_itself_on_when_its_process_is_to_
     assert math.floor(queued) == 7
 
 
-@pytest.mark.behaviour("service.patience")
+@pytest.mark.behaviour("service.lost-runs")
 async def test_a_run_that_waited_for_too_long_over_many_operations_is_cancelled(bench: Bench) -> None:
     """By the operation that is told so."""
     operation = asyncio.ensure_future(answered(bench, {"run_id": "r2", "logged": True, "queued_seconds": 3600}))
     while "cancel_requested" not in await bench.kinds("r2"):
         await asyncio.wait((operation,), timeout=0.01)
 
-    await bench.services.leave(0.0)
+    await bench.services.drain(0.0)
 
     assert isinstance((await operation)[0], Done)
 
 
-@pytest.mark.behaviour("service.patience")
+@pytest.mark.behaviour("service.lost-runs")
 @pytest.mark.parametrize("queued", [-1, 1e300, math.nan, "3600", None, [3600], {"a": 1}])
 async def test_a_waiting_time_that_is_none_counts_for_nothing(bench: Bench, queued: Any) -> None:
     """Whoever may send signals may send such ones."""
     operation = asyncio.ensure_future(answered(bench, {"run_id": "r2", "logged": True, "queued_seconds": queued}))
     await asyncio.sleep(0.05)
 
-    await bench.services.leave(0.0)
+    await bench.services.drain(0.0)
 
     [done] = await operation
     assert done.signals[0].value["queued_seconds"] < 5
@@ -86,7 +88,7 @@ async def test_a_call_is_delivered_again_when_its_process_is_to_end(bench: Bench
     operation = asyncio.ensure_future(answered(bench, order, is_signal=False))
     await asyncio.sleep(0.01)
 
-    await bench.services.leave(0.0)
+    await bench.services.drain(0.0)
 
     with pytest.raises(UnfinishedError):
         await operation

@@ -9,9 +9,9 @@ import pytest
 
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import StoreKey
-from hosting.service.erasing import tombstones
+from hosting.service.deletion import tombstones
 from hosting.service.retention import DAY_SECONDS, TombstoneSweep
-from hosting.thread.commands import Delete
+from hosting.thread.commands import DeleteThread
 from hosting.thread.head import NEW
 from tests.support.bench import ADDRESS, HUB, Bench
 from tests.support.thread_stores import ArmedStore
@@ -31,7 +31,7 @@ def bench() -> Iterator[Bench]:
 
 async def delete(bench: Bench) -> None:
     """Delete the thread."""
-    await bench.services.log.execute(ADDRESS, Delete(time.time()))
+    await bench.services.log.execute(ADDRESS, DeleteThread(time.time()))
     await bench.deliver({"logged": True}, name="delete")
 
 

@@ -12,8 +12,8 @@ import pytest
 from hosting.names import Address
 from hosting.request.run_request import RunRequest
 from hosting.runner.thread_log import epoch_store_key
-from hosting.service.erasing import UNUSED_SECONDS
-from hosting.thread.commands import Delete, Import
+from hosting.service.deletion import UNUSED_SECONDS
+from hosting.thread.commands import DeleteThread, ImportThread
 from state.codec import read
 from state.extension import archived
 from tests.support.bench import ADDRESS, HUB, PLACE, Bench
@@ -114,7 +114,7 @@ async def test_what_was_left_on_a_thread_that_has_nothing_else_goes(bench: Bench
 async def test_what_was_left_for_the_next_life_of_a_deleted_thread_goes(bench: Bench) -> None:
     """No run began it. What is put there now stays, as somebody is about to refer to it."""
     await bench.run("one")
-    await bench.services.log.execute(ADDRESS, Delete(time.time(), "asked"))
+    await bench.services.log.execute(ADDRESS, DeleteThread(time.time(), "asked"))
     await bench.deliver({"logged": True}, name="delete")
     next_life = epoch_store_key(HUB, ADDRESS, 2)
     await bench.attachments.put(next_life, LEFT)
@@ -131,8 +131,8 @@ async def test_what_a_conversation_refers_to_that_no_document_has_yet_stays(benc
     await show(bench)
     target = Address.of("Joker", "t", "ada")
     await bench.attachments.put(epoch_store_key(HUB, target, 0), {REFERRED: PICTURE, **LEFT})
-    await bench.services.log.execute(target, Import(time.time(), bench.state or "", "source", 0))
+    await bench.services.log.execute(target, ImportThread(time.time(), bench.state or "", "source", 0))
 
-    await bench.services.erasing.erase_unused(target, None)
+    await bench.services.deletion.erase_unused(target, None)
 
     assert sorted(await bench.attachments.names(epoch_store_key(HUB, target, 0))) == [REFERRED]

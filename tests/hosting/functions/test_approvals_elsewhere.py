@@ -7,7 +7,7 @@ import pytest
 from agent_framework import AgentResponse, Content
 
 from hosting.app import AgentFunctionApp
-from hosting.entity.called_run import AgentCall, AgentRunError, SpokenInput, read_answer, spoken_fields, wanted_format
+from hosting.entity.called_run import AgentCall, AgentRunError, MessageInput, message_fields, read_answer, result_format
 from hosting.errors import HostingError
 from tests.support.clerk import clerk
 from tests.support.desk import Desk
@@ -51,10 +51,10 @@ async def test_an_mcp_client_of_an_agent_without_http_learns_that_nobody_can_ans
     assert result["content"][0]["text"].endswith("this agent has no HTTP endpoint to do so.")
 
 
-async def called(desk: Desk, message: SpokenInput, run_id: str) -> AgentResponse[Any]:
+async def called(desk: Desk, message: MessageInput, run_id: str) -> AgentResponse[Any]:
     """Call the clerk on thread t as an orchestration does, and return what its task gives."""
-    call = AgentCall("Clerk", "t", run_id, wanted_format(None))
-    fields = {**spoken_fields(message), "correlationId": run_id, "orchestrationId": "o-1"}
+    call = AgentCall("Clerk", "t", run_id, result_format(None))
+    fields = {**message_fields(message), "correlationId": run_id, "orchestrationId": "o-1"}
     result = await desk.host.entities.call("dafx-clerk", "t", "run", fields)
     answer = json.loads(json.loads(result["result"])) if not result["isError"] else Exception(result["result"])
     return read_answer(call, json.dumps(answer) if isinstance(answer, dict) else answer)
@@ -125,6 +125,6 @@ async def test_an_answer_that_is_neither_yes_nor_no_is_refused(approved: Any) ->
     wrong.approved = approved
 
     with pytest.raises(HostingError, match="'approved'"):
-        spoken_fields([wrong])
+        message_fields([wrong])
     with pytest.raises(HostingError, match="two runs"):
-        spoken_fields([answer, "and hello"])
+        message_fields([answer, "and hello"])

@@ -12,7 +12,7 @@ import pytest
 
 from hosting.errors import LogUnavailableError
 from hosting.runner.thread_log import ThreadLog
-from hosting.thread.commands import Command, Delete
+from hosting.thread.commands import Command, DeleteThread
 from tests.hosting.functions.owned_app import ISSUER, THREADS, OwnedApp, owner, with_roles
 from tests.support.entity_calls import call_agent
 
@@ -89,7 +89,7 @@ async def test_whoever_dies_behind_the_import_is_finished_by_a_repeat(
     execute = ThreadLog.execute
 
     async def dying(self: ThreadLog, address: Any, command: Command, *rest: Any, **more: Any) -> Any:
-        if isinstance(command, Delete):
+        if isinstance(command, DeleteThread):
             raise LogUnavailableError.unreached()
         return await execute(self, address, command, *rest, **more)
 
@@ -114,7 +114,7 @@ async def test_a_thread_that_went_on_meanwhile_stays_the_apps_and_is_handed_over
 
     async def late(self: ThreadLog, address: Any, command: Command, *rest: Any, **more: Any) -> Any:
         nonlocal was_asked
-        if isinstance(command, Delete) and not was_asked:
+        if isinstance(command, DeleteThread) and not was_asked:
             was_asked = True
             await call_agent(owned.host, "Clerk", "t", "one more thing")
         return await execute(self, address, command, *rest, **more)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hosting.names import Address
 from hosting.ports import EntityClient
-from hosting.service.broadcast import Appended, DeltaText, News
+from hosting.service.broadcast import DeltaText, LoggedEvent, News
 from hosting.service.following import Following
 from hosting.service.runs import Run
 from hosting.thread.events import Claimed, Delta
@@ -18,14 +18,14 @@ NO_CLIENT: Any = None
 FIRST = 4
 ENDED = 7
 BEGUN: list[News] = [
-    Appended(FIRST, accepted()),
-    Appended(
+    LoggedEvent(FIRST, accepted()),
+    LoggedEvent(
         5,
         Claimed(at=NOW, run_id="r1", attempt=1, token="t", holder="caller", lease_seconds=20.0, deadline=NOW + 300),
     ),
 ]
-LOGGED = Appended(6, Delta(at=NOW, run_id="r1", offset=0, text="Good day"))
-END = Appended(ENDED, completed())
+LOGGED = LoggedEvent(6, Delta(at=NOW, run_id="r1", offset=0, text="Good day"))
+END = LoggedEvent(ENDED, completed())
 DELTA = DeltaText("r1", 0, "Good", behind=5)
 
 
@@ -56,6 +56,6 @@ def run_after(*news: News) -> Run:
     """Return the run as it stands behind its beginning and these."""
     record = RunRecord(accepted(), FIRST, FIRST)
     for one in (*BEGUN[1:], *news):
-        assert isinstance(one, Appended)
+        assert isinstance(one, LoggedEvent)
         record = record.after(one.position, one.event)
     return Run(Address.of("Helper", "t1"), record)

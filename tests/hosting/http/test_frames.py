@@ -9,7 +9,7 @@ import pytest
 from hosting.errors import HostingError, InternalError, LogUnavailableError, ThreadDeletedError
 from hosting.http.streams import Frame, Frames, broken
 from hosting.ports import iso
-from hosting.service.broadcast import Appended, DeltaText, News
+from hosting.service.broadcast import DeltaText, LoggedEvent, News
 from hosting.thread.events import Claimed, Delta, Event, Failed, ModelResult, Released, TimedOut, ToolResult
 from hosting.thread.run import RunRecord
 from tests.support.threads import NOW, accepted, completed, tool_started
@@ -34,12 +34,12 @@ def delta(offset: int, text: str) -> Delta:
 def frames_of(*news: News, after: int = 0) -> list[Frame]:
     """Return the frames of a run that was accepted at position 4."""
     frames = Frames(after, lambda: NOW)
-    return [frame for one in (Appended(4, accepted()), *news) for frame in frames.next(one)]
+    return [frame for one in (LoggedEvent(4, accepted()), *news) for frame in frames.next(one)]
 
 
 def fields_of(*events: Event) -> list[Any]:
     """Return the fields of the frames of events that follow the run's first."""
-    return [frame.fields for frame in frames_of(*(Appended(5 + at, event) for at, event in enumerate(events)))[1:]]
+    return [frame.fields for frame in frames_of(*(LoggedEvent(5 + at, event) for at, event in enumerate(events)))[1:]]
 
 
 @pytest.mark.behaviour("streams.ids")
@@ -47,7 +47,7 @@ def test_an_event_s_id_is_its_position_and_deltas_are_numbered_behind_the_last_o
     """Those that were logged meanwhile moved it on."""
     deltas = [DeltaText("r1", 0, "a", behind=5), DeltaText("r1", 1, "b", behind=5), DeltaText("r1", 2, "c", behind=6)]
 
-    frames = frames_of(Appended(5, claimed()), *deltas, Appended(8, completed()))
+    frames = frames_of(LoggedEvent(5, claimed()), *deltas, LoggedEvent(8, completed()))
 
     assert [(frame.id, frame.event) for frame in frames] == [
         ("4", "accepted"),
@@ -62,7 +62,7 @@ def test_an_event_s_id_is_its_position_and_deltas_are_numbered_behind_the_last_o
 @pytest.mark.behaviour("streams.offset")
 def test_deltas_have_their_offset_and_their_time() -> None:
     """Whether they come from the log or from whoever says them."""
-    frames = frames_of(Appended(5, delta(0, "Good ")), DeltaText("r1", 5, "day", behind=5))
+    frames = frames_of(LoggedEvent(5, delta(0, "Good ")), DeltaText("r1", 5, "day", behind=5))
 
     assert frames == [
         ACCEPTED,
@@ -75,7 +75,7 @@ def test_deltas_have_their_offset_and_their_time() -> None:
 def test_a_reader_that_comes_back_gets_all_that_was_logged_behind_its_position() -> None:
     """What is before is folded, so the end's frame is whole."""
     frames = frames_of(
-        Appended(5, delta(0, "a")), Appended(6, delta(1, "b")), DeltaText("r1", 2, "c", behind=6), after=5
+        LoggedEvent(5, delta(0, "a")), LoggedEvent(6, delta(1, "b")), DeltaText("r1", 2, "c", behind=6), after=5
     )
 
     assert [frame.id for frame in frames] == ["6", "6.1"]
@@ -84,7 +84,10 @@ def test_a_reader_that_comes_back_gets_all_that_was_logged_behind_its_position()
 @pytest.mark.behaviour("streams.resume")
 def test_a_position_past_the_end_has_no_frames() -> None:
     """It waits, or ends with the run."""
-    assert frames_of(Appended(5, claimed()), DeltaText("r1", 0, "a", behind=5), Appended(6, completed()), after=9) == []
+    assert (
+        frames_of(LoggedEvent(5, claimed()), DeltaText("r1", 0, "a", behind=5), LoggedEvent(6, completed()), after=9)
+        == []
+    )
 
 
 @pytest.mark.behaviour("streams.restart")
@@ -92,7 +95,7 @@ def test_every_claim_but_the_first_is_a_restart() -> None:
     """After a lost process, a failure that is tried again, or a holder that let go."""
     let_go = Released(at=NOW, run_id="r1", signalled=True)
 
-    frames = frames_of(Appended(5, claimed()), Appended(6, let_go), Appended(7, claimed(2)))
+    frames = frames_of(LoggedEvent(5, claimed()), LoggedEvent(6, let_go), LoggedEvent(7, claimed(2)))
 
     assert frames[1:] == [
         Frame("5", "started", {"attempt": 1, "at": AT}),
@@ -133,7 +136,7 @@ def test_a_tool_that_failed_or_was_interrupted_has_an_error_for_a_result(members
 @pytest.mark.behaviour("approvals.asked")
 def test_approvals_come_before_the_end_that_requests_them() -> None:
     """They are in no log by themselves, so they have no id."""
-    frames = frames_of(Appended(5, completed("r1", "a1")))[1:]
+    frames = frames_of(LoggedEvent(5, completed("r1", "a1")))[1:]
 
     assert [(frame.id, frame.event) for frame in frames] == [(None, "approval_requested"), ("5", "completed")]
     assert frames[0].fields == {
@@ -152,7 +155,7 @@ def test_approvals_come_before_the_end_that_requests_them() -> None:
 def test_a_run_without_an_answer_ends_with_its_problem(kind: type[Failed] | type[TimedOut]) -> None:
     """With the ids and the time."""
     event = kind(at=NOW, run_id="r1", entry={}, code="run_failed", detail="It failed.")
-    frame = frames_of(Appended(5, event))[-1]
+    frame = frames_of(LoggedEvent(5, event))[-1]
 
     assert (frame.id, frame.event) == ("5", "failed")
     assert frame.fields.items() >= {"code": "run_failed", "detail": "It failed.", **IDS, "at": AT}.items()

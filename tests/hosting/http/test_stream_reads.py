@@ -12,14 +12,14 @@ from hosting.http.replies import Reply, Streamed
 from hosting.http.streams import Streams
 from hosting.request.pages import StreamQuery
 from hosting.request.run_request import Decision
-from hosting.service.broadcast import Appended, News
+from hosting.service.broadcast import LoggedEvent, News
 from hosting.service.runs import Run
 from hosting.thread.events import ApprovalAnswered
 from tests.hosting.http.scripted_following import BEGUN, END, ENDED, LOGGED, NO_CLIENT, ScriptedFollowing, run_after
 from tests.support.threads import NOW
 
 ALL = [*BEGUN, LOGGED, END]
-ANSWERED = Appended(9, ApprovalAnswered(at=NOW, run_id="r1", decision=Decision(id="a1", approved=True)))
+ANSWERED = LoggedEvent(9, ApprovalAnswered(at=NOW, run_id="r1", decision=Decision(id="a1", approved=True)))
 
 
 async def read(

@@ -13,7 +13,7 @@ from hosting.runner.journal import Journal, Lease
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.events import Delta
-from hosting.thread.run import run_record
+from hosting.thread.run import fold_run
 from tests.support.thread_stores import ArmedStore
 from tests.support.threads import accept
 
@@ -32,7 +32,7 @@ class Streaming:
     async def begin(self) -> Streaming:
         """Claim the run."""
         await self.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-        record = run_record("r1", await self.log.events(ADDRESS, 0))
+        record = fold_run("r1", await self.log.events(ADDRESS, 0))
         assert record is not None
         self.journal = Journal(self.log, ADDRESS, record, "token-r1", Lease(), on_append=lambda decided: None)
         pace = BatchPace(self._seconds, 1000)

@@ -27,7 +27,7 @@ from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentRunner, Attempt
 from hosting.runner.history import History, attach_history, is_for_calls, run_compaction
-from hosting.thread.messages import asked_messages
+from hosting.thread.messages import request_messages
 
 GUARD_SECONDS = 5.0
 HISTORY = ("one", "two")
@@ -91,7 +91,7 @@ async def run(agent: Agent[Any], loop: AgentLoop, message: str, history: Sequenc
     """Run the agent once behind that history, and return its answer."""
     request = RunRequest(message=message)
     before = [Message("user", [text]) for text in history]
-    attempt = Attempt("r-1", "t", request, asked_messages(request), History(before), session=None)
+    attempt = Attempt("r-1", "t", request, request_messages(request), History(before), session=None)
     outcome = await asyncio.wait_for(AgentRunner(agent, "a", loop).run(attempt, GUARD_SECONDS), GUARD_SECONDS)
     assert isinstance(outcome, AgentAnswer), outcome
     return outcome.response.text
@@ -118,7 +118,7 @@ async def test_messages_that_runs_share_are_never_marked(loop: AgentLoop) -> Non
     """A run that grows too long for its model leaves messages of its own out."""
     client, request = Client(), RunRequest(message="look")
     shared, own = ([Message("user", [text * 400]) for text in HISTORY] for _ in range(2))
-    attempt = Attempt("r-1", "t", request, asked_messages(request), History(shared, lambda: own), None)
+    attempt = Attempt("r-1", "t", request, request_messages(request), History(shared, lambda: own), None)
     runner = AgentRunner(Agent(client=client, name="a", tools=[look]), "a", loop, context_tokens=2000)
 
     assert isinstance(await asyncio.wait_for(runner.run(attempt, GUARD_SECONDS), GUARD_SECONDS), AgentAnswer)

@@ -8,12 +8,12 @@ import pytest
 
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
-from hosting.runner.journal import Journal, Lease, LeavingError, StaleAttemptError
+from hosting.runner.journal import DrainingError, Journal, Lease, StaleTokenError
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
-from hosting.thread.commands import Cancel, Claim, Record
+from hosting.thread.commands import CancelRun, ClaimRun, RecordSteps
 from hosting.thread.events import Delta, ToolResult
-from hosting.thread.run import run_record
+from hosting.thread.run import fold_run
 from tests.support.thread_stores import ArmedStore
 from tests.support.threads import NOW, accept, model_result, terms, tool_started
 
@@ -36,10 +36,10 @@ class Holding:
     async def begin(self, *steps: Any) -> Holding:
         """Have an attempt record these steps, and another one take the run over."""
         await self.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-        await self.log.execute(ADDRESS, Record("token-r1", steps))
+        await self.log.execute(ADDRESS, RecordSteps("token-r1", steps))
         head = await self.log.head(ADDRESS)
-        await self.log.execute(ADDRESS, Claim(NOW, terms("token"), silent=head.append_id))
-        record = run_record("r1", await self.log.events(ADDRESS, 0))
+        await self.log.execute(ADDRESS, ClaimRun(NOW, terms("token"), idle_append=head.append_id))
+        record = fold_run("r1", await self.log.events(ADDRESS, 0))
         assert record is not None
         self.journal = Journal(self.log, ADDRESS, record, "token", Lease(), on_append=lambda decided: None)
         return self
@@ -54,7 +54,7 @@ async def test_a_later_attempt_is_given_what_an_earlier_one_recorded() -> None:
     """And nothing that it recorded itself: that is new."""
     steps = (model_result(), tool_started(), tool_result())
     journal = (await Holding().begin(*steps)).journal
-    await journal.append_here(model_result(number=2))
+    await journal.append_on_loop(model_result(number=2))
 
     assert (journal.models["", 1], journal.started["1.call"], journal.results["1.call"]) == steps
     assert (len(journal.models), len(journal.started), len(journal.results)) == (1, 1, 1)
@@ -64,11 +64,11 @@ async def test_a_later_attempt_is_given_what_an_earlier_one_recorded() -> None:
 async def test_an_attempt_made_again_is_given_what_the_failed_one_recorded() -> None:
     """By the same holder, under its new token."""
     journal = (await Holding().begin(*[model_result()] * 3)).journal
-    await journal.append_here(model_result(number=2))
+    await journal.append_on_loop(model_result(number=2))
     await journal.retry("another", "run_failed")
 
     assert (journal.models["", 2], journal.token) == (model_result(number=2), "another")
-    await journal.append_here(tool_started(), tool_result())
+    await journal.append_on_loop(tool_started(), tool_result())
 
 
 @pytest.mark.behaviour("runner.steps")
@@ -79,7 +79,7 @@ async def test_deltas_that_wait_stand_before_the_step_that_follows_them_and_only
     waiting = [(DELTA,)]
     holding.journal.take_deltas = lambda: waiting.pop() if waiting else ()
     before = holding.store.calls["append"]
-    await holding.journal.append_here(model_result(number=2))
+    await holding.journal.append_on_loop(model_result(number=2))
 
     assert (await holding.kinds(), holding.store.calls["append"]) == (["delta", "model_result"], before + 1)
     assert holding.journal.unlogged(()) == ()
@@ -93,9 +93,9 @@ async def test_deltas_of_a_failed_append_go_with_the_next_step() -> None:
     holding.journal.take_deltas = lambda: waiting.pop() if waiting else ()
     holding.store.is_away = True
     with pytest.raises(LogUnavailableError):
-        await holding.journal.append_here()
+        await holding.journal.append_on_loop()
     holding.store.is_away = False
-    await holding.journal.append_here(model_result(number=2))
+    await holding.journal.append_on_loop(model_result(number=2))
 
     assert await holding.kinds() == ["delta", "model_result"]
 
@@ -105,9 +105,9 @@ async def test_a_holder_that_leaves_stops_behind_the_tool_that_it_has_finished()
     """What the tool answered is recorded, and so is what the model says before."""
     holding = await Holding().begin(model_result(), *[tool_started()] * 2)
     holding.journal.leaving = True
-    await holding.journal.append_here(model_result(number=2))
-    with pytest.raises(LeavingError):
-        await holding.journal.append_here(tool_result())
+    await holding.journal.append_on_loop(model_result(number=2))
+    with pytest.raises(DrainingError):
+        await holding.journal.append_on_loop(tool_result())
 
     assert await holding.kinds() == ["model_result", "tool_result"]
 
@@ -117,11 +117,11 @@ async def test_a_holder_that_leaves_cuts_no_other_tool_short() -> None:
     """A tool that began and has no result counts as called; only an agent as a tool has its steps replayed."""
     journal = (await Holding().begin(*[model_result()] * 3)).journal
     journal.leaving = True
-    await journal.append_here(tool_started(), tool_started(key="1.agent"), tool_started(key="1.agent/1.tool"))
-    await journal.append_here(tool_result())
+    await journal.append_on_loop(tool_started(), tool_started(key="1.agent"), tool_started(key="1.agent/1.tool"))
+    await journal.append_on_loop(tool_result())
 
-    with pytest.raises(LeavingError):
-        await journal.append_here(tool_result("1.agent/1.tool"))
+    with pytest.raises(DrainingError):
+        await journal.append_on_loop(tool_result("1.agent/1.tool"))
 
 
 @pytest.mark.behaviour("runner.steps")
@@ -132,9 +132,9 @@ async def test_an_attempt_that_cannot_be_made_again_leaves_the_holder_its_token(
     with pytest.raises(LogUnavailableError):
         await holding.journal.retry("another", "run_failed")
     holding.store.is_away = False
-    await holding.log.execute(ADDRESS, Cancel(NOW, "r1"))
+    await holding.log.execute(ADDRESS, CancelRun(NOW, "r1"))
 
     assert holding.journal.token == "token"
-    with pytest.raises(StaleAttemptError):
+    with pytest.raises(StaleTokenError):
         await holding.journal.retry("third", "run_failed")
     assert await holding.kinds() == ["cancel_requested", "cancelled"]

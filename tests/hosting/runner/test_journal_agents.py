@@ -11,7 +11,7 @@ import pytest
 from agent_framework import Agent
 
 from hosting.http.streams import Frames
-from hosting.service.broadcast import Appended
+from hosting.service.broadcast import LoggedEvent
 from hosting.thread.events import ModelResult, ToolStarted
 from tests.support.bench import ADDRESS, Bench
 from tests.support.halted_runs import GUARD_SECONDS, counting, killed_and_finished
@@ -93,7 +93,7 @@ async def test_a_stream_tells_the_calls_inside_with_their_arguments() -> None:
     bench.loop.close()
 
     frames, events = Frames(0, time.time), await bench.services.log.events(ADDRESS, 0)
-    fields_of_frames = [frame.fields for at, event in events for frame in frames.next(Appended(at, event))]
+    fields_of_frames = [frame.fields for at, event in events for frame in frames.next(LoggedEvent(at, event))]
 
     calls = {
         fields["id"]: (fields["tool"], fields["arguments"]) for fields in fields_of_frames if "arguments" in fields

@@ -14,14 +14,14 @@ from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentRunner, Attempt, Outcome
 from hosting.runner.history import History
-from hosting.runner.journal import Journal, Lease, StaleAttemptError
+from hosting.runner.journal import Journal, Lease, StaleTokenError
 from hosting.runner.steps import AgentSteps, StepRecorder, digest_of_arguments
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
-from hosting.thread.commands import Claim, Record
+from hosting.thread.commands import ClaimRun, RecordSteps
 from hosting.thread.events import Step, ToolStarted
-from hosting.thread.messages import asked_messages
-from hosting.thread.run import run_record
+from hosting.thread.messages import request_messages
+from hosting.thread.run import fold_run
 from tests.support.planned import PlannedModel, planned_agent
 from tests.support.threads import accept, terms
 
@@ -75,8 +75,8 @@ class Holder:
         self.noted: list[str] = []
         self.log = ThreadLog(MemoryThreadStore("hub"), MemoryObjects(), "hub")
         await self.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-        await self.log.execute(ADDRESS, Record("token-r1", steps))
-        record = run_record("r1", await self.log.events(ADDRESS, 0))
+        await self.log.execute(ADDRESS, RecordSteps("token-r1", steps))
+        record = fold_run("r1", await self.log.events(ADDRESS, 0))
         assert record is not None
         lease = Lease(20.0, self.clock)
         self.journal = Journal(self.log, ADDRESS, record, "token-r1", lease, on_append=lambda decided: None)
@@ -85,13 +85,13 @@ class Holder:
     async def take_over(self) -> None:
         """Let somebody else claim the run."""
         head = await self.log.head(ADDRESS)
-        await self.log.execute(ADDRESS, Claim(0.0, terms("e1", "entity"), silent=head.append_id))
+        await self.log.execute(ADDRESS, ClaimRun(0.0, terms("e1", "entity"), idle_append=head.append_id))
 
     async def run(self, loop: AgentLoop, agent: Agent[Any] | None = None) -> Outcome:
         """Run the agent once."""
         agent, request = agent or planned_agent(self.noted.append, plan=("all done",)), RunRequest(message="go")
         steps = AgentSteps(agent, StepRecorder(self.journal, tells_unknown_outcomes=False))
-        attempt = Attempt("r1", "t1", request, asked_messages(request), History([]), None, steps=steps)
+        attempt = Attempt("r1", "t1", request, request_messages(request), History([]), None, steps=steps)
         return await asyncio.wait_for(AgentRunner(agent, "Helper", loop).run(attempt, 5.0), 5.0)
 
 
@@ -120,7 +120,7 @@ async def test_a_holder_that_was_taken_over_while_it_slept_calls_no_model(loop: 
     await holder.take_over()
     holder.clock.now += 30
 
-    with pytest.raises(StaleAttemptError):
+    with pytest.raises(StaleTokenError):
         await holder.run(loop)
 
     assert holder.noted == []
@@ -141,7 +141,7 @@ async def test_a_holder_that_was_taken_over_while_it_slept_calls_no_tool_again(l
     await holder.take_over()
     holder.clock.now += 30
 
-    with pytest.raises(StaleAttemptError):
+    with pytest.raises(StaleTokenError):
         await holder.run(loop, Agent(client, name="Helper", tools=tools))
 
     assert holder.noted == ["model 1"]

@@ -12,7 +12,7 @@ from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, Outcome
 from hosting.runner.history import History
-from hosting.thread.messages import asked_messages
+from hosting.thread.messages import request_messages
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent
 from tests.support.planned import planned_client
@@ -62,7 +62,7 @@ async def run(agent: Any, loop: AgentLoop, message: str = "hi") -> Outcome:
         run_id="r-1",
         thread_id="t",
         request=request,
-        messages=asked_messages(request),
+        messages=request_messages(request),
         history=History([]),
         session=None,
     )

@@ -15,9 +15,9 @@ from hosting.errors import InvalidFieldError
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
 from hosting.request.run_request import Retry
-from hosting.service.patience import read_run
+from hosting.service.lost_runs import read_run
 from hosting.settings import read_settings
-from hosting.thread.commands import Cancel
+from hosting.thread.commands import CancelRun
 from hosting.thread.events import Claimed, Failed
 from hosting.thread.run import RunRecord
 from tests.support.bench import ADDRESS, Bench, answer
@@ -150,7 +150,7 @@ async def test_a_cancel_ends_the_pause(bench: Bench) -> None:
     patient = order({"attempts": 2, "first_pause_seconds": 60})
     running = asyncio.ensure_future(bench.deliver(patient, signal=False))
     await asyncio.wait_for(until_retried(bench), 5)
-    await bench.services.log.execute(ADDRESS, Cancel(time.time(), "run-1"))
+    await bench.services.log.execute(ADDRESS, CancelRun(time.time(), "run-1"))
 
     result = await asyncio.wait_for(running, 5)
 

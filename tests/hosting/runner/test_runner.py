@@ -20,7 +20,7 @@ from hosting.request.run_request import ResponseFormat, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
 from hosting.runner.history import History, ThreadHistory, attach_history
-from hosting.thread.messages import asked_messages
+from hosting.thread.messages import request_messages
 from tests.support.app.scripted import ScriptedClient, scripted_agent, thread_name
 from tests.support.bench import Bench, CountingAgent
 
@@ -43,7 +43,7 @@ def attempt(message: str = "hi", *, history: tuple[str, ...] = (), tools: bool =
         run_id="r-1",
         thread_id="t",
         request=request,
-        messages=asked_messages(request),
+        messages=request_messages(request),
         history=History(before),
         session=None,
     )
@@ -299,7 +299,7 @@ def formatted(schema: dict[str, Any]) -> Attempt:
         run_id="r-1",
         thread_id="t",
         request=request,
-        messages=asked_messages(request),
+        messages=request_messages(request),
         history=History([]),
         session=None,
     )

@@ -24,14 +24,14 @@ from hosting.runner.callbacks import Listener
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.approvals import Approvals
 from hosting.service.broadcast import Broadcast
-from hosting.service.documents import CACHED_BYTES, Documents
-from hosting.service.erasing import Eraser
+from hosting.service.conversations import CACHED_BYTES, Conversations
+from hosting.service.deletion import ThreadDeletion
 from hosting.service.following import Following
 from hosting.service.held_run import HostedAgent
 from hosting.service.held_runs import MOST_HELD, HeldRuns
 from hosting.service.runs import Runs
+from hosting.service.thread_operations import OperationOutcome, ThreadOperations
 from hosting.service.threads import Threads
-from hosting.service.watchman import Watched, Watchman
 from hosting.settings import read_settings
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.events import Accepted, Terminal
@@ -171,10 +171,10 @@ class Process:
         runner = AgentRunner(chosen, AGENT, self.loop)
         attempts = Attempts(runner, read, batch_seconds=0.02, listener=listener)
         agents = {AGENT.lower(): HostedAgent(attempts, read.run_timeout_seconds)}
-        documents = Documents(self.log, cached_bytes, **(remembering or {}))
+        documents = Conversations(self.log, cached_bytes, **(remembering or {}))
         bounds: dict[str, Any] = {"most": most, "look_seconds": 0.05, "lease_seconds": LEASE_SECONDS}
         self.holders = HeldRuns(self.log, documents, self.changes, agents, **{**bounds, **(holding or {})})
-        self.watchman = Watchman(
+        self.operations = ThreadOperations(
             self.log,
             documents,
             self.holders,
@@ -188,24 +188,24 @@ class Process:
         self.approvals = Approvals(self.log, self.runs, self.holders)
         self.threads = Threads(self.log, documents, engine.archive, attachments, "hub", publish=self.holders.publish)
         self.attachments, self.archive = attachments, engine.archive
-        self.erasing = Eraser(self.log, engine.archive, attachments, "hub")
+        self.deletion = ThreadDeletion(self.log, engine.archive, attachments, "hub")
 
-    async def deliver(self, run_id: str) -> Watched:
+    async def deliver(self, run_id: str) -> OperationOutcome:
         """Have the thread's entity do its operation here, and commit what comes of it."""
-        watched = await self.watchman.run(ADDRESS, self.engine.documents.get("t1"), run_id)
+        watched = await self.operations.run(ADDRESS, self.engine.documents.get("t1"), run_id)
         assert watched.snapshot is not None
         self.engine.documents["t1"] = write(watched.snapshot.document(watched.epoch))
         return watched
 
     async def end_of(self, run_id: str) -> Terminal | None:
         """Return how a run that the thread has ended, None while it has not."""
-        record = await self.watchman.record(ADDRESS, run_id)
+        record = await self.operations.record(ADDRESS, run_id)
         assert record is not None
         return record.terminal
 
     async def deliver_delete(self) -> None:
         """Have the thread's entity delete it here, and commit what comes of it."""
-        if await self.erasing.delete(ADDRESS, self.engine.documents.get("t1")):
+        if await self.deletion.delete(ADDRESS, self.engine.documents.get("t1")):
             self.engine.documents.pop("t1", None)
 
     def place(self, epoch: int) -> StoreKey:

@@ -17,7 +17,7 @@ from hosting.errors import (
 from hosting.names import Address
 from hosting.request.run_request import Decision
 from hosting.service.approvals import Answered
-from hosting.thread.commands import Accept, Forget
+from hosting.thread.commands import AcceptRun, ResetThread
 from hosting.thread.events import Completed
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 from tests.support.threads import accepted, end, terms
@@ -79,7 +79,7 @@ async def test_a_thread_lists_approvals_until_their_time_is_up(
 ) -> None:
     """And takes messages from then on."""
     now = time.time()
-    await process.log.execute(ADDRESS, Accept(accepted("r1", at=now), 32, terms("token-r1")))
+    await process.log.execute(ADDRESS, AcceptRun(accepted("r1", at=now), 32, terms("token-r1")))
     await process.log.execute(ADDRESS, end("r1", "approval", expires_at=now + seconds))
 
     waiting = await process.approvals.waiting(Address.of(AGENT, "t1"))
@@ -92,7 +92,7 @@ async def test_a_thread_that_was_reset_waits_for_no_approval(processes: Processe
     """And takes no answer any more."""
     one, other = processes
     (approval,) = await paused(one, "c1")
-    await one.log.execute(ADDRESS, Forget(time.time()))
+    await one.log.execute(ADDRESS, ResetThread(time.time()))
 
     assert await other.approvals.waiting(Address.of(AGENT, "t1")) is None
     with pytest.raises(ApprovalExpiredError):

@@ -14,7 +14,7 @@ from agent_framework import AgentResponse, Content, Message
 from hosting.errors import ArchiveUnavailableError
 from hosting.service.archiving import KEPT_SHARE, Archiver, document_of
 from hosting.stores.archive import Volume
-from hosting.thread.commands import Delete, Forget
+from hosting.thread.commands import DeleteThread, ResetThread
 from hosting.thread.events import Completed
 from state.codec import read
 from state.extension import archived
@@ -212,7 +212,7 @@ async def test_a_reset_erases_what_was_archived_and_begins_a_volume_of_its_own(b
 async def test_a_thread_is_not_forgotten_while_the_archive_is_away(bench: Bench, operation: str) -> None:
     """The delivery is given back, so that it is done later and not never."""
     await talk(bench, 20)
-    command = Forget(time.time()) if operation == "reset" else Delete(time.time())
+    command = ResetThread(time.time()) if operation == "reset" else DeleteThread(time.time())
     decided = await bench.services.log.execute(ADDRESS, command)
     order = {"position": decided.head.reset_at} if operation == "reset" else {"logged": True}
     state, bench.archive.is_down = bench.state, True

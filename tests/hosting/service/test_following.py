@@ -9,11 +9,11 @@ import pytest
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError
 from hosting.names import Address
-from hosting.service.broadcast import Appended, DeltaText, Follower, News
+from hosting.service.broadcast import DeltaText, Follower, LoggedEvent, News
 from hosting.service.following import Following
 from hosting.service.runs import Run
 from hosting.stores.memory import MemoryObjects, SharedMemory
-from hosting.thread.commands import Bury, Claim, Delete, Record
+from hosting.thread.commands import ClaimRun, DeleteThread, FinishDelete, RecordSteps
 from hosting.thread.events import Delta
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import end, terms
@@ -24,12 +24,12 @@ WHOLE = ["accepted", "claimed", "echo:", " hi", "completed"]
 
 def shown(news: list[News]) -> list[str]:
     """Return events by their kinds and words as they are."""
-    return [words(one) or one.event.kind if isinstance(one, Appended) else one.text for one in news]
+    return [words(one) or one.event.kind if isinstance(one, LoggedEvent) else one.text for one in news]
 
 
 def words(one: News) -> str:
     """Return what the agent said, from whichever place; nothing for an event of another kind."""
-    output = one.event if isinstance(one, Appended) else one
+    output = one.event if isinstance(one, LoggedEvent) else one
     return output.text if isinstance(output, Delta | DeltaText) else ""
 
 
@@ -48,7 +48,7 @@ async def text_of(process: Process, run: Run) -> str:
     text = ""
     async for news in process.following.follow(run, process.engine):
         for one in news:
-            output = one.event if isinstance(one, Appended) else one
+            output = one.event if isinstance(one, LoggedEvent) else one
             text = text[: output.offset] + output.text if isinstance(output, Delta | DeltaText) else text
     return text
 
@@ -136,7 +136,7 @@ async def test_a_deleted_thread_ends_those_who_follow_it(processes: Processes) -
     run = await one.runs.start(AGENT, call(), one.engine)
     following = asyncio.ensure_future(followed(other, run))
     await asyncio.sleep(0.02)
-    await other.log.execute(ADDRESS, Delete(1.0))
+    await other.log.execute(ADDRESS, DeleteThread(1.0))
 
     with pytest.raises(ThreadDeletedError):
         await asyncio.wait_for(following, 5.0)
@@ -152,8 +152,8 @@ async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(proce
     following = asyncio.ensure_future(followed(other, run))
     waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 2.0))
     await asyncio.sleep(0.02)
-    await other.log.execute(ADDRESS, Delete(1.0))
-    buried = await other.log.execute(ADDRESS, Bury(2.0, {}))
+    await other.log.execute(ADDRESS, DeleteThread(1.0))
+    buried = await other.log.execute(ADDRESS, FinishDelete(2.0, {}))
     await other.store.erase(ADDRESS, buried.head.trimmed)
 
     for received in (following, waiting):
@@ -221,7 +221,7 @@ async def test_a_follower_of_the_log_alone_is_told_each_position_once_and_no_wor
     received = await joined(process.following.follow(run, process.engine, logged_only=True))
     events = await process.log.events(ADDRESS, 0)
 
-    assert received == [Appended(position, event) for position, event in events]
+    assert received == [LoggedEvent(position, event) for position, event in events]
     assert "".join(event.text for _, event in events if isinstance(event, Delta)) == "echo: hi"
 
 
@@ -232,8 +232,8 @@ async def test_what_a_later_attempt_says_anew_takes_the_place_of_what_an_earlier
     run_id, log = run.run_id, process.log
     for number, text in enumerate(("Good evening", "Good")):
         silent = (await log.head(ADDRESS)).append_id
-        await log.execute(ADDRESS, Claim(1.0, terms(f"token-{number}"), silent=silent))
-        await log.execute(ADDRESS, Record(f"token-{number}", (Delta(at=1.0, run_id=run_id, offset=0, text=text),)))
+        await log.execute(ADDRESS, ClaimRun(1.0, terms(f"token-{number}"), idle_append=silent))
+        await log.execute(ADDRESS, RecordSteps(f"token-{number}", (Delta(at=1.0, run_id=run_id, offset=0, text=text),)))
     await log.execute(ADDRESS, end(run_id, token="token-1"))
 
     assert await text_of(process, run) == "Good"

@@ -18,7 +18,7 @@ from hosting.service.held_run import HeldRun
 from hosting.service.runs import Run
 from hosting.stores.contract import Append, Appended, StoredHead
 from hosting.stores.memory import MemoryObjects, SharedMemory
-from hosting.thread.commands import Delete
+from hosting.thread.commands import DeleteThread
 from hosting.thread.events import Failed
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 
@@ -111,7 +111,7 @@ async def test_a_process_claims_no_more_runs_than_it_may_hold() -> None:
     runs = await asyncio.gather(*starts)
 
     assert sum(process.holders.held(run.run_id) is not None for run in runs) == 1
-    await process.holders.leave(0.0)
+    await process.holders.drain(0.0)
     process.loop.close()
 
 
@@ -220,7 +220,7 @@ async def test_a_run_that_has_not_begun_when_its_process_is_told_to_stop_is_hand
     process.engine.gate.clear()
     starting = asyncio.ensure_future(process.runs.start(AGENT, call(), process.engine))
     await asyncio.sleep(0.02)
-    leaving = asyncio.ensure_future(process.holders.leave(0.0))
+    leaving = asyncio.ensure_future(process.holders.drain(0.0))
     await asyncio.sleep(0.02)
     process.engine.gate.set()
     await asyncio.gather(starting, leaving)
@@ -232,7 +232,7 @@ async def test_a_run_that_has_not_begun_when_its_process_is_told_to_stop_is_hand
 async def test_a_process_that_is_told_to_stop_takes_no_further_run(process: Process) -> None:
     """Neither a new one, nor the next one behind an end: nothing is held when it has left."""
     _, waiting = await queued(process)
-    leaving = asyncio.ensure_future(process.holders.leave(5.0))
+    leaving = asyncio.ensure_future(process.holders.drain(5.0))
     await asyncio.sleep(0)
     await process.runs.start(AGENT, call(thread_id="t2"), process.engine)
     process.agent.gate.set()
@@ -260,7 +260,7 @@ async def test_a_run_taken_over_in_the_same_process_is_held_until_its_own_end(pr
     assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_an_entity_runs_a_conversation_that_is_too_large_to_be_remembered() -> None:
     """It was given it."""
     process = Process(SharedMemory(), MemoryObjects(), Engine(), cached_bytes=0)
@@ -303,7 +303,7 @@ async def test_nothing_of_many_runs_stays_but_their_conversations(times: int) ->
         run = await process.runs.start(AGENT, call(thread_id=f"t{number % 50}", streams=True), process.engine)
         await process.runs.wait(run, process.engine, 5.0)
     del run
-    await process.holders.leave(0.0)
+    await process.holders.drain(0.0)
     await listeners.close()
     await asyncio.sleep(0.1)
     gc.collect()
@@ -339,7 +339,7 @@ async def test_whoever_is_refused_by_a_thread_that_is_being_deleted_signals_for_
     """The process that began to delete it may have died."""
     await process.runs.start(AGENT, call(waits=False), process.engine)
     process.engine.signals.clear()
-    await process.log.execute(ADDRESS, Delete(1.0))
+    await process.log.execute(ADDRESS, DeleteThread(1.0))
 
     with pytest.raises(ThreadDeletingError):
         await process.runs.start(AGENT, call(), process.engine)

@@ -86,7 +86,7 @@ async def test_answers_to_approvals_are_read_behind_the_end_of_their_run(process
     one, other = processes
     one.agent.asks = ["c1", "c2"]
     asked = await answered(one)
-    first, second = (await one.runs.find(ADDRESS, asked, one.engine)).record.asked_approvals
+    first, second = (await one.runs.find(ADDRESS, asked, one.engine)).record.requested_approvals
     await one.approvals.answer(ADDRESS, Decision(id=first.id, approved=True), one.engine)
 
     found = (await other.runs.find(ADDRESS, asked, other.engine)).record

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from hosting.errors import HostingError
-from hosting.thread.commands import Delete
+from hosting.thread.commands import DeleteThread
 from hosting.thread.events import Accepted
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 
@@ -49,7 +49,7 @@ async def test_a_refused_request_is_gone_with_its_answer(process: Process, code:
     for number in range(32):
         await process.runs.start(AGENT, call(f"{number}", key=f"k{number}", waits=False), process.engine)
     if code == "thread_deleting":
-        await process.log.execute(ADDRESS, Delete(0.0))
+        await process.log.execute(ADDRESS, DeleteThread(0.0))
 
     key = {"key": "k1"} if code == "idempotency_key_reused" else {}
     # In tasks of their own: on Python 3.10 the test's is pytest-asyncio's, which keeps what it waited for.

@@ -10,10 +10,10 @@ import pytest
 from hosting.errors import UnknownApprovalError
 from hosting.names import Address
 from hosting.request.run_request import Decision
-from hosting.service.patience import read_run
+from hosting.service.lost_runs import read_run
 from hosting.service.retention import DAY_SECONDS, EVENTS_BETWEEN_LOOKS, Retention
 from hosting.service.runs import Run
-from hosting.thread.commands import Trim
+from hosting.thread.commands import TrimThread
 from state.codec import read
 from state.conversation import LogMark, log_mark
 from state.convert import history_messages
@@ -115,7 +115,7 @@ async def test_a_process_that_dies_before_the_store_removed_anything_leaves_it_t
     """Until then nobody is answered from it."""
     one, other = processes
     run = await stored(one)
-    await one.log.execute(ADDRESS, Trim(time.time(), mark(one).since))
+    await one.log.execute(ADDRESS, TrimThread(time.time(), mark(one).since))
     found = await read_run(other.log, ADDRESS, run.run_id)
 
     await retention(other, 0).trim(ADDRESS, mark(one))
@@ -167,12 +167,12 @@ async def test_an_approval_whose_run_was_removed_is_unknown(process: Process) ->
     process.agent.asks = ["c1"]
     run = await process.runs.start(AGENT, call(), process.engine)
     ended = await process.runs.wait(run, process.engine, 5.0)
-    (approval,) = ended.record.asked_approvals
+    (approval,) = ended.record.requested_approvals
     decision = Decision(id=approval.id, approved=True)
     answered = await process.approvals.answer(Address.of(AGENT, "t1"), decision, process.engine)
     assert answered.resumed is not None
     await process.runs.wait(answered.resumed, process.engine, 5.0)
-    await process.log.execute(ADDRESS, Trim(time.time(), ended.record.last))
+    await process.log.execute(ADDRESS, TrimThread(time.time(), ended.record.last))
 
     with pytest.raises(UnknownApprovalError):
         await process.approvals.answer(Address.of(AGENT, "t1"), decision, process.engine)

@@ -13,7 +13,7 @@ from hosting.names import Address
 from hosting.request.run_call import Form, Wait
 from hosting.request.run_request import Retry, RunRequest
 from hosting.service.runs import STARTS_AT_ONCE, Run, Starts
-from hosting.thread.commands import Accept, Bury, Cancel, Claim, Delete
+from hosting.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteThread, FinishDelete
 from hosting.thread.events import Accepted, Claimed, Completed
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 from tests.support.threads import NOW, terms
@@ -233,9 +233,9 @@ async def test_a_cancelled_run_whose_attempt_fails_asks_the_model_no_more(proces
     request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
     run = await one.runs.start(AGENT, replace(call(), request=request), one.engine)
 
-    await other.log.execute(ADDRESS, Cancel(NOW, run.run_id))
+    await other.log.execute(ADDRESS, CancelRun(NOW, run.run_id))
     one.agent.gate.set()
-    await one.holders.leave(5.0)
+    await one.holders.drain(5.0)
 
     assert (await one.kinds())[-1] == "cancelled"
     assert len(one.agent.turns) <= 1
@@ -262,7 +262,7 @@ async def test_a_holder_that_was_taken_over_appends_nothing_more(processes: Proc
     one.agent.gate.clear()
     run = await one.runs.start(AGENT, call(), one.engine)
     head = await other.log.head(ADDRESS)
-    await other.log.execute(ADDRESS, Claim(0.0, terms("entity-token", "entity"), silent=head.append_id))
+    await other.log.execute(ADDRESS, ClaimRun(0.0, terms("entity-token", "entity"), idle_append=head.append_id))
     one.agent.gate.set()
 
     held = one.holders.held(run.run_id)
@@ -278,7 +278,7 @@ async def test_a_process_that_is_told_to_stop_hands_its_runs_on(process: Process
     process.agent.gate.clear()
     await process.runs.start(AGENT, call(), process.engine)
 
-    await process.holders.leave(0.05)
+    await process.holders.drain(0.05)
 
     assert await process.kinds() == ["accepted", "claimed", "released"]
     assert (await process.log.head(ADDRESS)).runs[0].signalled
@@ -294,7 +294,7 @@ async def test_whoever_asks_for_a_run_whose_process_died_before_its_signal_has_o
     dead = Accepted(
         at=time.time(), run_id="r1", agent=AGENT, thread_id="t1", request=RunRequest(message="hi"), fingerprint="f"
     )
-    await one.log.execute(ADDRESS, Accept(dead, 32, one.holders.terms(AGENT.lower())))
+    await one.log.execute(ADDRESS, AcceptRun(dead, 32, one.holders.claim_terms(AGENT.lower())))
     before = list(other.engine.signals)
 
     for _ in range(2):
@@ -320,8 +320,8 @@ async def test_a_run_is_found_by_its_thread_and_its_id(processes: Processes) -> 
 async def test_a_run_of_a_deleted_thread_is_gone(process: Process) -> None:
     """Not unknown."""
     run = await answered(process)
-    await process.log.execute(ADDRESS, Delete(1.0))
-    await process.log.execute(ADDRESS, Bury(2.0, {}))
+    await process.log.execute(ADDRESS, DeleteThread(1.0))
+    await process.log.execute(ADDRESS, FinishDelete(2.0, {}))
 
     with pytest.raises(Exception, match="deleted with its thread"):
         await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)

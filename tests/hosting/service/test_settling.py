@@ -10,9 +10,9 @@ import pytest
 
 from hosting.names import Address
 from hosting.request.run_request import RunRequest
-from hosting.service.erasing import Instance, Receipt
+from hosting.service.deletion import Instance, Receipt
 from hosting.stores.archive import Volume
-from hosting.thread.commands import Trim
+from hosting.thread.commands import TrimThread
 from state.codec import read, write
 from state.extension import without_oldest
 from state.models import entry_text
@@ -86,7 +86,7 @@ async def test_an_orchestration_that_only_the_archive_knows_is_named(process: Pr
     entries = [entry.once(entry_text) for entry in conversation.data.conversation_history.held]
     await process.archive.put(Volume(process.place(0), 0), 1, entries)
     process.engine.documents["t1"] = write(without_oldest(conversation, 2))
-    trimmed = await process.log.execute(ADDRESS, Trim(time.time(), 4))
+    trimmed = await process.log.execute(ADDRESS, TrimThread(time.time(), 4))
     await process.log.trim(ADDRESS, trimmed.head)
 
     assert (await deleted(process)).instances == (Instance(id="o1"), Instance(id=OWN))
@@ -177,7 +177,7 @@ async def test_a_thread_whose_time_is_up_is_erased_and_says_so(process: Process)
     """Nobody asked for it."""
     await carried(process, "one")
 
-    is_gone = await process.erasing.expire(ADDRESS, process.engine.documents["t1"])
+    is_gone = await process.deletion.expire(ADDRESS, process.engine.documents["t1"])
 
     assert is_gone
     assert (await process.threads.receipt(Address.of(AGENT, "t1"))).reason == "expired"
@@ -191,7 +191,7 @@ async def test_a_thread_with_an_answer_that_is_not_stored_yet_is_kept(processes:
     run = await other.runs.start(AGENT, call("two"), other.engine)
     await other.runs.wait(run, other.engine, 5.0)
 
-    assert not await one.erasing.expire(ADDRESS, one.engine.documents["t1"])
+    assert not await one.deletion.expire(ADDRESS, one.engine.documents["t1"])
     assert (await one.log.head(ADDRESS)).state == "open"
 
 
@@ -207,7 +207,7 @@ async def test_a_message_that_comes_while_an_expired_thread_is_looked_at_wins(pr
 
     one.store.before_append = come_first
 
-    assert not await one.erasing.expire(ADDRESS, one.engine.documents["t1"])
+    assert not await one.deletion.expire(ADDRESS, one.engine.documents["t1"])
     assert (await one.log.head(ADDRESS)).state == "open"
 
 
@@ -217,5 +217,5 @@ async def test_an_expired_thread_that_is_being_deleted_is_deleted(process: Proce
     await carried(process, "one")
     await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
 
-    assert await process.erasing.expire(ADDRESS, process.engine.documents["t1"])
+    assert await process.deletion.expire(ADDRESS, process.engine.documents["t1"])
     assert (await process.threads.receipt(Address.of(AGENT, "t1"))).reason == "asked"

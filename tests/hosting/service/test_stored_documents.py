@@ -3,7 +3,7 @@
 import pytest
 
 from hosting.names import Address
-from hosting.service.documents import StoredDocuments
+from hosting.service.conversations import ParsedDocuments
 from state.codec import read, write
 from tests.support.bench import Bench
 
@@ -15,9 +15,9 @@ FIRST, SECOND, THIRD = (Address.of("Joker", name) for name in ("first", "second"
 
 def test_a_conversation_is_parsed_once_as_long_as_its_text_stays() -> None:
     """The very object comes back for the very text."""
-    stored, conversation = StoredDocuments(), read(EMPTY)
+    stored, conversation = ParsedDocuments(), read(EMPTY)
 
-    stored.keep(FIRST, EMPTY, conversation)
+    stored.remember(FIRST, EMPTY, conversation)
 
     assert stored.read(FIRST, EMPTY) is conversation
     assert stored.read(SECOND, EMPTY) is not conversation
@@ -27,12 +27,12 @@ def test_a_conversation_is_parsed_once_as_long_as_its_text_stays() -> None:
 @pytest.mark.behaviour("service.bounded")
 def test_the_longest_unused_documents_make_room() -> None:
     """The bound is in bytes, an empty document takes some too, and one that is written again counts once and as new."""
-    stored, first, second = StoredDocuments(most_bytes=3 * 2048), read(EMPTY), read(EMPTY)
-    stored.keep(FIRST, EMPTY, first)
-    stored.keep(SECOND, EMPTY, second)
-    stored.keep(FIRST, EMPTY, first)
+    stored, first, second = ParsedDocuments(most_bytes=3 * 2048), read(EMPTY), read(EMPTY)
+    stored.remember(FIRST, EMPTY, first)
+    stored.remember(SECOND, EMPTY, second)
+    stored.remember(FIRST, EMPTY, first)
 
-    stored.keep(THIRD, EMPTY, read(EMPTY))
+    stored.remember(THIRD, EMPTY, read(EMPTY))
 
     assert stored.read(FIRST, EMPTY) is first
     assert stored.read(SECOND, EMPTY) is not second

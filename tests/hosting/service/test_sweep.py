@@ -67,7 +67,7 @@ class Threads(Engine):
         if operation == "trim" and document is not None and (mark := log_mark(read(document))) is not None:
             await Retention(self._process.log, 30, lambda: self.now).trim(address, mark)
         elif document is not None and is_expired(read(document), self.now):
-            await self._process.erasing.expire(address, document)
+            await self._process.deletion.expire(address, document)
             del self.documents[key], self.touched[key]
         self.under_way -= 1
 

@@ -13,7 +13,7 @@ from hosting.names import Address
 from hosting.runner.thread_log import epoch_store_key, store_key
 from hosting.service.runs import Run
 from hosting.stores.archive import Volume
-from hosting.thread.commands import Delete
+from hosting.thread.commands import DeleteThread
 from state.codec import read, write
 from state.conversation import LogMark, with_log_mark
 from state.convert import history_messages
@@ -124,7 +124,7 @@ async def test_whoever_meets_a_deletion_under_way_signals_for_it(processes: Proc
     await other.runs.wait(await one.runs.start(AGENT, key_is_known, one.engine), other.engine, 5.0)
     one.agent.gate.clear()
     running = await one.runs.start(AGENT, call("open"), one.engine)
-    await one.log.execute(ADDRESS, Delete(1.0))
+    await one.log.execute(ADDRESS, DeleteThread(1.0))
     meetings: dict[str, Callable[[], Awaitable[object]]] = {
         "view": lambda: other.threads.view(Address.of(AGENT, "t1"), other.engine),
         "runs": lambda: other.threads.runs(Address.of(AGENT, "t1"), 10, other.engine),

@@ -7,9 +7,9 @@ import pytest
 
 from hosting.errors import ConfigurationError
 from hosting.ports import read_utc, utc
-from hosting.service.patience import read_run
+from hosting.service.lost_runs import read_run
 from hosting.service.retention import checked_ttl
-from hosting.thread.rows import GoneRow
+from hosting.thread.rows import DeletedRow
 from tests.support.bench import ADDRESS, Bench
 
 TTL = 3600.0
@@ -86,7 +86,7 @@ async def test_a_thread_is_deleted_once_its_time_is_up(bench: Bench) -> None:
     await expire(bench)
 
     assert bench.state is None
-    assert isinstance(await read_run(bench.services.log, ADDRESS, run_id), GoneRow)
+    assert isinstance(await read_run(bench.services.log, ADDRESS, run_id), DeletedRow)
 
 
 @pytest.mark.behaviour("erasure.message-wins")

@@ -10,7 +10,7 @@ from hosting.errors import EngineUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import EntityPage
 from hosting.runner.thread_log import epoch_store_key
-from hosting.service.erasing import UNUSED_SECONDS
+from hosting.service.deletion import UNUSED_SECONDS
 from hosting.service.retention import MOST_SECONDS, OVERLAP_SECONDS, PAGE_SIZE, Swept, UploadSweep
 from hosting.stores.memory import MemoryObjects
 

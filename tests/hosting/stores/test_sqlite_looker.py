@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hosting.stores.contract import ThreadKey, Watchers
-from hosting.stores.sqlite import LOOK_SECONDS, THREADS, ChangeLooker
+from hosting.stores.sqlite import POLL_SECONDS, THREADS, ChangePoller
 
 THREAD = ("hub", "joker.app~t1")
 SECONDS = 0.3
@@ -42,7 +42,7 @@ async def path(tmp_path: Path) -> AsyncIterator[Path]:
 async def test_a_store_that_is_closed_and_used_again_is_looked_at_in_its_own_time(path: Path) -> None:
     """The thread that looks is still there for those that wait anew, and in no more hurry than before."""
     watchers = CountingWatchers()
-    looker = ChangeLooker(path, watchers)
+    looker = ChangePoller(path, watchers)
 
     with watchers.watching(THREAD, 0) as watcher:
         looker.start()
@@ -50,7 +50,7 @@ async def test_a_store_that_is_closed_and_used_again_is_looked_at_in_its_own_tim
         looker.start()
         assert not await watcher.woken_within(SECONDS)
 
-    assert 2 < watchers.looks < 2 * SECONDS / LOOK_SECONDS
+    assert 2 < watchers.looks < 2 * SECONDS / POLL_SECONDS
 
 
 @pytest.mark.behaviour("log.watch")
@@ -71,7 +71,7 @@ async def test_nobody_is_looked_for_whose_event_loop_is_closed() -> None:
 async def test_a_watch_of_a_file_that_cannot_be_looked_at_ends(tmp_path: Path) -> None:
     """Its caller looks itself, and is told what is wrong."""
     watchers = Watchers()
-    looker = ChangeLooker(tmp_path, watchers)
+    looker = ChangePoller(tmp_path, watchers)
 
     with watchers.watching(THREAD, 0) as watcher:
         looker.start()

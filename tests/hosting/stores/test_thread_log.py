@@ -14,7 +14,7 @@ from hosting.runner.thread_log import MOST_READS, ThreadLog
 from hosting.stores.contract import Append, StoredHead
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread import head
-from hosting.thread.commands import Attach, Bury, Change, Command, Delete, Record, Unchanged
+from hosting.thread.commands import AttachToRun, Change, Command, DeleteThread, FinishDelete, RecordSteps, Unchanged
 from hosting.thread.events import NEWEST_VERSION, Delta
 from hosting.thread.head import NEW, Head
 from hosting.thread.rows import KeyRow, RunRow, key_name, run_name
@@ -98,7 +98,7 @@ async def test_what_is_not_an_append_is_decided_on_a_head_that_was_read(desk: De
     await desk.log.execute(ADDRESS, accept("r1"), is_new=True)
     await desk.other.execute(ADDRESS, accept("r2"))
 
-    decided = await desk.log.execute(ADDRESS, Attach(NOW, "r2"))
+    decided = await desk.log.execute(ADDRESS, AttachToRun(NOW, "r2"))
 
     assert isinstance(decided.outcome, Change)
     assert (await desk.kinds())[-1] == "attached"
@@ -111,7 +111,7 @@ async def test_nothing_to_do_costs_one_read(desk: Desk) -> None:
     await desk.log.execute(ADDRESS, end("r1"))
     desk.store.calls.clear()
 
-    decided = await desk.log.execute(ADDRESS, Attach(NOW, "r1"))
+    decided = await desk.log.execute(ADDRESS, AttachToRun(NOW, "r1"))
 
     assert (decided.outcome, desk.store.calls) == (Unchanged("r1"), {"head": 1})
 
@@ -121,11 +121,11 @@ async def test_a_key_that_another_request_used_first_is_found(desk: Desk) -> Non
     """Its row is new for each of the two, and the store takes one; the other reads it and attaches."""
     await desk.other.execute(ADDRESS, accept("r1", key="k"))
 
-    async def reread(known: Head) -> Command:
+    async def refresh(known: Head) -> Command:
         row = await desk.log.row(ADDRESS, KeyRow, key_name("k"), known)
         return accept("r2", key="k", key_row=row)
 
-    decided = await desk.log.execute(ADDRESS, accept("r2", key="k"), reread)
+    decided = await desk.log.execute(ADDRESS, accept("r2", key="k"), refresh)
 
     assert isinstance(decided.outcome, Change)
     assert (decided.outcome.run_id, await desk.kinds()) == ("r1", ["accepted", "attached"])
@@ -209,7 +209,7 @@ async def test_many_events_that_are_too_large_together_stand_there_by_reference(
     """One append holds them all the same."""
     words = tuple(Delta(at=NOW, run_id="r1", offset=0, text=f"{number}" * 60_000) for number in range(60))
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await desk.log.execute(ADDRESS, Record("token-r1", words))
+    await desk.log.execute(ADDRESS, RecordSteps("token-r1", words))
 
     assert [event for _, event in await desk.other.events(ADDRESS, 2)] == list(words)
 
@@ -221,8 +221,8 @@ async def test_a_later_life_of_a_thread_refers_to_nothing_of_an_earlier_one(desk
         await desk.log.execute(ADDRESS, accept(run_id, claimed=True))
         await desk.log.execute(ADDRESS, answered(run_id, "word " * 20_000))
         assert len(sorted(await desk.attachments.names(StoreKey("hub.log", f"{ADDRESS.key}/{number}")))) == 1
-        await desk.log.execute(ADDRESS, Delete(NOW))
-        await desk.log.execute(ADDRESS, Bury(NOW, {}))
+        await desk.log.execute(ADDRESS, DeleteThread(NOW))
+        await desk.log.execute(ADDRESS, FinishDelete(NOW, {}))
 
 
 @pytest.mark.behaviour("erasure.unused-uploads")

@@ -12,7 +12,7 @@ from hosting.names import Address
 from hosting.request.run_request import Decision
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
-from hosting.thread.commands import Answer, Change, Command, Record, Refused
+from hosting.thread.commands import AnswerApproval, Change, Command, RecordSteps, Refused
 from hosting.thread.events import Delta
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, RunRow, approval_name, run_name
@@ -90,7 +90,7 @@ async def test_a_command_that_overlooks_a_row_is_refused_and_not_tried_for_ever(
     await log.execute(ADDRESS, accept("r1"), is_new=True)
     store.calls.clear()
 
-    with pytest.raises(ValueError, match="Accept was decided without a row that is there"):
+    with pytest.raises(ValueError, match="AcceptRun was decided without a row that is there"):
         await asyncio.wait_for(log.execute(ADDRESS, accept("r1")), 5)
 
     assert store.calls == {"append": 1}
@@ -105,10 +105,10 @@ async def test_a_run_whose_opening_was_not_told_of_is_opened_once_by_who_asks_ag
     with pytest.raises(LogUnavailableError):
         await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
 
-    async def reread(known: Head) -> Command:
+    async def refresh(known: Head) -> Command:
         return accept("r1", claimed=True, known=await log.row(ADDRESS, RunRow, run_name("r1"), known))
 
-    decided = await log.execute(ADDRESS, accept("r1", claimed=True), reread)
+    decided = await log.execute(ADDRESS, accept("r1", claimed=True), refresh)
 
     assert isinstance(decided.outcome, Change)
     assert [event.kind for event in decided.outcome.events] == ["attached"]
@@ -125,7 +125,7 @@ async def test_the_last_answer_given_twice_at_once_leads_both_to_the_run_that_go
 
     async def answer(known: Head, run_id: str) -> Command:
         row = await log.row(ADDRESS, ApprovalRow, approval_name("a1"), known)
-        return Answer(NOW, yes, row, accepted(run_id, decisions=(yes,)))
+        return AnswerApproval(NOW, yes, row, accepted(run_id, decisions=(yes,)))
 
     known = await log.head(ADDRESS)
     first, second = await answer(known, "r2"), await answer(known, "r3")
@@ -162,11 +162,11 @@ async def test_a_row_that_cannot_be_read_again_fails_its_command_alone() -> None
     await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
     await log.execute(ADDRESS, end("r1", "a1"))
 
-    async def reread(known: Head) -> Command:
+    async def refresh(known: Head) -> Command:
         raise LogUnavailableError.unreached()
 
     with pytest.raises(LogUnavailableError):
-        await log.execute(ADDRESS, accept("r2"), reread)
+        await log.execute(ADDRESS, accept("r2"), refresh)
 
     refused = (await log.execute(ADDRESS, accept("r2"))).outcome
     assert isinstance(refused, Refused)
@@ -181,7 +181,7 @@ async def test_what_cannot_be_written_leaves_the_thread_as_it_is() -> None:
     await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
 
     with pytest.raises(ValueError, match="surrogates not allowed"):
-        await log.execute(ADDRESS, Record("token-r1", (Delta(at=NOW, run_id="r1", offset=0, text="\ud83d"),)))
+        await log.execute(ADDRESS, RecordSteps("token-r1", (Delta(at=NOW, run_id="r1", offset=0, text="\ud83d"),)))
     await log.execute(ADDRESS, end("r1"))
 
     assert store.calls == {"append": 2}

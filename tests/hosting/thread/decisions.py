@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hosting.errors import RunCancelledError
 from hosting.request.run_request import Decision
 from hosting.thread import commands, rows
-from hosting.thread.commands import Change, Command, Outcome, Refused, Terms, Unchanged
+from hosting.thread.commands import Change, ClaimTerms, Command, Outcome, Refused, Unchanged
 from hosting.thread.decide import decide
 from hosting.thread.events import Claimed, Event, ToolResult
 from hosting.thread.head import NEW, Head
@@ -91,7 +91,7 @@ def token(head: Head, owner: str, run_id: str) -> str:
     return f"{owner}.{run_id}.{run.attempts + 1 if run else 1}"
 
 
-def _terms(head: Head, owner: str, run_id: str) -> Terms:
+def _terms(head: Head, owner: str, run_id: str) -> ClaimTerms:
     return terms(token(head, owner, run_id), "entity" if owner.startswith("E") else "caller")
 
 
@@ -104,7 +104,7 @@ def _accept(
     head: Head, run: str, owner: str, known: Kept | None, key: tuple[str, Kept | None] | None = None
 ) -> Command:
     name, kept = key or (None, None)
-    return commands.Accept(
+    return commands.AcceptRun(
         accepted(run, key=name),
         queue_limit=32,
         terms=_terms(head, owner, run) if owner else None,
@@ -114,9 +114,9 @@ def _accept(
 
 
 def _claim(head: Head, owner: str, silent: str | None, stood: bool) -> Command:
-    turn, claim = head.turn, head.claim
+    turn, claim = head.next_run, head.claim
     began = 0 if claim is None else claim.position if stood else claim.position - 1
-    return commands.Claim(NOW, _terms(head, owner, turn.id if turn else ""), silent=silent, began=began)
+    return commands.ClaimRun(NOW, _terms(head, owner, turn.id if turn else ""), idle_append=silent, since=began)
 
 
 def _end(
@@ -125,17 +125,17 @@ def _end(
     """Return the command that ends a run with an answer; without even an empty tuple of approvals, as cancelled."""
     cancelled = unanswered(run, NOW, RunCancelledError(""))
     terminal = cancelled if approvals is None else completed(run, *approvals)
-    return commands.End(held, terminal, callers={run: _terms(head, owner, run) for owner, run in callers})
+    return commands.EndRun(held, terminal, callers={run: _terms(head, owner, run) for owner, run in callers})
 
 
-def _answer(head: Head, approval: str, kept: Kept, others: tuple[str, ...], goes_on: tuple[str, str]) -> Command:
-    run, owner = goes_on
+def _answer(head: Head, approval: str, kept: Kept, others: tuple[str, ...], must_continue: tuple[str, str]) -> Command:
+    run, owner = must_continue
     decision = Decision(id=approval, approved=True)
     bring = (*(Decision(id=other, approved=True) for other in others), decision)
     decided = decision if kept.decided else None
     row = ApprovalRow(epoch=kept.epoch, asked_by="", decision=decided, resumed_by=kept.run or None)
     terms_of_it = _terms(head, owner, run) if owner else None
-    return commands.Answer(NOW, decision, _read(head, row), accepted(run, decisions=bring), terms_of_it)
+    return commands.AnswerApproval(NOW, decision, _read(head, row), accepted(run, decisions=bring), terms_of_it)
 
 
 def _interrupted(run: str) -> ToolResult:
@@ -151,20 +151,20 @@ _STEPS: dict[str, Callable[[str], Any]] = {"started": tool_started, "interrupted
 _COMMANDS: dict[str, Callable[..., Command]] = {
     "accept": _accept,
     "claim": _claim,
-    "record": lambda head, held, run, step: commands.Record(held, (_STEPS[step](run),)),
-    "renew": lambda head, held: commands.Record(held),
-    "retry": lambda head, held, run: commands.Retry(NOW, held, token(head, held.split(".")[0], run), "agent_failed"),
-    "release": lambda head, held, signalled: commands.Release(NOW, held, signalled),
+    "record": lambda head, held, run, step: commands.RecordSteps(held, (_STEPS[step](run),)),
+    "renew": lambda head, held: commands.RecordSteps(held),
+    "retry": lambda head, held, run: commands.RetryRun(NOW, held, token(head, held.split(".")[0], run), "agent_failed"),
+    "release": lambda head, held, signalled: commands.ReleaseRun(NOW, held, signalled),
     "end": _end,
-    "cancel": lambda head, run: commands.Cancel(NOW, run),
-    "end its waiting": lambda head, run: commands.Cancel(NOW, run, "queue_time"),
-    "give up": lambda head, run, silent: commands.GiveUp(DEADLINE + 1, run, silent),
+    "cancel": lambda head, run: commands.CancelRun(NOW, run),
+    "end its waiting": lambda head, run: commands.CancelRun(NOW, run, "queue_time"),
+    "give up": lambda head, run, silent: commands.ExpireRun(DEADLINE + 1, run, silent),
     "signal failed": lambda head, run, held, key: commands.SignalFailed(NOW, run, held, key, "f"),
     "answer": _answer,
-    "reset": lambda head: commands.Forget(NOW),
-    "delete": lambda head: commands.Delete(NOW),
-    "bury": lambda head: commands.Bury(NOW, {}),
-    "settle": lambda head: commands.Settle(NOW, 1, ()),
+    "reset": lambda head: commands.ResetThread(NOW),
+    "delete": lambda head: commands.DeleteThread(NOW),
+    "bury": lambda head: commands.FinishDelete(NOW, {}),
+    "settle": lambda head: commands.RecordInstances(NOW, 1, ()),
 }
 
 

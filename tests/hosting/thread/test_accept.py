@@ -11,8 +11,8 @@ from hosting.errors import (
     ThreadDeletingError,
     TooManyRunsError,
 )
-from hosting.thread.commands import Bury, Change, Delete, Refused, Unchanged
-from hosting.thread.rows import GoneRow, KeyRow, RowChange, RunRow, key_name, run_name
+from hosting.thread.commands import Change, DeleteThread, FinishDelete, Refused, Unchanged
+from hosting.thread.rows import DeletedRow, KeyRow, RowChange, RunRow, key_name, run_name
 from tests.support.threads import NOW, Thread, accept, end, refusal
 
 
@@ -109,7 +109,7 @@ def test_a_key_that_a_failed_signal_freed_begins_a_run() -> None:
 @pytest.mark.behaviour("thread.keys")
 def test_a_key_of_a_deleted_thread_begins_no_run() -> None:
     """It was used, and what it began is gone."""
-    outcome = Thread().do(accept("r2", key="k", key_row=GoneRow(epoch=0)))
+    outcome = Thread().do(accept("r2", key="k", key_row=DeletedRow(epoch=0)))
 
     assert refusal(outcome) is ThreadDeletedError
 
@@ -128,7 +128,7 @@ def test_a_run_id_that_a_caller_brings_again_finds_its_run() -> None:
 def test_a_thread_that_is_being_deleted_takes_no_run() -> None:
     """And whoever meets that signals, so that it comes to its end."""
     thread = Thread()
-    thread.do(Delete(NOW))
+    thread.do(DeleteThread(NOW))
 
     outcome = thread.do(accept("r1"))
 
@@ -140,8 +140,8 @@ def test_a_thread_that_is_being_deleted_takes_no_run() -> None:
 def test_a_run_on_a_deleted_thread_begins_the_next_epoch() -> None:
     """Positions go on, so no two events ever have the same."""
     thread = Thread()
-    thread.do(Delete(NOW))
-    thread.do(Bury(NOW, {}))
+    thread.do(DeleteThread(NOW))
+    thread.do(FinishDelete(NOW, {}))
 
     thread.do(accept("r1"))
 
@@ -177,8 +177,8 @@ def test_a_message_is_taken_once_the_time_of_the_approvals_has_passed() -> None:
 def test_a_request_that_comes_from_an_earlier_life_of_the_thread_begins_no_run() -> None:
     """An operation that was carried out twice may have been refused by the other."""
     thread = Thread()
-    thread.do(Delete(NOW))
-    thread.do(Bury(NOW, {}))
+    thread.do(DeleteThread(NOW))
+    thread.do(FinishDelete(NOW, {}))
     late = replace(accept("r1"), epoch=0)
 
     assert refusal(thread.do(late)) is ThreadDeletedError

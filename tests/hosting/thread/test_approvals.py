@@ -11,9 +11,9 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.request.run_request import Decision
-from hosting.thread.commands import Answer, Change, Claim, Delete, Forget, Outcome, Stale
+from hosting.thread.commands import AnswerApproval, Change, ClaimRun, DeleteThread, Outcome, ResetThread, Stale
 from hosting.thread.decide import MOST_APPROVALS
-from hosting.thread.rows import MOST_ROWS, ApprovalRow, GoneRow, RowChange, RunRow, approval_name, run_name
+from hosting.thread.rows import MOST_ROWS, ApprovalRow, DeletedRow, RowChange, RunRow, approval_name, run_name
 from tests.support.threads import NOW, Thread, accept, accepted, end, refusal, terms
 
 ASKED = ApprovalRow(epoch=0, asked_by="r1")
@@ -40,13 +40,13 @@ def waiting(*approvals: str) -> Thread:
 def answer(
     thread: Thread,
     *decisions: Decision,
-    row: ApprovalRow | GoneRow | None = ASKED,
+    row: ApprovalRow | DeletedRow | None = ASKED,
     at: float = NOW,
     claimed: bool = False,
 ) -> Outcome:
     """Decide as the last of these decisions, where those before it were made already."""
     resumed = accepted("r2", decisions=decisions)
-    return thread.do(Answer(at, decisions[-1], row, resumed, terms("token-r2") if claimed else None))
+    return thread.do(AnswerApproval(at, decisions[-1], row, resumed, terms("token-r2") if claimed else None))
 
 
 @pytest.mark.behaviour("thread.approvals")
@@ -155,7 +155,7 @@ def test_decisions_that_come_when_nothing_waits_are_refused() -> None:
 @pytest.mark.behaviour("thread.approvals")
 def test_an_approval_of_a_deleted_thread_is_gone() -> None:
     """Its row is of another epoch."""
-    assert refusal(answer(Thread(), YES_1, row=GoneRow(epoch=0))) is ThreadDeletedError
+    assert refusal(answer(Thread(), YES_1, row=DeletedRow(epoch=0))) is ThreadDeletedError
 
 
 @pytest.mark.behaviour("thread.approvals")
@@ -168,7 +168,7 @@ def test_an_answer_that_comes_too_late_is_refused() -> None:
 def test_waiting_approvals_end_with_a_reset() -> None:
     """The conversation that they belong to is gone."""
     thread = waiting("a1")
-    thread.do(Forget(NOW))
+    thread.do(ResetThread(NOW))
 
     assert refusal(answer(thread, YES_1)) is ApprovalExpiredError
 
@@ -178,7 +178,7 @@ def test_approvals_that_a_run_asks_for_after_a_reset_wait_for_nobody() -> None:
     """The run was accepted before it."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Forget(NOW))
+    thread.do(ResetThread(NOW))
 
     thread.do(end("r1", "a1"))
 
@@ -251,8 +251,8 @@ def test_runs_that_waited_behind_one_that_asks_end_before_the_run_that_goes_on()
 
     answer(thread, YES_1, claimed=True)
     assert thread.last(1) == [("accepted", "r2")]
-    thread.do(Claim(NOW, terms("e1", "entity")))
-    thread.do(Claim(NOW, terms("e1", "entity")))
+    thread.do(ClaimRun(NOW, terms("e1", "entity")))
+    thread.do(ClaimRun(NOW, terms("e1", "entity")))
 
     assert left == ["w48", "w49"]
     assert thread.last(3) == [("failed", "w48"), ("failed", "w49"), ("claimed", "r2")]
@@ -275,7 +275,7 @@ def test_more_approvals_than_one_append_holds_are_refused() -> None:
 def test_an_answer_to_a_thread_that_is_being_deleted_signals_for_it() -> None:
     """As whoever meets that does."""
     thread = waiting("a1")
-    thread.do(Delete(NOW))
+    thread.do(DeleteThread(NOW))
     assert thread.head.waiting is None
 
     outcome = answer(thread, YES_1)

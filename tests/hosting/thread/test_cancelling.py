@@ -3,7 +3,17 @@
 import pytest
 
 from hosting.request.run_request import Decision
-from hosting.thread.commands import Attach, Cancel, Change, Claim, Record, Release, Retry, SignalFailed, Unchanged
+from hosting.thread.commands import (
+    AttachToRun,
+    CancelRun,
+    Change,
+    ClaimRun,
+    RecordSteps,
+    ReleaseRun,
+    RetryRun,
+    SignalFailed,
+    Unchanged,
+)
 from hosting.thread.draft import SIGNAL_SECONDS
 from hosting.thread.rows import KeyRow, RowChange, key_name
 from tests.support.threads import DEADLINE, NOW, Thread, accept, end, model_result, terms
@@ -15,7 +25,7 @@ def test_a_run_that_nobody_holds_ends_at_once_when_it_is_its_turn() -> None:
     thread = Thread()
     thread.do(accept("r1"))
 
-    outcome = thread.do(Cancel(NOW, "r1"))
+    outcome = thread.do(CancelRun(NOW, "r1"))
 
     assert thread.kinds() == ["accepted", "cancel_requested", "cancelled"]
     assert isinstance(outcome, Change)
@@ -28,7 +38,7 @@ def test_a_run_that_is_held_is_told() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
 
-    outcome = thread.do(Cancel(NOW, "r1"))
+    outcome = thread.do(CancelRun(NOW, "r1"))
 
     assert thread.last(1) == [("cancel_requested", "r1")]
     assert isinstance(outcome, Change)
@@ -40,9 +50,9 @@ def test_a_run_that_is_cancelled_is_claimed_no_more() -> None:
     """Whoever would take it over ends it."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Cancel(NOW, "r1"))
+    thread.do(CancelRun(NOW, "r1"))
 
-    thread.do(Claim(NOW, terms("e1", "entity"), silent=thread.head.append_id))
+    thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
 
     assert thread.last(1) == [("cancelled", "r1")]
 
@@ -52,9 +62,9 @@ def test_a_run_that_is_cancelled_is_not_tried_again() -> None:
     """An attempt that failed is its last one."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Cancel(NOW, "r1"))
+    thread.do(CancelRun(NOW, "r1"))
 
-    thread.do(Retry(NOW, "token-r1", "t2", "run_failed"))
+    thread.do(RetryRun(NOW, "token-r1", "t2", "run_failed"))
 
     assert thread.last(1) == [("cancelled", "r1")]
 
@@ -64,9 +74,9 @@ def test_a_cancelled_run_that_its_holder_lets_go_of_ends_there() -> None:
     """The release makes it one that nobody holds."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Cancel(NOW, "r1"))
+    thread.do(CancelRun(NOW, "r1"))
 
-    thread.do(Release(NOW, "token-r1", signalled=True))
+    thread.do(ReleaseRun(NOW, "token-r1", signalled=True))
 
     assert thread.last(2) == [("released", "r1"), ("cancelled", "r1")]
 
@@ -76,11 +86,11 @@ def test_cancelling_again_changes_nothing() -> None:
     """Nor does cancelling a run that has ended."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Cancel(NOW, "r1"))
+    thread.do(CancelRun(NOW, "r1"))
     thread.do(accept("r2"))
 
-    assert thread.do(Cancel(NOW, "r1")) == Unchanged("r1", signal=True)
-    assert thread.do(Cancel(NOW, "r0")) == Unchanged("r0")
+    assert thread.do(CancelRun(NOW, "r1")) == Unchanged("r1", signal=True)
+    assert thread.do(CancelRun(NOW, "r0")) == Unchanged("r0")
 
 
 @pytest.mark.behaviour("thread.cancel")
@@ -89,7 +99,7 @@ def test_a_run_that_somebody_holds_has_not_waited_for_too_long() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
 
-    assert thread.do(Cancel(NOW, "r1", "queue_time")) == Unchanged("r1")
+    assert thread.do(CancelRun(NOW, "r1", "queue_time")) == Unchanged("r1")
 
 
 @pytest.mark.behaviour("thread.promises")
@@ -97,9 +107,9 @@ def test_a_step_of_its_holder_proves_that_a_signal_was_taken() -> None:
     """It is out before the first step that costs, so whoever attaches then need not signal."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Record("token-r1", (model_result(),)))
+    thread.do(RecordSteps("token-r1", (model_result(),)))
 
-    assert thread.do(Attach(NOW, "r1")) == Unchanged("r1", signal=False)
+    assert thread.do(AttachToRun(NOW, "r1")) == Unchanged("r1", signal=False)
 
 
 @pytest.mark.behaviour("thread.promises")
@@ -108,10 +118,10 @@ def test_a_live_lease_proves_nothing() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
 
-    outcome = thread.do(Attach(NOW, "r1"))
+    outcome = thread.do(AttachToRun(NOW, "r1"))
 
     assert (thread.last(1), outcome.signal) == ([("attached", "r1")], True)  # type: ignore[union-attr]
-    assert thread.do(Attach(NOW, "r1")) == Unchanged("r1", signal=True)
+    assert thread.do(AttachToRun(NOW, "r1")) == Unchanged("r1", signal=True)
 
 
 @pytest.mark.behaviour("thread.promises")
@@ -119,9 +129,9 @@ def test_an_entitys_claim_proves_that_a_signal_was_taken() -> None:
     """That is what brought it."""
     thread = Thread()
     thread.do(accept("r1"))
-    thread.do(Claim(NOW, terms("e1", "entity")))
+    thread.do(ClaimRun(NOW, terms("e1", "entity")))
 
-    assert thread.do(Attach(NOW, "r1")) == Unchanged("r1")
+    assert thread.do(AttachToRun(NOW, "r1")) == Unchanged("r1")
 
 
 @pytest.mark.behaviour("thread.promises")
@@ -130,9 +140,9 @@ def test_a_release_proves_what_its_holder_knows(signalled: bool, needs_signal: b
     """One whose signal failed lets go, too."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Release(NOW, "token-r1", signalled=signalled))
+    thread.do(ReleaseRun(NOW, "token-r1", signalled=signalled))
 
-    outcome = thread.do(Attach(NOW, "r1"))
+    outcome = thread.do(AttachToRun(NOW, "r1"))
 
     assert outcome.signal is needs_signal  # type: ignore[union-attr]
 
@@ -143,11 +153,11 @@ def test_a_proof_that_nothing_came_of_is_none_and_once_a_minute_is_often_enough(
     """The engine lost the signal: the run is past its deadline, or was let go of and nobody took it."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Record("token-r1", (model_result(),)))
-    thread.do(Record("token-r1") if is_held else Release(NOW, "token-r1", signalled=True))
+    thread.do(RecordSteps("token-r1", (model_result(),)))
+    thread.do(RecordSteps("token-r1") if is_held else ReleaseRun(NOW, "token-r1", signalled=True))
     late = (DEADLINE if is_held else NOW) + SIGNAL_SECONDS
 
-    outcomes = [thread.do(Attach(at, "r1")) for at in (late, late + 1, late + 2, late + 2 + SIGNAL_SECONDS)]
+    outcomes = [thread.do(AttachToRun(at, "r1")) for at in (late, late + 1, late + 2, late + 2 + SIGNAL_SECONDS)]
 
     assert [outcome.signal for outcome in outcomes] == [False, True, False, True]  # type: ignore[union-attr]
     assert thread.last(2) == [("attached", "r1")] * 2
@@ -158,9 +168,9 @@ def test_a_cancel_has_a_signal_of_its_own_where_nothing_came_of_the_first() -> N
     """Nobody else would end the run."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Record("token-r1", (model_result(),)))
+    thread.do(RecordSteps("token-r1", (model_result(),)))
 
-    outcomes = [thread.do(Cancel(at, "r1")) for at in (NOW, DEADLINE + SIGNAL_SECONDS + 1)]
+    outcomes = [thread.do(CancelRun(at, "r1")) for at in (NOW, DEADLINE + SIGNAL_SECONDS + 1)]
 
     assert [outcome.signal for outcome in outcomes] == [False, True]  # type: ignore[union-attr]
 
@@ -196,7 +206,7 @@ def test_a_run_that_somebody_else_attached_to_is_only_let_go_of() -> None:
     """The other one signals for it."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Attach(NOW, "r1"))
+    thread.do(AttachToRun(NOW, "r1"))
 
     thread.do(SignalFailed(NOW, "r1", "token-r1"))
 
@@ -212,10 +222,10 @@ def test_a_run_of_which_the_log_shows_more_is_only_let_go_of(proof: str) -> None
     thread.do(accept("r1", claimed=True))
     token = "token-r1"
     if proof == "a step":
-        thread.do(Record(token, (model_result(),)))
+        thread.do(RecordSteps(token, (model_result(),)))
     else:
-        thread.do(Release(NOW, token, signalled=False))
-        thread.do(Claim(NOW, terms(token := "t2")))
+        thread.do(ReleaseRun(NOW, token, signalled=False))
+        thread.do(ClaimRun(NOW, terms(token := "t2")))
 
     thread.do(SignalFailed(NOW, "r1", token))
 
@@ -227,10 +237,10 @@ def test_a_signal_that_failed_proves_nothing() -> None:
     """Whoever attaches then signals."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Attach(NOW, "r1"))
+    thread.do(AttachToRun(NOW, "r1"))
     thread.do(SignalFailed(NOW, "r1", "token-r1"))
 
-    assert thread.do(Attach(NOW, "r1")) == Unchanged("r1", signal=True)
+    assert thread.do(AttachToRun(NOW, "r1")) == Unchanged("r1", signal=True)
 
 
 @pytest.mark.behaviour("thread.failed-signals")
@@ -238,8 +248,8 @@ def test_a_cancelled_run_that_is_let_go_of_ends_there() -> None:
     """Also where somebody else attached to it."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Attach(NOW, "r1"))
-    thread.do(Cancel(NOW, "r1"))
+    thread.do(AttachToRun(NOW, "r1"))
+    thread.do(CancelRun(NOW, "r1"))
 
     thread.do(SignalFailed(NOW, "r1", "token-r1"))
 
@@ -251,7 +261,7 @@ def test_a_run_that_is_cancelled_or_over_is_not_cancelled_again() -> None:
     """When its signal turns out to have failed."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Cancel(NOW, "r1"))
+    thread.do(CancelRun(NOW, "r1"))
 
     thread.do(SignalFailed(NOW, "r1", "token-r1"))
 
@@ -264,7 +274,7 @@ def test_a_run_that_another_holds_is_left_to_it() -> None:
     """An entity holds it: a signal was taken after all."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Claim(NOW, terms("e1", "entity"), silent=thread.head.append_id))
+    thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
 
     assert thread.do(SignalFailed(NOW, "r1", "token-r1")) == Unchanged("r1")
     assert thread.head.is_held_by("e1")
@@ -277,7 +287,7 @@ def test_a_run_that_brings_decisions_is_never_cancelled_by_a_failed_signal() -> 
     thread.do(accept("r1", claimed=True))
     thread.do(end("r1", "a1"))
     thread.do(accept("r2", decisions=(Decision(id="a1", approved=True),)))
-    thread.do(Claim(NOW, terms("token-r2")))
+    thread.do(ClaimRun(NOW, terms("token-r2")))
 
     thread.do(SignalFailed(NOW, "r2", "token-r2"))
 

@@ -4,16 +4,16 @@ import pytest
 
 from hosting.stores import contract
 from hosting.thread.commands import (
-    Cancel,
-    Claim,
+    CancelRun,
+    ClaimRun,
     Command,
-    Delete,
-    End,
-    GiveUp,
+    DeleteThread,
+    EndRun,
+    ExpireRun,
     Outcome,
-    Record,
-    Release,
-    Retry,
+    RecordSteps,
+    ReleaseRun,
+    RetryRun,
     Stale,
     Unchanged,
 )
@@ -35,7 +35,7 @@ from tests.support.threads import (
 
 def take(thread: Thread, token: str, **members: object) -> Outcome:
     """Have the entity claim the run whose turn it is, under a token."""
-    return thread.do(Claim(NOW, terms(token, "entity"), **members))  # type: ignore[arg-type]
+    return thread.do(ClaimRun(NOW, terms(token, "entity"), **members))  # type: ignore[arg-type]
 
 
 @pytest.mark.behaviour("thread.claims")
@@ -43,8 +43,8 @@ def test_a_claim_says_who_holds_the_run_and_until_when() -> None:
     """And which words are void: those behind the newest model result."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Record("token-r1", (model_result(),)))
-    thread.do(Release(NOW, "token-r1", signalled=True))
+    thread.do(RecordSteps("token-r1", (model_result(),)))
+    thread.do(ReleaseRun(NOW, "token-r1", signalled=True))
 
     take(thread, "e1")
 
@@ -94,7 +94,7 @@ def test_a_holder_that_appended_nothing_for_its_lease_is_taken_over() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
 
-    take(thread, "e1", silent=thread.head.append_id)
+    take(thread, "e1", idle_append=thread.head.append_id)
 
     assert thread.head.is_held_by("e1")
     assert thread.head.runs[0].lost == 1
@@ -106,9 +106,9 @@ def test_a_holder_that_renewed_its_lease_meanwhile_is_not_taken_over() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     seen = thread.head.append_id
-    thread.do(Record("token-r1", (model_result(),)))
+    thread.do(RecordSteps("token-r1", (model_result(),)))
 
-    assert take(thread, "e1", silent=seen) == Unchanged("r1")
+    assert take(thread, "e1", idle_append=seen) == Unchanged("r1")
 
 
 @pytest.mark.behaviour("thread.lost-holders")
@@ -118,7 +118,7 @@ def test_an_operation_takes_over_the_entitys_claim_that_stood_when_it_began() ->
     thread.do(accept("r1"))
     take(thread, "e1")
 
-    take(thread, "e2", began=thread.head.position)
+    take(thread, "e2", since=thread.head.position)
 
     assert thread.head.is_held_by("e2")
 
@@ -129,9 +129,9 @@ def test_an_operation_does_not_take_over_an_entitys_claim_that_came_after_it() -
     thread = Thread()
     thread.do(accept("r1"))
     began = thread.head.position
-    take(thread, "e2", began=began)
+    take(thread, "e2", since=began)
 
-    assert take(thread, "e1", began=began) == Unchanged("r1")
+    assert take(thread, "e1", since=began) == Unchanged("r1")
 
 
 @pytest.mark.behaviour("thread.lost-holders")
@@ -140,7 +140,7 @@ def test_a_run_that_lost_three_processes_has_crashed() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     for token in ("e1", "e2", "e3"):
-        take(thread, token, silent=thread.head.append_id)
+        take(thread, token, idle_append=thread.head.append_id)
 
     assert thread.kinds() == ["accepted", "claimed", "claimed", "claimed", "failed"]
     assert "ended its process 3 times" in thread.events[-1].detail  # type: ignore[union-attr]
@@ -154,11 +154,11 @@ def test_a_cancelled_run_that_lost_three_processes_was_cancelled() -> None:
     thread.do(accept("r1", claimed=True))
     thread.do(accept("r2"))
     for token in ("e1", "e2"):
-        take(thread, token, silent=thread.head.append_id)
-    thread.do(Cancel(NOW, "r1"))
-    thread.do(Cancel(NOW, "r2"))
+        take(thread, token, idle_append=thread.head.append_id)
+    thread.do(CancelRun(NOW, "r1"))
+    thread.do(CancelRun(NOW, "r2"))
 
-    take(thread, "e3", silent=thread.head.append_id)
+    take(thread, "e3", idle_append=thread.head.append_id)
 
     assert thread.last(2) == [("cancelled", "r1"), ("cancelled", "r2")]
 
@@ -169,8 +169,8 @@ def test_a_run_that_was_released_after_two_losses_is_claimed_again() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     for token in ("e1", "e2"):
-        take(thread, token, silent=thread.head.append_id)
-    thread.do(Release(NOW, "e2", signalled=True))
+        take(thread, token, idle_append=thread.head.append_id)
+    thread.do(ReleaseRun(NOW, "e2", signalled=True))
 
     take(thread, "e3")
 
@@ -183,7 +183,7 @@ def test_a_release_is_no_lost_process() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     for token in ("t1", "t2", "t3"):
-        thread.do(Release(NOW, thread.head.claim.token, signalled=True))  # type: ignore[union-attr]
+        thread.do(ReleaseRun(NOW, thread.head.claim.token, signalled=True))  # type: ignore[union-attr]
         take(thread, token)
 
     assert (thread.head.runs[0].attempts, thread.head.runs[0].lost) == (4, 0)
@@ -196,12 +196,12 @@ def test_a_run_past_its_deadline_whose_holder_is_gone_is_lost() -> None:
     thread.do(accept("r1", claimed=True))
     thread.do(accept("r2"))
 
-    assert thread.do(GiveUp(DEADLINE + 1, "r1", "another append")) == Unchanged("r1")
-    thread.do(GiveUp(DEADLINE + 1, "r1", thread.head.append_id))
+    assert thread.do(ExpireRun(DEADLINE + 1, "r1", "another append")) == Unchanged("r1")
+    thread.do(ExpireRun(DEADLINE + 1, "r1", thread.head.append_id))
 
     assert thread.events[-1].code == "run_lost"  # type: ignore[union-attr]
     assert [run.id for run in thread.head.runs] == ["r2"]
-    assert thread.do(GiveUp(DEADLINE + 1, "r2", thread.head.append_id)) == Unchanged("r2")
+    assert thread.do(ExpireRun(DEADLINE + 1, "r2", thread.head.append_id)) == Unchanged("r2")
 
 
 @pytest.mark.behaviour("thread.cancel")
@@ -209,9 +209,9 @@ def test_a_cancelled_run_whose_holder_is_gone_past_its_deadline_was_cancelled() 
     """As it would be if somebody took it over: whoever cancelled it was told so."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Cancel(NOW, "r1"))
+    thread.do(CancelRun(NOW, "r1"))
 
-    thread.do(GiveUp(DEADLINE + 1, "r1", thread.head.append_id))
+    thread.do(ExpireRun(DEADLINE + 1, "r1", thread.head.append_id))
 
     assert thread.last(1) == [("cancelled", "r1")]
 
@@ -222,10 +222,10 @@ def test_a_cancelled_run_behind_one_that_is_given_up_ends_with_it() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(accept("r2"))
-    thread.do(Cancel(NOW, "r2"))
+    thread.do(CancelRun(NOW, "r2"))
 
-    assert thread.do(GiveUp(DEADLINE + 1, "r2", thread.head.append_id)) == Unchanged("r2")
-    thread.do(GiveUp(DEADLINE + 1, "r1", thread.head.append_id))
+    assert thread.do(ExpireRun(DEADLINE + 1, "r2", thread.head.append_id)) == Unchanged("r2")
+    thread.do(ExpireRun(DEADLINE + 1, "r1", thread.head.append_id))
 
     assert thread.last(2) == [("failed", "r1"), ("cancelled", "r2")]
 
@@ -234,10 +234,10 @@ def test_a_cancelled_run_behind_one_that_is_given_up_ends_with_it() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        Record("token-r1", (tool_started(),)),
-        Record("token-r1"),
-        Release(NOW, "token-r1", signalled=True),
-        Retry(NOW, "token-r1", "t", "run_failed"),
+        RecordSteps("token-r1", (tool_started(),)),
+        RecordSteps("token-r1"),
+        ReleaseRun(NOW, "token-r1", signalled=True),
+        RetryRun(NOW, "token-r1", "t", "run_failed"),
         end("r1"),
     ],
     ids=lambda command: type(command).__name__,
@@ -248,13 +248,13 @@ def test_a_stale_token_appends_nothing(command: Command, how: str) -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     if how == "taken over":
-        take(thread, "e1", silent=thread.head.append_id)
+        take(thread, "e1", idle_append=thread.head.append_id)
     elif how == "released":
-        thread.do(Release(NOW, "token-r1", signalled=True))
+        thread.do(ReleaseRun(NOW, "token-r1", signalled=True))
     elif how == "ended":
         thread.do(end("r1"))
     else:
-        thread.do(Delete(NOW))
+        thread.do(DeleteThread(NOW))
     before = thread.head
 
     assert thread.do(command) == Stale()
@@ -266,9 +266,9 @@ def test_another_try_after_a_failure_is_a_claim_of_its_own() -> None:
     """It keeps the deadline, counts as a failure and not as a lost process, and voids what was said since a result."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Record("token-r1", (model_result(),)))
+    thread.do(RecordSteps("token-r1", (model_result(),)))
 
-    thread.do(Retry(NOW + 1, "token-r1", "t2", "run_failed"))
+    thread.do(RetryRun(NOW + 1, "token-r1", "t2", "run_failed"))
 
     run, claim = thread.head.runs[0], thread.head.claim
     assert (run.attempts, run.failures, run.lost) == (2, 1, 0)
@@ -282,7 +282,7 @@ def test_a_lease_is_renewed_by_an_append_without_events() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
 
-    outcome = thread.do(Record("token-r1"))
+    outcome = thread.do(RecordSteps("token-r1"))
 
     assert (outcome.events, outcome.head) == ((), thread.head.model_copy(update={"append_id": "append-2"}))  # type: ignore[union-attr]
 
@@ -307,7 +307,7 @@ def test_the_last_words_of_a_run_stand_before_its_end() -> None:
     thread.do(accept("r1", claimed=True))
     words = Delta(at=NOW, run_id="r1", offset=0, text="Bye")
 
-    thread.do(End("token-r1", completed("r1"), (words,)))
+    thread.do(EndRun("token-r1", completed("r1"), (words,)))
 
     assert thread.events[2:] == [words, completed("r1")]
 
@@ -331,8 +331,8 @@ def test_a_run_that_was_cancelled_while_it_waited_gets_its_end_in_its_turn() -> 
     thread.do(accept("r1", claimed=True))
     for run_id in ("r2", "r3", "r4"):
         thread.do(accept(run_id))
-    thread.do(Cancel(NOW, "r2"))
-    thread.do(Cancel(NOW, "r3", "queue_time"))
+    thread.do(CancelRun(NOW, "r2"))
+    thread.do(CancelRun(NOW, "r3", "queue_time"))
 
     thread.do(end("r1", callers={"r4": terms("t4")}))
 
@@ -347,10 +347,10 @@ def test_more_ends_than_one_append_takes_are_in_the_next_ones() -> None:
     thread.do(accept("r0", claimed=True))
     for number in range(1, last + 1):
         thread.do(accept(f"r{number}", queue_limit=200))
-        thread.do(Cancel(NOW, f"r{number}"))
+        thread.do(CancelRun(NOW, f"r{number}"))
 
     ended = thread.do(end("r0", callers={f"r{number}": terms("t") for number in range(last + 1)}))
-    first_left = thread.head.turn
+    first_left = thread.head.next_run
     next_ended = take(thread, "e1")
 
     assert [len(change.rows) for change in (ended, next_ended)] == [MOST_ROWS, 6]  # type: ignore[union-attr]

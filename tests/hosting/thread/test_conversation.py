@@ -11,8 +11,19 @@ from hypothesis import strategies as st
 
 from hosting.principal import Principal
 from hosting.request.run_request import Decision, ResponseFormat, RunRequest
-from hosting.thread.commands import Accept, Answer, Bury, Cancel, Claim, Delete, End, Forget, Record, Trim
-from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume, with_run
+from hosting.thread.commands import (
+    AcceptRun,
+    AnswerApproval,
+    CancelRun,
+    ClaimRun,
+    DeleteThread,
+    EndRun,
+    FinishDelete,
+    RecordSteps,
+    ResetThread,
+    TrimThread,
+)
+from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume, with_run
 from hosting.thread.events import Event
 from hosting.thread.rows import ApprovalRow
 from state.codec import read, write
@@ -104,7 +115,7 @@ def test_a_run_without_an_answer_is_shown_and_not_sent_to_the_model() -> None:
     """It leaves nothing for the model."""
     thread = after_one_run()
     thread.do(accept("r2"))
-    thread.do(Cancel(NOW, "r2"))
+    thread.do(CancelRun(NOW, "r2"))
 
     conversation = conversation_of(thread)
 
@@ -118,7 +129,7 @@ def test_a_run_accepted_before_a_reset_leaves_nothing_behind_it() -> None:
     thread = after_one_run()
     thread.do(accept("r2", claimed=True))
     before = stored(thread)
-    thread.do(Forget(NOW))
+    thread.do(ResetThread(NOW))
     between = stored(thread)
     thread.do(answered("r2", "Late"))
     thread.do(accept("r3", claimed=True))
@@ -133,8 +144,8 @@ def test_nothing_of_a_deleted_thread_comes_back() -> None:
     """A document of an older epoch counts as empty, whatever it holds."""
     thread = after_one_run()
     old = stored(thread)
-    thread.do(Delete(NOW))
-    thread.do(Bury(NOW, {}))
+    thread.do(DeleteThread(NOW))
+    thread.do(FinishDelete(NOW, {}))
     emptied = stored(thread)
     thread.do(accept("r2", claimed=True))
     thread.do(answered("r2", "Anew"))
@@ -160,7 +171,7 @@ def test_a_document_without_a_mark_is_merged_by_the_ids_of_its_runs() -> None:
 def test_a_document_without_a_mark_stands_where_the_newest_of_its_runs_ended() -> None:
     """A reset before that is in it already, and takes nothing away of what came behind, by whomever it was said."""
     thread = after_one_run()
-    thread.do(Forget(NOW))
+    thread.do(ResetThread(NOW))
     thread.do(accept("r2", claimed=True))
     thread.do(answered("r2", "Two"))
     document = with_run(conversation_of(thread), accepted("theirs"), answered("theirs", "Hi").terminal)
@@ -175,9 +186,9 @@ def test_a_document_without_a_mark_stands_where_the_newest_of_its_runs_ended() -
 def test_a_document_of_a_thread_that_is_being_deleted_is_emptied_by_the_tombstone() -> None:
     """Also where it names the position right before that."""
     thread = after_one_run()
-    thread.do(Delete(NOW))
+    thread.do(DeleteThread(NOW))
     document = stored(thread)
-    thread.do(Bury(NOW, {}))
+    thread.do(FinishDelete(NOW, {}))
 
     assert turns(document) == ["r1", "r1"]
     assert turns(conversation_of(thread, document)) == []
@@ -215,9 +226,9 @@ def test_a_document_behind_what_was_trimmed_is_to_be_read_again() -> None:
     thread.do(accept("r2", claimed=True))
     thread.do(answered("r2", "Two"))
     newer = stored(thread)
-    thread.do(Trim(NOW, 6))
+    thread.do(TrimThread(NOW, 6))
 
-    assert resume(old, thread.head) == Outdated()
+    assert resume(old, thread.head) == DocumentBehind()
     assert turns(conversation_of(thread, newer)) == ["r1", "r1", "r2", "r2"]
 
 
@@ -228,7 +239,7 @@ def test_a_document_ahead_of_its_log_is_named() -> None:
     thread.do(accept("r2", claimed=True))
     document = stored(thread)
 
-    assert resume(document, after_one_run().head) == Ahead(LogMark(epoch=0, position=5, since=3))
+    assert resume(document, after_one_run().head) == DocumentAhead(LogMark(epoch=0, position=5, since=3))
 
 
 @pytest.mark.behaviour("thread.document")
@@ -248,7 +259,7 @@ def test_a_run_whose_response_cannot_be_read_is_shown_as_failed(entry: dict[str,
     """And the thread goes on: nobody could ever read its conversation otherwise."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(End("token-r1", completed("r1").model_copy(update={"entry": entry})))
+    thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
     thread.do(accept("r2", claimed=True))
     thread.do(answered("r2", "Two"))
 
@@ -263,7 +274,7 @@ def test_an_end_that_is_no_response_has_no_place() -> None:
     """What it was is in the log."""
     thread = after_one_run()
     thread.do(accept("r2", claimed=True))
-    thread.do(End("token-r2", completed("r2").model_copy(update={"entry": {"$type": "unheard of"}})))
+    thread.do(EndRun("token-r2", completed("r2").model_copy(update={"entry": {"$type": "unheard of"}})))
 
     assert turns(conversation_of(thread)) == ["r1", "r1"]
 
@@ -285,7 +296,7 @@ def test_a_request_keeps_the_form_that_was_asked_for() -> None:
     wanted = ResponseFormat(json_schema={"type": "object"})
     request = RunRequest(message="Hello", response_format=wanted, orchestration_id="o1")
     thread = Thread()
-    thread.do(Accept(accepted("r1").model_copy(update={"request": request}), 32, terms("token-r1")))
+    thread.do(AcceptRun(accepted("r1").model_copy(update={"request": request}), 32, terms("token-r1")))
     thread.do(answered("r1", "{}"))
     thread.do(accept("r2", claimed=True))
     thread.do(answered("r2", "Hi"))
@@ -310,7 +321,7 @@ def test_what_a_run_leaves_behind_is_left_by_its_answer_alone() -> None:
             "summary": Summary((0, 0), "So far.") if run_id == "r4" else None,
         }
         thread.do(accept(run_id, claimed=True))
-        thread.do(End(f"token-{run_id}", answered(run_id, "Hi").terminal.model_copy(update=members)))
+        thread.do(EndRun(f"token-{run_id}", answered(run_id, "Hi").terminal.model_copy(update=members)))
         conversation = conversation_of(thread)
         left.append((session_state(conversation), summary_of(conversation) is not None))
 
@@ -324,7 +335,7 @@ def test_a_conversation_that_is_followed_event_by_event_is_the_same() -> None:
     for run_id in ("r2", "r3"):
         thread.do(accept(run_id, claimed=True))
     thread.do(answered("r2", "Two", callers={"r3": terms("token-r3")}))
-    thread.do(Forget(NOW))
+    thread.do(ResetThread(NOW))
     thread.do(accept("r4"))
     thread.do(answered("r3", "Three", callers={"r4": terms("token-r4")}))
     thread.do(answered("r4", "Four"))
@@ -346,13 +357,13 @@ def test_a_conversation_whose_calls_were_decided_and_not_answered_waits_for_nobo
     thread.do(accept("r1", claimed=True))
     thread.do(end("r1", "a1", expires_at=NOW + 60))
     thread.do(accept("r2", at=NOW + 60))
-    thread.do(Cancel(NOW + 60, "r2"))
+    thread.do(CancelRun(NOW + 60, "r2"))
     before = pause_of(conversation_of(thread))
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(end("r1", "a1", expires_at=NOW + 60))
     thread.do(accept("r2", decisions=(Decision(id="a1", approved=True),)))
-    thread.do(Cancel(NOW, "r2"))
+    thread.do(CancelRun(NOW, "r2"))
 
     assert before == Pause("r1", NOW + 60)
     assert pause_of(conversation_of(thread)) == Pause("r1", NOW + 60, is_over=True)
@@ -367,7 +378,7 @@ def test_the_conversation_waits_as_the_thread_does() -> None:
     waits = pause_of(conversation_of(thread))
     yes = Decision(id="a1", approved=True)
     row = ApprovalRow(epoch=0, asked_by="r1")
-    thread.do(Answer(NOW, yes, row, accepted("r2", decisions=(yes,)), terms("token-r2")))
+    thread.do(AnswerApproval(NOW, yes, row, accepted("r2", decisions=(yes,)), terms("token-r2")))
     thread.do(answered("r2", "Paid"))
 
     assert waits is not None
@@ -399,23 +410,25 @@ def test_wherever_the_document_was_stored_the_conversation_is_the_same(
 
 def play(thread: Thread, step: str, run_id: str) -> None:
     """Have something happen, as far as it can just now."""
-    turn = thread.head.turn
+    turn = thread.head.next_run
     if step == "accept":
         thread.do(accept(run_id))
     elif step in ("answer", "step") and turn is not None:
         if thread.head.claim is None:
-            thread.do(Claim(NOW, terms(f"token-{turn.id}")))
+            thread.do(ClaimRun(NOW, terms(f"token-{turn.id}")))
         token = f"token-{turn.id}"
         thread.do(
-            answered(turn.id, f"Answer of {turn.id}") if step == "answer" else Record(token, (model_result(turn.id),))
+            answered(turn.id, f"Answer of {turn.id}")
+            if step == "answer"
+            else RecordSteps(token, (model_result(turn.id),))
         )
     elif step == "cancel" and thread.head.runs:
-        thread.do(Cancel(NOW, thread.head.runs[-1].id))
+        thread.do(CancelRun(NOW, thread.head.runs[-1].id))
     elif step == "reset":
-        thread.do(Forget(NOW))
+        thread.do(ResetThread(NOW))
     elif step == "delete":
-        thread.do(Delete(NOW))
-        thread.do(Bury(NOW, {}))
+        thread.do(DeleteThread(NOW))
+        thread.do(FinishDelete(NOW, {}))
 
 
 @pytest.mark.behaviour("owners.told")

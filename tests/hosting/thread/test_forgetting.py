@@ -3,8 +3,18 @@
 import pytest
 
 from hosting.errors import ThreadDeletingError
-from hosting.thread.commands import Attach, Bury, Cancel, Change, Delete, Forget, Settle, Trim, Unchanged
-from hosting.thread.events import SettledInstance
+from hosting.thread.commands import (
+    AttachToRun,
+    CancelRun,
+    Change,
+    DeleteThread,
+    FinishDelete,
+    RecordInstances,
+    ResetThread,
+    TrimThread,
+    Unchanged,
+)
+from hosting.thread.events import InstanceOutcome
 from hosting.thread.head import Head
 from tests.support.threads import NOW, Thread, accept, end, refusal
 
@@ -13,8 +23,8 @@ def tombstone() -> Thread:
     """Return a thread that was deleted while one run was open."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Delete(NOW))
-    thread.do(Bury(NOW, {"runs": 1}))
+    thread.do(DeleteThread(NOW))
+    thread.do(FinishDelete(NOW, {"runs": 1}))
     return thread
 
 
@@ -24,7 +34,7 @@ def test_a_reset_is_an_event_and_a_signal() -> None:
     thread = Thread()
     thread.do(accept("r1"))
 
-    outcome = thread.do(Forget(NOW))
+    outcome = thread.do(ResetThread(NOW))
 
     assert isinstance(outcome, Change)
     assert (thread.last(1), outcome.signal) == ([("reset", "")], True)
@@ -35,11 +45,11 @@ def test_a_reset_is_an_event_and_a_signal() -> None:
 def test_a_deleted_thread_has_nothing_to_reset() -> None:
     """And one that is being deleted refuses it."""
     thread = Thread()
-    thread.do(Delete(NOW))
+    thread.do(DeleteThread(NOW))
 
-    assert refusal(thread.do(Forget(NOW))) is ThreadDeletingError
-    thread.do(Bury(NOW, {}))
-    assert thread.do(Forget(NOW)) == Unchanged()
+    assert refusal(thread.do(ResetThread(NOW))) is ThreadDeletingError
+    thread.do(FinishDelete(NOW, {}))
+    assert thread.do(ResetThread(NOW)) == Unchanged()
 
 
 @pytest.mark.behaviour("thread.delete")
@@ -49,7 +59,7 @@ def test_a_deletion_ends_all_open_runs() -> None:
     thread.do(accept("r1", claimed=True))
     thread.do(accept("r2"))
 
-    outcome = thread.do(Delete(NOW + 1))
+    outcome = thread.do(DeleteThread(NOW + 1))
 
     assert isinstance(outcome, Change)
     assert (thread.last(1), outcome.signal) == ([("deleting", "")], True)
@@ -67,8 +77,8 @@ def test_a_tombstone_has_a_new_epoch_and_nothing_else() -> None:
 
 
 @pytest.mark.behaviour("thread.delete")
-@pytest.mark.parametrize("command", [Delete(NOW), Bury(NOW, {})], ids=["deleted", "buried"])
-def test_a_thread_is_deleted_once(command: Delete | Bury) -> None:
+@pytest.mark.parametrize("command", [DeleteThread(NOW), FinishDelete(NOW, {})], ids=["deleted", "buried"])
+def test_a_thread_is_deleted_once(command: DeleteThread | FinishDelete) -> None:
     """Again it changes nothing, and asks for no signal."""
     assert tombstone().do(command) == Unchanged()
 
@@ -77,18 +87,18 @@ def test_a_thread_is_deleted_once(command: Delete | Bury) -> None:
 def test_whoever_deletes_a_thread_that_is_being_deleted_signals_too() -> None:
     """Whoever began it may have died before its signal."""
     thread = Thread()
-    thread.do(Delete(NOW))
+    thread.do(DeleteThread(NOW))
 
-    assert thread.do(Delete(NOW)) == Unchanged(signal=True)
+    assert thread.do(DeleteThread(NOW)) == Unchanged(signal=True)
 
 
 @pytest.mark.behaviour("thread.delete")
-@pytest.mark.parametrize("command", [Attach(NOW, "r1"), Cancel(NOW, "r1")])
-def test_whoever_is_told_that_a_deletion_ended_a_run_signals_too(command: Attach | Cancel) -> None:
+@pytest.mark.parametrize("command", [AttachToRun(NOW, "r1"), CancelRun(NOW, "r1")])
+def test_whoever_is_told_that_a_deletion_ended_a_run_signals_too(command: AttachToRun | CancelRun) -> None:
     """Whoever deleted the thread may be gone without a signal."""
     thread = Thread()
     thread.do(accept("r1"))
-    thread.do(Delete(NOW))
+    thread.do(DeleteThread(NOW))
 
     assert thread.do(command) == Unchanged("r1", signal=True)
 
@@ -99,7 +109,7 @@ def test_a_late_burial_changes_nothing_of_a_later_life() -> None:
     thread = tombstone()
     thread.do(accept("r2"))
 
-    assert thread.do(Bury(NOW, {})) == Unchanged()
+    assert thread.do(FinishDelete(NOW, {})) == Unchanged()
     assert thread.head.state == "open"
 
 
@@ -109,9 +119,9 @@ def test_a_thread_whose_time_is_up_is_kept_while_a_run_is_open() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
 
-    assert thread.do(Delete(NOW, "expired")) == Unchanged()
+    assert thread.do(DeleteThread(NOW, "expired")) == Unchanged()
     thread.do(end("r1"))
-    thread.do(Delete(NOW, "expired"))
+    thread.do(DeleteThread(NOW, "expired"))
     assert thread.last(1) == [("deleting", "")]
 
 
@@ -122,8 +132,8 @@ def test_a_thread_whose_time_was_up_at_an_earlier_position_is_kept() -> None:
     thread.do(accept("r1", claimed=True))
     thread.do(end("r1"))
 
-    assert thread.do(Delete(NOW, "expired", position=2)) == Unchanged()
-    thread.do(Delete(NOW, "expired", position=3))
+    assert thread.do(DeleteThread(NOW, "expired", position=2)) == Unchanged()
+    thread.do(DeleteThread(NOW, "expired", position=3))
     assert thread.head.state == "deleting"
 
 
@@ -132,14 +142,14 @@ def test_what_became_of_instances_stands_behind_the_tombstone_and_moves_nothing_
     """Of a later life of the thread it says nothing."""
     thread = tombstone()
     before = thread.head
-    instances = (SettledInstance(id="o1", outcome="deleted"),)
+    instances = (InstanceOutcome(id="o1", outcome="deleted"),)
 
-    thread.do(Settle(NOW, 1, instances))
+    thread.do(RecordInstances(NOW, 1, instances))
 
     assert thread.last(1) == [("settled", "")]
     assert thread.head == before.model_copy(update={"append_id": "append-5", "position": 5})
     thread.do(accept("r2"))
-    assert thread.do(Settle(NOW, 1, instances)) == Unchanged()
+    assert thread.do(RecordInstances(NOW, 1, instances)) == Unchanged()
 
 
 @pytest.mark.behaviour("thread.trim")
@@ -149,10 +159,10 @@ def test_what_a_document_holds_may_be_trimmed() -> None:
     thread.do(accept("r1", claimed=True))
     thread.do(end("r1"))
 
-    thread.do(Trim(NOW, 3))
+    thread.do(TrimThread(NOW, 3))
 
     assert (thread.kinds()[-1], thread.head.trimmed) == ("trimmed", 3)
-    assert thread.do(Trim(NOW, 3)) == Unchanged()
+    assert thread.do(TrimThread(NOW, 3)) == Unchanged()
 
 
 @pytest.mark.behaviour("thread.trim")
@@ -163,7 +173,7 @@ def test_nothing_is_trimmed_that_an_open_run_begins_with() -> None:
     thread.do(accept("r2"))
     thread.do(end("r1"))
 
-    thread.do(Trim(NOW, 4))
+    thread.do(TrimThread(NOW, 4))
 
     assert thread.head.trimmed == 2
 
@@ -175,4 +185,4 @@ def test_nothing_is_trimmed_that_a_waiting_approval_is_answered_from() -> None:
     thread.do(accept("r1", claimed=True))
     thread.do(end("r1", "a1"))
 
-    assert thread.do(Trim(NOW, 3)) == Unchanged()
+    assert thread.do(TrimThread(NOW, 3)) == Unchanged()

@@ -16,23 +16,23 @@ from hosting.request.run_request import Decision, RunRequest
 from hosting.stores.contract import MOST_HEAD_BYTES
 from hosting.thread import events, head, rows
 from hosting.thread.commands import (
-    Accept,
-    Answer,
-    Attach,
-    Bury,
-    Cancel,
+    AcceptRun,
+    AnswerApproval,
+    AttachToRun,
+    CancelRun,
     Change,
-    Claim,
+    ClaimRun,
     Command,
-    Delete,
-    End,
-    Forget,
-    GiveUp,
-    Record,
-    Release,
-    Retry,
+    DeleteThread,
+    EndRun,
+    ExpireRun,
+    FinishDelete,
+    RecordSteps,
+    ReleaseRun,
+    ResetThread,
+    RetryRun,
     SignalFailed,
-    Trim,
+    TrimThread,
 )
 from hosting.thread.decide import MOST_APPROVALS, MOST_GRANTS, MOST_OPEN_RUNS, decide
 from hosting.thread.head import NEW, Head, fold
@@ -65,18 +65,18 @@ def commands(state: Head) -> st.SearchStrategy[Command]:
     return st.one_of(
         st.builds(lambda run, claimed, at: accept(run, claimed=claimed, at=at), RUNS, st.booleans(), TIMES),
         st.builds(lambda run, decided: accept(run, decisions=(decided,)), RUNS, decision),
-        st.builds(Attach, TIMES, RUNS),
+        st.builds(AttachToRun, TIMES, RUNS),
         st.builds(
-            lambda at, token, seen, began: Claim(at, terms(token, "entity"), silent=seen, began=began),
+            lambda at, token, seen, began: ClaimRun(at, terms(token, "entity"), idle_append=seen, since=began),
             TIMES,
             TOKENS,
             seen,
             POSITIONS,
         ),
-        st.builds(lambda at, token, run: Claim(at, terms(token), run_id=run), TIMES, TOKENS, RUNS),
-        st.builds(Retry, TIMES, TOKENS, TOKENS, st.just("run_failed")),
-        st.builds(lambda token: Record(token, held(state, token)), TOKENS),
-        st.builds(Release, TIMES, TOKENS, st.booleans()),
+        st.builds(lambda at, token, run: ClaimRun(at, terms(token), run_id=run), TIMES, TOKENS, RUNS),
+        st.builds(RetryRun, TIMES, TOKENS, TOKENS, st.just("run_failed")),
+        st.builds(lambda token: RecordSteps(token, held(state, token)), TOKENS),
+        st.builds(ReleaseRun, TIMES, TOKENS, st.booleans()),
         st.builds(
             lambda token, asks, at, callers: ending(state, token, asks, at, callers),
             TOKENS,
@@ -84,21 +84,21 @@ def commands(state: Head) -> st.SearchStrategy[Command]:
             TIMES,
             st.dictionaries(RUNS, st.builds(terms, TOKENS)),
         ),
-        st.builds(Cancel, TIMES, RUNS, st.sampled_from(["asked", "queue_time"])),
-        st.builds(GiveUp, TIMES, RUNS, seen),
+        st.builds(CancelRun, TIMES, RUNS, st.sampled_from(["asked", "queue_time"])),
+        st.builds(ExpireRun, TIMES, RUNS, seen),
         st.builds(SignalFailed, TIMES, RUNS, st.none() | TOKENS, st.none() | st.just("k")),
         st.builds(
-            lambda at, decided, run: Answer(
+            lambda at, decided, run: AnswerApproval(
                 at, decided, rows.ApprovalRow(epoch=state.epoch, asked_by=asked_by), accepted(run, decisions=(decided,))
             ),
             TIMES,
             decision,
             RUNS,
         ),
-        st.builds(Forget, TIMES),
-        st.builds(Delete, TIMES, st.sampled_from(["asked", "expired"])),
-        st.builds(Bury, TIMES, st.just({})),
-        st.builds(Trim, TIMES, POSITIONS),
+        st.builds(ResetThread, TIMES),
+        st.builds(DeleteThread, TIMES, st.sampled_from(["asked", "expired"])),
+        st.builds(FinishDelete, TIMES, st.just({})),
+        st.builds(TrimThread, TIMES, POSITIONS),
     )
 
 
@@ -211,7 +211,7 @@ def test_a_title_is_the_beginning_of_the_first_message() -> None:
     thread = Thread()
     for number, message in enumerate(["  " + "long " * 30, "another"]):
         request = accepted(f"r{number}").model_copy(update={"request": RunRequest(message=message)})
-        thread.do(Accept(request, 32))
+        thread.do(AcceptRun(request, 32))
 
     assert thread.head.title == ("long " * 16)
 
@@ -222,7 +222,7 @@ def test_the_head_counts_tokens_and_names_the_thread_by_its_first_message() -> N
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     entry = {**completed("r1").entry, "usage": {"inputTokenCount": 3, "outputTokenCount": 4, "totalTokenCount": 7}}
-    thread.do(End("token-r1", completed("r1").model_copy(update={"entry": entry})))
+    thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
 
     assert thread.head.usage == head.Usage(input_tokens=3, output_tokens=4, total_tokens=7)
     assert thread.head.title == "Hello from r1"
@@ -235,7 +235,7 @@ def test_a_number_of_tokens_that_nobody_can_have_used_is_not_counted(count: obje
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     entry = {**completed("r1").entry, "usage": {"inputTokenCount": count, "outputTokenCount": 4}}
-    thread.do(End("token-r1", completed("r1").model_copy(update={"entry": entry})))
+    thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
 
     assert thread.head.usage == head.Usage(input_tokens=0, output_tokens=4)
 
@@ -304,8 +304,8 @@ def test_a_row_of_another_epoch_or_without_payload_is_of_a_deleted_thread() -> N
     later = NEW.model_copy(update={"epoch": 2})
 
     assert rows.decode(rows.RunRow, rows.encode(row), NEW) == row
-    assert rows.decode(rows.RunRow, rows.encode(row), later) == rows.GoneRow(epoch=0)
-    assert rows.decode(rows.RunRow, b"", later) == rows.GoneRow(epoch=-1)
+    assert rows.decode(rows.RunRow, rows.encode(row), later) == rows.DeletedRow(epoch=0)
+    assert rows.decode(rows.RunRow, b"", later) == rows.DeletedRow(epoch=-1)
 
 
 @pytest.mark.behaviour("thread.fold")

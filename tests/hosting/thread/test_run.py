@@ -3,15 +3,15 @@
 import pytest
 
 from hosting.request.run_request import Decision
-from hosting.thread.commands import Cancel, Claim, Delete, Record
+from hosting.thread.commands import CancelRun, ClaimRun, DeleteThread, RecordSteps
 from hosting.thread.events import ApprovalAnswered, Delta
-from hosting.thread.run import RunRecord, run_record
+from hosting.thread.run import RunRecord, fold_run
 from tests.support.threads import NOW, Thread, accept, accepted, completed, end, model_result, terms, tool_started
 
 
 def record_of(thread: Thread, run_id: str = "r1") -> RunRecord:
     """Return the run as the thread's events tell it."""
-    record = run_record(run_id, enumerate(thread.events, start=1))
+    record = fold_run(run_id, enumerate(thread.events, start=1))
     assert record is not None
     return record
 
@@ -26,7 +26,7 @@ def test_words_stand_where_their_offset_says() -> None:
     """What stands behind it is void."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Record("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))))
+    thread.do(RecordSteps("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))))
 
     assert record_of(thread).text == "Good morning"
 
@@ -36,9 +36,9 @@ def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> Non
     """It says the others anew."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Record("token-r1", (words(0, "Let me see. "), model_result(), words(12, "It is"))))
+    thread.do(RecordSteps("token-r1", (words(0, "Let me see. "), model_result(), words(12, "It is"))))
 
-    thread.do(Claim(NOW, terms("e1", "entity"), silent=thread.head.append_id))
+    thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
 
     assert record_of(thread).text == "Let me see. "
 
@@ -50,7 +50,7 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
     thread.do(accept("r1", claimed=True))
     begun = record_of(thread)
     steps = (model_result(), tool_started())
-    thread.do(Record("token-r1", steps))
+    thread.do(RecordSteps("token-r1", steps))
     thread.do(end("r1", "a1"))
     yes = Decision(id="a1", approved=True)
     thread.do(accept("r2", decisions=(yes,)))
@@ -91,8 +91,8 @@ def test_a_run_knows_what_it_asked_for_and_what_nobody_answered() -> None:
     thread.do(end("r1", "a1", "a2"))
     ended = record_of(thread).after(9, ApprovalAnswered(at=NOW, run_id="r1", decision=Decision(id="a1", approved=True)))
 
-    assert (begun.asked_approvals, begun.undecided) == ((), ())
-    assert [approval.id for approval in ended.asked_approvals] == ["a1", "a2"]
+    assert (begun.requested_approvals, begun.undecided) == ((), ())
+    assert [approval.id for approval in ended.requested_approvals] == ["a1", "a2"]
     assert [approval.id for approval in ended.undecided] == ["a2"]
 
 
@@ -102,15 +102,15 @@ def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(accept("r2"))
-    thread.do(Cancel(NOW, "r1"))
+    thread.do(CancelRun(NOW, "r1"))
     thread.do(end("r1"))
-    thread.do(Cancel(NOW, "r2"))
+    thread.do(CancelRun(NOW, "r2"))
 
     record = record_of(thread)
 
     assert (record.first, record.last, record.cancelled is not None, record.is_over) == (1, 5, True, True)
     assert record.terminal == completed("r1")
-    assert run_record("r9", enumerate(thread.events, start=1)) is None
+    assert fold_run("r9", enumerate(thread.events, start=1)) is None
 
 
 @pytest.mark.behaviour("thread.delete")
@@ -118,7 +118,7 @@ def test_a_run_whose_thread_is_deleted_is_over() -> None:
     """It has no end of its own."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    thread.do(Delete(NOW))
+    thread.do(DeleteThread(NOW))
 
     record = record_of(thread)
 
@@ -131,7 +131,7 @@ def test_a_run_that_had_ended_before_its_thread_was_deleted_has_its_end() -> Non
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(end("r1"))
-    thread.do(Delete(NOW))
+    thread.do(DeleteThread(NOW))
 
     record = record_of(thread)
 

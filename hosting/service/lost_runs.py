@@ -15,14 +15,14 @@ from hosting.ports import awake_seconds
 from hosting.runner.journal import LEASE_SECONDS, SILENCE_MARGIN_SECONDS
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.stores.contract import MOST_POSITION
-from hosting.thread.commands import Cancel, GiveUp
+from hosting.thread.commands import CancelRun, ExpireRun
 from hosting.thread.events import Event
 from hosting.thread.head import Head
-from hosting.thread.rows import GoneRow, RunRow, run_name
-from hosting.thread.run import RunRecord, run_record
+from hosting.thread.rows import DeletedRow, RunRow, run_name
+from hosting.thread.run import RunRecord, fold_run
 
 
-class Silence:
+class IdleHolder:
     """Since when the holder of a thread's claim has appended nothing."""
 
     def __init__(self, clock: Callable[[], float] = awake_seconds) -> None:
@@ -54,7 +54,7 @@ class QueueTime:
         return self.seconds
 
 
-class Patience:
+class LostRunCheck:
     """One caller's patience with a run: it looks at the head now and then, and ends what nobody else would."""
 
     def __init__(
@@ -74,10 +74,10 @@ class Patience:
         self._clock = clock
         self._look_seconds = look_seconds
         self._next_at = clock() + look_seconds
-        self._silence = Silence(clock)
+        self._silence = IdleHolder(clock)
         self._queue_time = QueueTime(clock)
 
-    async def check(self, record: RunRecord) -> Decided | None:
+    async def run(self, record: RunRecord) -> Decided | None:
         """End the run where it waited, or its holder was silent, for longer than it may; return what came of that.
 
         Raises as `ThreadLog.execute` does.
@@ -87,7 +87,7 @@ class Patience:
         self._next_at = self._clock() + self._look_seconds
         head = await self._log.head(self._address)
         if self._queue_time.of(head, self._run_id) >= self._queue_seconds:
-            return await self._log.execute(self._address, Cancel(time.time(), self._run_id, "queue_time"))
+            return await self._log.execute(self._address, CancelRun(time.time(), self._run_id, "queue_time"))
         claimed = record.claim
         if claimed is None or head.claim is None or head.claim.token != claimed.token:
             return None
@@ -95,12 +95,12 @@ class Patience:
         silent = self._silence.of(head, longest)
         if silent is None:
             return None
-        return await self._log.execute(self._address, GiveUp(time.time(), self._run_id, silent))
+        return await self._log.execute(self._address, ExpireRun(time.time(), self._run_id, silent))
 
 
 async def read_run(
     log: ThreadLog, address: Address, run_id: str, head: Head | None = None
-) -> RunRecord | GoneRow | None:
+) -> RunRecord | DeletedRow | None:
     """Return the run as the log has it; None for one that the thread never had, or whose events were removed by age.
 
     `head` is the thread's, where the caller has just read it. Raises `LogUnavailableError` and `NewerVersionError`.
@@ -111,8 +111,8 @@ async def read_run(
         return row
     if row.first <= head.trimmed:
         return None  # whoever trimmed it may have died before all of it was removed
-    record = run_record(run_id, await log.events(address, row.first - 1, through=row.last or MOST_POSITION))
-    if record is None or row.last is None or not record.asked_approvals:
+    record = fold_run(run_id, await log.events(address, row.first - 1, through=row.last or MOST_POSITION))
+    if record is None or row.last is None or not record.requested_approvals:
         return record
     for position, event in await log.events(address, row.last):  # answers to what it asked for stand behind its end
         record = record.after(position, event)
@@ -125,8 +125,8 @@ async def claimed_run(log: ThreadLog, address: Address, head: Head, events: list
     Raises `LogUnavailableError`.
     """
     run = head.runs[0]
-    record = run_record(run.id, events)
+    record = fold_run(run.id, events)
     if record is None:  # it was accepted by an earlier append
-        record = run_record(run.id, await log.events(address, run.first - 1, head))
+        record = fold_run(run.id, await log.events(address, run.first - 1, head))
     assert record is not None
     return record

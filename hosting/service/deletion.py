@@ -27,11 +27,11 @@ from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
 from hosting.ports import Clock, ObjectStore
 from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
-from hosting.service.archiving import WholeConversation, size_bytes
+from hosting.service.archiving import ConversationReader, size_bytes
 from hosting.stores.archive import Archive
-from hosting.thread.commands import Bury, Delete
-from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
-from hosting.thread.events import Accepted, Deleted, DeleteReason, Deleting, Event, Settled
+from hosting.thread.commands import DeleteThread, FinishDelete
+from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
+from hosting.thread.events import Accepted, Deleted, DeleteReason, Deleting, Event, InstancesRecorded
 from hosting.thread.head import Head
 from state.attached import references
 from state.codec import held_entry, read
@@ -80,7 +80,7 @@ def read_receipt(events: Iterable[Event]) -> Receipt | None:
     for event in events:
         if isinstance(event, Deleted):
             found = Receipt.model_validate(event.receipt)
-        elif isinstance(event, Settled) and found is not None:
+        elif isinstance(event, InstancesRecorded) and found is not None:
             settled = [Instance.model_validate(instance.model_dump()) for instance in event.instances]
             found = found.model_copy(update={"instances": tuple(settled)})
     return found
@@ -103,7 +103,7 @@ def tombstones(hub: str) -> str:
     return f"{hub}.deleted"
 
 
-class Eraser:
+class ThreadDeletion:
     """Erases the threads of the app whose task hub is `hub` from every store but the entity's own state."""
 
     def __init__(
@@ -130,7 +130,7 @@ class Eraser:
         head = await self._log.head(address)
         if head.state == "deleting":
             receipt = await self._receipt(address, head, stored)
-            head = (await self._log.execute(address, Bury(time.time(), receipt.model_dump(mode="json")))).head
+            head = (await self._log.execute(address, FinishDelete(time.time(), receipt.model_dump(mode="json")))).head
         tombstone = head.epoch if head.state == "deleted" else head.epoch - 1
         if tombstone < 0:
             return False  # it was never deleted
@@ -157,18 +157,18 @@ class Eraser:
         """
         head = await self._log.head(address)
         if head.state == "open":
-            if await self._says_more(address, head, _readable(stored)):
+            if await self._has_newer_events(address, head, _readable(stored)):
                 return False
-            decided = await self._log.execute(address, Delete(time.time(), "expired", head.position))
+            decided = await self._log.execute(address, DeleteThread(time.time(), "expired", head.position))
             head = decided.head
         return head.state != "open" and await self.delete(address, stored)
 
-    async def _says_more(self, address: Address, head: Head, stored: Conversation | None) -> bool:
+    async def _has_newer_events(self, address: Address, head: Head, stored: Conversation | None) -> bool:
         """Tell whether the log changes the conversation behind the document; one ahead of its log knows of no more."""
         found = resume(stored, head)
-        if isinstance(found, Ahead):
+        if isinstance(found, DocumentAhead):
             return False
-        if isinstance(found, Outdated):
+        if isinstance(found, DocumentBehind):
             return True
         events = await self._log.events(address, found.since)
         return found.follow(events).conversation is not found.conversation
@@ -221,7 +221,7 @@ class Eraser:
     async def _referred(self, place: StoreKey, conversation: Conversation) -> set[str]:
         """Return the hashes of the attachments that a conversation refers to, its archive included."""
         referred = set(frozenset().union(*map(references, exchanges(conversation))))
-        async for texts in WholeConversation(place, conversation, self._archive).archived_blocks():
+        async for texts in ConversationReader(place, conversation, self._archive).archived_blocks():
             older = (entry for entry in map(held_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
             referred = referred.union(*map(references, older))
         return referred
@@ -250,7 +250,7 @@ class Eraser:
         """Return the orchestrations that a conversation names. An archive with a gap is no reason to keep the rest."""
         named: dict[str, None] = {}
         try:
-            async for texts in WholeConversation(place, conversation, self._archive).archived_blocks():
+            async for texts in ConversationReader(place, conversation, self._archive).archived_blocks():
                 named |= dict.fromkeys(_orchestration_ids([held_entry(text) for text in texts if _NAMES_ONE in text]))
         except ArchiveIncompleteError:
             logger.warning("The archive of thread %s of agent %s has a gap.", address.thread_id, address.agent)

@@ -8,9 +8,9 @@ import pytest
 
 from hosting.names import Address
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.documents import Documents
+from hosting.service.conversations import Conversations
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
-from hosting.thread.commands import Accept, Bury, Delete, Trim
+from hosting.thread.commands import AcceptRun, DeleteThread, FinishDelete, TrimThread
 from hosting.thread.events import Completed
 from state.extension import without_oldest
 from state.models import Conversation
@@ -20,7 +20,7 @@ from tests.support.threads import accepted
 Processes = tuple[Process, Process]
 
 
-@pytest.mark.behaviour("service.documents")
+@pytest.mark.behaviour("service.conversations")
 async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Processes) -> None:
     """The log lacks what came between."""
     one, other = processes
@@ -28,7 +28,7 @@ async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Pr
         run = await process.runs.start(AGENT, call(message), process.engine)
         await process.runs.wait(run, process.engine, 5.0)
     await other.deliver(run.run_id)
-    trimmed = (await other.log.execute(ADDRESS, Trim(1.0, 6))).head.trimmed
+    trimmed = (await other.log.execute(ADDRESS, TrimThread(1.0, 6))).head.trimmed
     await other.store.trim(ADDRESS, trimmed, 0)
 
     run = await one.runs.start(AGENT, call("three"), one.engine)
@@ -42,12 +42,12 @@ async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Pr
 async def test_what_is_remembered_of_threads_that_say_nothing_is_bounded_too(size: int) -> None:
     """The oldest are read again: an empty conversation takes bytes, and so do requests that wait."""
     log, engine = ThreadLog(MemoryThreadStore("hub"), MemoryObjects(), "hub"), Engine()
-    documents = Documents(log, cached_bytes=200_000)
+    documents = Conversations(log, cached_bytes=200_000)
     for number in range(1000 // size or 5):
         address = Address.of(AGENT, f"t{number}")
         begun = accepted(f"r{number}")
         request = begun.request.model_copy(update={"message": "x" * size})
-        command = Accept(begun.model_copy(update={"request": request}), queue_limit=32)
+        command = AcceptRun(begun.model_copy(update={"request": request}), queue_limit=32)
         decided = await log.execute(address, command, is_new=True)
         await documents.at(address, decided.head, engine)
     before = engine.reads
@@ -56,7 +56,7 @@ async def test_what_is_remembered_of_threads_that_say_nothing_is_bounded_too(siz
     assert engine.reads == before + 1
 
 
-@pytest.mark.behaviour("service.documents")
+@pytest.mark.behaviour("service.conversations")
 async def test_a_document_that_was_stored_behind_a_runs_claim_is_not_ahead_of_its_log(processes: Processes) -> None:
     """The log went on, too: another request came in."""
     one, other = processes
@@ -78,22 +78,22 @@ async def test_a_document_that_was_stored_behind_a_runs_claim_is_not_ahead_of_it
     assert one.agent.turns[-1] == ["before", "echo: before", "mine", "echo: mine", "theirs"]
 
 
-@pytest.mark.behaviour("service.documents")
+@pytest.mark.behaviour("service.conversations")
 async def test_a_process_that_is_behind_reads_the_log_and_not_the_document(processes: Processes) -> None:
     """But for a thread that was deleted meanwhile and begun anew: there the document counts."""
     one, other = processes
     for process in (one, other):
         run = await process.runs.start(AGENT, call("old"), process.engine)
         await process.runs.wait(run, process.engine, 5.0)
-    documents = Documents(one.log)
+    documents = Conversations(one.log)
     first = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
     run = await other.runs.start(AGENT, call("more"), other.engine)
     await other.runs.wait(run, other.engine, 5.0)
     before = one.engine.reads
     second = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
     reads = one.engine.reads - before
-    await other.log.execute(ADDRESS, Delete(1.0))
-    await other.log.execute(ADDRESS, Bury(2.0, {}))
+    await other.log.execute(ADDRESS, DeleteThread(1.0))
+    await other.log.execute(ADDRESS, FinishDelete(2.0, {}))
     await other.runs.start(AGENT, call("new", waits=False), other.engine)
     third = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
 

@@ -18,7 +18,7 @@ from hosting.ports import EntityClient
 from hosting.runner.recent import Recent
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.archiving import entry_bytes
-from hosting.thread.conversation import Ahead, Outdated, Snapshot, resume
+from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
 from hosting.thread.events import Event, encode
 from hosting.thread.head import Head
 from state.codec import read
@@ -33,14 +33,14 @@ CACHED_BYTES = 24 * 1024 * 1024
 STORED_BYTES = 8 * 1024 * 1024
 """What a process keeps of conversations as they stand now, and of stored documents."""
 _READ_AGAIN_SECONDS = (0.05, 0.2, 1.0)
-_KEPT_COSTS_BYTES = 2048
+_CONVERSATION_COSTS_BYTES = 2048
 _ENTRY_COSTS_BYTES = 6144
 _MODEL_FACTOR = 8
 """What a conversation takes beside its entries, an entry beside its text, and it for each byte of its text, about."""
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Cached:
     """A conversation that is remembered, the bytes of its entries' text, and of each request that waits in it."""
 
     snapshot: Snapshot
@@ -49,7 +49,7 @@ class _Kept:
     open_bytes: Mapping[str, int]
 
 
-class Documents:
+class Conversations:
     """Conversations of one app's threads, for one event loop; the newest are remembered within `cached_bytes`.
 
     One whose entries have more than `document_bytes` of text is remembered as `shorten` leaves it.
@@ -66,7 +66,7 @@ class Documents:
         self._log = log
         self._shorten = shorten
         self._document_bytes = document_bytes
-        self._kept: Recent[Address, _Kept] = Recent(cached_bytes)
+        self._cached: Recent[Address, _Cached] = Recent(cached_bytes)
 
     async def at(
         self,
@@ -83,19 +83,21 @@ class Documents:
         held the thread at the head, but for a reset.
 
         `newest` are the last events before that position, where the caller has them: they are not read again. Without a
-        `client` the conversation must have been put here (`put`). Raises `UnreadableStateError` for a document that
+        `client` the conversation must be remembered here. Raises `UnreadableStateError` for a document that
         cannot be read or does not belong to the log, `EngineUnavailableError` and `LogUnavailableError`.
         """
-        if (remembered := self.remembered(address, head)) is not None:
-            return remembered
-        kept = self._kept.get(address)
-        if kept and kept.epoch == head.epoch and head.trimmed <= kept.snapshot.position < head.position:
-            snapshot, after, size = kept.snapshot, kept.snapshot.position, kept.text_bytes
+        if (current := self.cached(address, head)) is not None:
+            return current
+        cached = self._cached.get(address)
+        if cached and cached.epoch == head.epoch and head.trimmed <= cached.snapshot.position < head.position:
+            snapshot, after, size = cached.snapshot, cached.snapshot.position, cached.text_bytes
         elif is_new:
             snapshot, after, size = Snapshot(read(None), 0, 0, {}), 0, 0
         else:
             if client is None:
-                raise EngineUnavailableError("The conversation is remembered no more. It is given again.")
+                raise EngineUnavailableError(
+                    "The cached conversation was evicted. The operation will be delivered again."
+                )
             text = await client.read(*address.entity)
             snapshot, text, head = await self.resumed(address, text, head, client)
             after, size = snapshot.since, len(text or "")
@@ -104,28 +106,28 @@ class Documents:
         events = await self._log.events(address, after, through=head.position)
         return self.follow(address, head, snapshot, events, size)
 
-    def remembered(self, address: Address, head: Head) -> Snapshot | None:
+    def cached(self, address: Address, head: Head) -> Snapshot | None:
         """Return the thread's conversation up to the head's position if this process has just that."""
-        kept = self._kept.get(address)
-        if kept is None or (kept.epoch, kept.snapshot.position) != (head.epoch, head.position):
+        cached = self._cached.get(address)
+        if cached is None or (cached.epoch, cached.snapshot.position) != (head.epoch, head.position):
             return None
-        return kept.snapshot
+        return cached.snapshot
 
-    def put(self, address: Address, head: Head, snapshot: Snapshot) -> None:
+    def remember(self, address: Address, head: Head, snapshot: Snapshot) -> None:
         """Remember the conversation as its one writer has it, up to the head's position."""
-        kept = self._kept.get(address)
-        is_known = kept is not None and kept.snapshot.conversation is snapshot.conversation
-        self._keep(
-            address, head, snapshot, kept.text_bytes if kept and is_known else _text_bytes(snapshot.conversation)
+        cached = self._cached.get(address)
+        is_known = cached is not None and cached.snapshot.conversation is snapshot.conversation
+        self._cache(
+            address, head, snapshot, cached.text_bytes if cached and is_known else _text_bytes(snapshot.conversation)
         )
 
     def appended(self, address: Address, head: Head, events: Sequence[tuple[int, Event]]) -> None:
         """Have what is remembered of the thread go on with what this process has just appended."""
-        kept = self._kept.get(address)
-        if kept is None or not events:
+        cached = self._cached.get(address)
+        if cached is None or not events:
             return
-        if kept.epoch == head.epoch and kept.snapshot.position == events[0][0] - 1:
-            self.follow(address, head, kept.snapshot, events, kept.text_bytes)
+        if cached.epoch == head.epoch and cached.snapshot.position == events[0][0] - 1:
+            self.follow(address, head, cached.snapshot, events, cached.text_bytes)
         else:
             self.forget(address)
 
@@ -135,7 +137,7 @@ class Documents:
         """Return the snapshot behind these events, and remember it; `text_bytes` are those of the one given."""
         followed = snapshot.follow([(at, event) for at, event in events if at <= head.position])
         grown = _text_bytes(followed.conversation, len(snapshot.conversation.data.conversation_history))
-        return self._keep(address, head, followed, text_bytes + grown)
+        return self._cache(address, head, followed, text_bytes + grown)
 
     async def resumed(
         self, address: Address, text: str | None, head: Head, client: EntityClient
@@ -147,21 +149,21 @@ class Documents:
         """
         for pause in (*_READ_AGAIN_SECONDS, None):
             found = resume(_parsed(text), head)
-            if isinstance(found, Ahead):
+            if isinstance(found, DocumentAhead):
                 head = await self._log.head(address)
                 found = resume(_parsed(text), head)
             if isinstance(found, Snapshot):
                 return found, text, head
-            if isinstance(found, Ahead):
+            if isinstance(found, DocumentAhead):
                 raise found.refusal()
-            assert isinstance(found, Outdated)
+            assert isinstance(found, DocumentBehind)
             if pause is not None:
                 await asyncio.sleep(pause)
                 text = await client.read(*address.entity)
         raise LogUnavailableError("The stored conversation is older than its log. Try again.")
 
-    def _keep(self, address: Address, head: Head, snapshot: Snapshot, text_bytes: int) -> Snapshot:
-        before = self._kept.get(address)
+    def _cache(self, address: Address, head: Head, snapshot: Snapshot, text_bytes: int) -> Snapshot:
+        before = self._cached.get(address)
         known = before.open_bytes if before is not None else {}
         if text_bytes > self._document_bytes:  # seldom: what is left out then is a good part of it
             snapshot = replace(snapshot, conversation=self._shorten(snapshot.conversation))
@@ -170,36 +172,36 @@ class Documents:
             run_id: known.get(run_id) or len(encode(accepted)) for run_id, (_, accepted) in snapshot.open.items()
         }
         memory_bytes = _memory_bytes(snapshot.conversation, text_bytes + sum(waiting.values()))
-        self._kept.keep(address, _Kept(snapshot, head.epoch, text_bytes, waiting), memory_bytes)
+        self._cached.keep(address, _Cached(snapshot, head.epoch, text_bytes, waiting), memory_bytes)
         return snapshot
 
     def forget(self, address: Address) -> None:
         """Remember nothing of the thread."""
-        self._kept.forget(address)
+        self._cached.forget(address)
 
 
-class StoredDocuments:
+class ParsedDocuments:
     """Parsed conversations of stored documents, each valid only for the very text that it was parsed from.
 
     The text is compared on every read: another process, or a restored backup, is noticed and parsed afresh.
     """
 
     def __init__(self, most_bytes: int = STORED_BYTES) -> None:
-        self._kept: Recent[Address, tuple[str, Conversation]] = Recent(most_bytes)
+        self._cached: Recent[Address, tuple[str, Conversation]] = Recent(most_bytes)
 
     def read(self, address: Address, text: str | None) -> Conversation:
         """Return the conversation of a stored text; raises what `state.codec.read` raises."""
-        kept = self._kept.get(address)
-        if kept is not None and kept[0] == text:
-            return kept[1]
+        cached = self._cached.get(address)
+        if cached is not None and cached[0] == text:
+            return cached[1]
         conversation = read(text)
         if text is not None:
-            self.keep(address, text, conversation)
+            self.remember(address, text, conversation)
         return conversation
 
-    def keep(self, address: Address, text: str, conversation: Conversation) -> None:
+    def remember(self, address: Address, text: str, conversation: Conversation) -> None:
         """Remember what was just written."""
-        self._kept.keep(address, (text, conversation), _memory_bytes(conversation, len(text)))
+        self._cached.keep(address, (text, conversation), _memory_bytes(conversation, len(text)))
 
 
 def _parsed(text: str | None) -> Conversation | None:
@@ -211,7 +213,7 @@ def _parsed(text: str | None) -> Conversation | None:
 
 def _memory_bytes(conversation: Conversation, text_bytes: int) -> int:
     entries = len(conversation.data.conversation_history)
-    return _KEPT_COSTS_BYTES + _ENTRY_COSTS_BYTES * entries + _MODEL_FACTOR * text_bytes
+    return _CONVERSATION_COSTS_BYTES + _ENTRY_COSTS_BYTES * entries + _MODEL_FACTOR * text_bytes
 
 
 def _text_bytes(conversation: Conversation, first: int = 0) -> int:

@@ -8,9 +8,9 @@ import pytest
 
 from hosting.names import Address
 from hosting.request.run_request import RunRequest
-from hosting.service.watchman import OutdatedDocumentError
+from hosting.service.thread_operations import OutdatedDocumentError
 from hosting.stores.memory import MemoryObjects, SharedMemory
-from hosting.thread.commands import Bury, Change, Delete, Forget, Trim, Unchanged
+from hosting.thread.commands import Change, DeleteThread, FinishDelete, ResetThread, TrimThread, Unchanged
 from hosting.thread.events import Accepted, Completed, Failed
 from state.codec import read, write
 from state.conversation import LogMark, forget, log_mark, with_log_mark
@@ -25,7 +25,7 @@ def output(process: Process) -> list[str]:
     return [message.text for message in history_messages(read(process.engine.documents.get("t1")))]
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_a_run_that_nobody_waits_for_is_executed_by_its_entity(processes: Processes) -> None:
     """And stands in the stored conversation, which names its position."""
     caller, durable = processes
@@ -38,7 +38,7 @@ async def test_a_run_that_nobody_waits_for_is_executed_by_its_entity(processes: 
     assert log_mark(read(durable.engine.documents["t1"])) == LogMark(epoch=0, position=3, since=3)
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_a_run_that_its_caller_holds_is_watched_and_then_stored(processes: Processes) -> None:
     """Its agent is not run again."""
     caller, durable = processes
@@ -85,7 +85,7 @@ async def test_a_live_holder_is_not_taken_over_however_long_its_agent_takes(proc
     assert await durable.kinds() == ["accepted", "claimed", "completed"]
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_the_same_operation_delivered_again_changes_nothing(processes: Processes) -> None:
     """It finds its run ended, and in the document."""
     caller, durable = processes
@@ -99,7 +99,7 @@ async def test_the_same_operation_delivered_again_changes_nothing(processes: Pro
     assert len(durable.agent.turns) == 1
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_runs_that_ended_elsewhere_are_stored_in_their_order(processes: Processes) -> None:
     """However many there are behind the document."""
     caller, durable = processes
@@ -112,13 +112,13 @@ async def test_runs_that_ended_elsewhere_are_stored_in_their_order(processes: Pr
     assert output(durable) == ["m0", "echo: m0", "m1", "echo: m1", "m2", "echo: m2"]
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_two_executions_of_one_operation_end_a_run_once(processes: Processes) -> None:
     """The engine can lose its lease; the later one takes the claim over, and the earlier one drops what it did."""
     one, other = processes
     run = await one.runs.start(AGENT, call(waits=False), one.engine)
     one.agent.gate.clear()
-    first = asyncio.ensure_future(one.watchman.run(ADDRESS, None, run.run_id))
+    first = asyncio.ensure_future(one.operations.run(ADDRESS, None, run.run_id))
     await asyncio.sleep(0.05)
 
     await other.deliver(run.run_id)
@@ -126,13 +126,13 @@ async def test_two_executions_of_one_operation_end_a_run_once(processes: Process
     await first
 
     assert await other.kinds() == ["accepted", "claimed", "claimed", "completed"]
-    record = await other.watchman.record(ADDRESS, run.run_id)
+    record = await other.operations.record(ADDRESS, run.run_id)
     assert record is not None
     assert record.claim is not None
     assert record.claim.attempt == 2
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_an_operation_that_watched_for_long_enough_sends_itself_on(processes: Processes) -> None:
     """With what ended meanwhile stored."""
     caller, durable = processes
@@ -142,7 +142,7 @@ async def test_an_operation_that_watched_for_long_enough_sends_itself_on(process
     watched = await durable.deliver(first.run_id)
     caller.agent.gate.set()
 
-    assert watched.goes_on
+    assert watched.must_continue
     assert await durable.end_of(first.run_id) is None
 
 
@@ -151,14 +151,14 @@ async def test_a_request_that_an_operation_carries_is_accepted_once(process: Pro
     """Delivered again it finds its run."""
     request = RunRequest(message="hi")
     accepted = Accepted(at=1.0, run_id="r1", agent=AGENT, thread_id="t1", request=request, fingerprint="f")
-    first = await process.watchman.accept(ADDRESS, accepted)
-    again = await process.watchman.accept(ADDRESS, accepted)
+    first = await process.operations.accept(ADDRESS, accepted)
+    again = await process.operations.accept(ADDRESS, accepted)
 
     await process.deliver("r1")
 
     assert isinstance(first, Change)
     assert again == Change(again.head, again.events, (), "r1", signal=True)  # type: ignore[union-attr]
-    assert await process.watchman.accept(ADDRESS, accepted) == Unchanged("r1")
+    assert await process.operations.accept(ADDRESS, accepted) == Unchanged("r1")
     assert len(process.agent.turns) == 1
 
 
@@ -168,11 +168,11 @@ async def test_a_reset_empties_the_document_and_what_began_before_it_leaves_noth
     caller, durable = processes
     run = await caller.runs.start(AGENT, call("before"), caller.engine)
     await caller.runs.wait(run, caller.engine, 5.0)
-    decided = await caller.log.execute(ADDRESS, Forget(1.0))
+    decided = await caller.log.execute(ADDRESS, ResetThread(1.0))
     after = await caller.runs.start(AGENT, call("after"), caller.engine)
     await caller.runs.wait(after, caller.engine, 5.0)
 
-    watched = await durable.watchman.reset(ADDRESS, None, decided.head.reset_at)
+    watched = await durable.operations.reset(ADDRESS, None, decided.head.reset_at)
 
     durable.engine.documents["t1"] = "{}"
     assert [message.text for message in history_messages(watched.snapshot.conversation)] == ["after", "echo: after"]
@@ -186,7 +186,7 @@ async def test_a_reset_begins_anew_with_a_document_that_is_ahead_of_its_log(proc
     process.engine.documents["t1"] = write(with_log_mark(ahead, LogMark(epoch=0, position=9, since=9)))
     await process.threads.reset(Address.of(AGENT, "t1"), process.engine)
 
-    watched = await process.watchman.reset(ADDRESS, process.engine.documents["t1"], 1)
+    watched = await process.operations.reset(ADDRESS, process.engine.documents["t1"], 1)
 
     assert watched.snapshot is not None
     assert watched.snapshot.document(watched.epoch) == with_log_mark(
@@ -199,19 +199,19 @@ async def test_a_late_reset_of_a_deleted_thread_forgets_nothing_of_its_next_life
     """Its position is of the life before."""
     caller, durable = processes
     await caller.runs.start(AGENT, call("before", waits=False), caller.engine)
-    decided = await caller.log.execute(ADDRESS, Forget(1.0))
-    await caller.log.execute(ADDRESS, Delete(2.0))
-    await caller.log.execute(ADDRESS, Bury(3.0, {}))
+    decided = await caller.log.execute(ADDRESS, ResetThread(1.0))
+    await caller.log.execute(ADDRESS, DeleteThread(2.0))
+    await caller.log.execute(ADDRESS, FinishDelete(3.0, {}))
     after = await caller.runs.start(AGENT, call("after"), caller.engine)
     await caller.runs.wait(after, caller.engine, 5.0)
 
-    watched = await durable.watchman.reset(ADDRESS, None, decided.head.reset_at)
+    watched = await durable.operations.reset(ADDRESS, None, decided.head.reset_at)
 
     assert watched.snapshot is not None
     assert [message.text for message in history_messages(watched.snapshot.conversation)] == ["after", "echo: after"]
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_a_document_that_was_handed_out_too_early_is_asked_for_again(processes: Processes) -> None:
     """A newer one was stored, and the log trimmed behind it."""
     caller, durable = processes
@@ -222,13 +222,13 @@ async def test_a_document_that_was_handed_out_too_early_is_asked_for_again(proce
     run = await caller.runs.start(AGENT, call("two"), caller.engine)
     await caller.runs.wait(run, caller.engine, 5.0)
     await durable.deliver(run.run_id)
-    await durable.log.execute(ADDRESS, Trim(1.0, 6))
+    await durable.log.execute(ADDRESS, TrimThread(1.0, 6))
 
     with pytest.raises(OutdatedDocumentError):
-        await durable.watchman.run(ADDRESS, old, run.run_id)
+        await durable.operations.run(ADDRESS, old, run.run_id)
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 @pytest.mark.parametrize("stored", ["no JSON", '{"schemaVersion": "9.0.0", "data": {}}'])
 async def test_a_document_that_cannot_be_read_stays_and_ends_the_run_by_that_name(
     process: Process, stored: str
@@ -236,7 +236,7 @@ async def test_a_document_that_cannot_be_read_stays_and_ends_the_run_by_that_nam
     """The operation is not delivered again for ever, and the agent is not run."""
     run = await process.runs.start(AGENT, call(waits=False), process.engine)
 
-    watched = await process.watchman.run(ADDRESS, stored, run.run_id)
+    watched = await process.operations.run(ADDRESS, stored, run.run_id)
 
     assert watched.snapshot is None
     failed = await process.end_of(run.run_id)
@@ -245,18 +245,18 @@ async def test_a_document_that_cannot_be_read_stays_and_ends_the_run_by_that_nam
     assert watched.ended == (failed,)  # its callback is told
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_a_run_that_no_longer_fits_into_the_operation_is_left_to_the_next_one(process: Process) -> None:
     """The platform would end the worker."""
     run = await process.runs.start(AGENT, call(waits=False), process.engine)
 
-    watched = await process.watchman.run(ADDRESS, None, run.run_id, most_seconds=0.05)
+    watched = await process.operations.run(ADDRESS, None, run.run_id, most_seconds=0.05)
 
-    assert watched.goes_on
+    assert watched.must_continue
     assert await process.kinds() == ["accepted"]
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_watching_reads_the_head_and_the_events_once(processes: Processes) -> None:
     """When the run has ended: nothing else is of use before that."""
     caller, durable = processes
@@ -272,7 +272,7 @@ async def test_watching_reads_the_head_and_the_events_once(processes: Processes)
     assert (durable.store.calls["events"], set(durable.store.calls)) == (1, {"head", "events"})
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(processes: Processes) -> None:
     """By another execution: what it was handed belongs to the life before."""
     caller, durable = processes
@@ -280,37 +280,37 @@ async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(proc
     run = await caller.runs.start(AGENT, call(), caller.engine)
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
     await asyncio.sleep(0.02)
-    await caller.log.execute(ADDRESS, Delete(1.0))
-    await caller.log.execute(ADDRESS, Bury(2.0, {}))
+    await caller.log.execute(ADDRESS, DeleteThread(1.0))
+    await caller.log.execute(ADDRESS, FinishDelete(2.0, {}))
     caller.agent.gate.set()
 
     with pytest.raises(OutdatedDocumentError):
         await delivery
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_a_late_operation_of_a_deleted_thread_changes_nothing(processes: Processes) -> None:
     """Its run is gone, and the document that it was handed counts as empty."""
     caller, durable = processes
     run = await caller.runs.start(AGENT, call(), caller.engine)
     await caller.runs.wait(run, caller.engine, 5.0)
     await durable.deliver(run.run_id)
-    await caller.log.execute(ADDRESS, Delete(1.0))
-    await caller.log.execute(ADDRESS, Bury(2.0, {}))
+    await caller.log.execute(ADDRESS, DeleteThread(1.0))
+    await caller.log.execute(ADDRESS, FinishDelete(2.0, {}))
 
     await durable.deliver(run.run_id)
 
-    assert await durable.watchman.record(ADDRESS, run.run_id) is None
+    assert await durable.operations.record(ADDRESS, run.run_id) is None
     assert output(durable) == []
 
 
-@pytest.mark.behaviour("service.watchman")
+@pytest.mark.behaviour("service.thread-operations")
 async def test_an_operation_beside_the_runs_holder_reads_the_head_alone(counted: Process) -> None:
     """It waits for the end in its own process, which has all that was appended."""
     counted.agent.gate.clear()
     run = await counted.runs.start(AGENT, call(), counted.engine)
     counted.store.calls.clear()
-    watching = counted.watchman.run(ADDRESS, None, run.run_id)
+    watching = counted.operations.run(ADDRESS, None, run.run_id)
     operation = asyncio.ensure_future(watching)
     await asyncio.sleep(0)
     counted.agent.gate.set()

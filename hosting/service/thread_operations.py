@@ -1,4 +1,4 @@
-"""The entity of a thread: the one writer of its document, and the watchman that finishes what others began.
+"""The operations of a thread's entity: the one writer of its document, which also finishes what others began.
 
 Theory. Every run has a signal to its entity, so whatever becomes of the processes that hold runs, an operation comes by
 here. It applies the ends that the document lacks, in their order. Then, until the run that it was sent for has ended,
@@ -22,11 +22,11 @@ from hosting.names import Address
 from hosting.ports import awake_seconds
 from hosting.runner.journal import SILENCE_MARGIN_SECONDS
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.documents import Documents
+from hosting.service.conversations import Conversations
 from hosting.service.held_runs import HeldRuns
-from hosting.service.patience import QueueTime, Silence, read_run
-from hosting.thread.commands import Accept, Cancel, Change, Claim, End, Forget, Refused, Unchanged
-from hosting.thread.conversation import Ahead, Outdated, Snapshot, before_reset, resume
+from hosting.service.lost_runs import IdleHolder, QueueTime, read_run
+from hosting.thread.commands import AcceptRun, CancelRun, Change, ClaimRun, EndRun, Refused, ResetThread, Unchanged
+from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, before_reset, resume
 from hosting.thread.decide import decide
 from hosting.thread.events import TERMINALS, Accepted, Terminal
 from hosting.thread.head import Head
@@ -48,12 +48,12 @@ class OutdatedDocumentError(Exception):
 
 
 @dataclass(frozen=True)
-class Watched:
+class OperationOutcome:
     """What an operation came to: the conversation to be stored, and the run that it was sent for.
 
     `snapshot` is None where the stored document cannot be read, or is ahead of the log: it stays as it is. `ended` are
     the runs that it brings into the document, or that have no place there; where the document stays, the run that it
-    was sent for. `goes_on`: the run has not ended, and the operation is to be sent again at once, with the
+    was sent for. `must_continue`: the run has not ended, and the operation is to be sent again at once, with the
     `queued_seconds` for which it was seen to wait; `is_spent` where this one can do no more for it, because its process
     or its function's time comes to an end.
     """
@@ -61,18 +61,18 @@ class Watched:
     snapshot: Snapshot | None
     epoch: int
     ended: tuple[Terminal, ...] = ()
-    goes_on: bool = False
+    must_continue: bool = False
     queued_seconds: float = 0.0
     is_spent: bool = False
 
 
-class Watchman:
+class ThreadOperations:
     """The operations of the entities of one app, for one event loop."""
 
     def __init__(
         self,
         log: ThreadLog,
-        documents: Documents,
+        conversations: Conversations,
         holders: HeldRuns,
         *,
         queue_limit: int,
@@ -84,7 +84,7 @@ class Watchman:
         clock: Callable[[], float] = awake_seconds,
     ) -> None:
         self._log = log
-        self._documents = documents
+        self._conversations = conversations
         self._holders = holders
         self._queue_limit = queue_limit
         self._queue_seconds = queue_seconds
@@ -104,11 +104,11 @@ class Watchman:
         *,
         queued_seconds: float = 0.0,
         most_seconds: float = math.inf,
-    ) -> Watched:
+    ) -> OperationOutcome:
         """Have the run ended, by whoever holds it or here; return the conversation with all that has ended.
 
-        `queued_seconds` is what the operation before this one saw of the run's waiting; see `Watched`. `most_seconds`
-        is how long the platform lets this one work: a run that may take longer is not begun. Once this process is to
+        `queued_seconds` is what the operation before this one saw of the run's waiting. `most_seconds` is how
+        long the platform lets this one work: a run that may take longer is not begun. Once this process is to
         end, it returns as soon as nothing is held by it here. A stored document that
         cannot be read, or is ahead of the log, is what the thread's runs end of.
 
@@ -117,42 +117,42 @@ class Watchman:
         ends_at = self._clock() + most_seconds
         claimed = await self._ended_here(run_id, min(self._watched_seconds, most_seconds))
         head = await self._log.head(address)
-        began, epoch = head.position if claimed is None else claimed, head.epoch
+        since, epoch = head.position if claimed is None else claimed, head.epoch
         snapshot, refusal = self._readable(address, stored, head)
         ended: list[Terminal] = []
         queue_time = QueueTime(self._clock, before_seconds=queued_seconds)
-        silence, end, pause = Silence(self._clock), self._clock() + self._watched_seconds, self._first_pause_seconds
+        silence, end, pause = IdleHolder(self._clock), self._clock() + self._watched_seconds, self._first_pause_seconds
         while True:
             lease_seconds = head.claim.lease_seconds if head.claim is not None else 0.0
-            silent = silence.of(head, lease_seconds + self._margin_seconds)
+            idle_append = silence.of(head, lease_seconds + self._margin_seconds)
             is_over = head.run(run_id) is None
-            is_free = not is_over and self._is_free(address, head, began, silent)
+            is_free = not is_over and self._is_free(address, head, since, idle_append)
             has_time = self._clock() + self._holders.longest_seconds(address.agent) < ends_at
-            is_spent = self._holders.is_leaving or (not has_time and (head.claim is None or silent is not None))
+            is_spent = self._holders.is_draining or (not has_time and (head.claim is None or idle_append is not None))
             if snapshot is not None and (is_over or is_free or is_spent or self._clock() >= min(end, ends_at)):
                 snapshot, newly = await self._followed(address, snapshot, head)
                 ended += newly
             if is_over:
                 ends = await self._end_of(address, run_id) if snapshot is None else tuple(ended)
-                return Watched(snapshot, head.epoch, ends)
+                return OperationOutcome(snapshot, head.epoch, ends)
             if is_free and snapshot is not None:
-                self._documents.put(address, head, snapshot)
+                self._conversations.remember(address, head, snapshot)
             if queue_time.of(head, run_id) >= self._queue_seconds:
-                head = (await self._log.execute(address, Cancel(time.time(), run_id, "queue_time"))).head
+                head = (await self._log.execute(address, CancelRun(time.time(), run_id, "queue_time"))).head
                 continue
             held = None
             if is_free and refusal is not None:
-                await self._refuse(address, began, silent, refusal)
+                await self._refuse(address, since, idle_append, refusal)
             elif is_free and snapshot is not None and has_time:
-                held = await self._holders.claim_as_entity(address, began, silent, snapshot)
+                held = await self._holders.claim_as_entity(address, since, idle_append, snapshot)
             if held is not None:
                 await held.is_over.wait()
                 if held.lacks_store:
                     raise LogUnavailableError.unreached()
             elif is_spent or self._clock() >= min(end, ends_at):
-                return Watched(snapshot, head.epoch, tuple(ended), True, queue_time.seconds, is_spent)
+                return OperationOutcome(snapshot, head.epoch, tuple(ended), True, queue_time.seconds, is_spent)
             else:
-                self._tell_of_earlier(address, head)
+                self._log_interrupted(address, head)
                 await self._holders.rest(min(pause, max(0.0, end - self._clock())))
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             head = await self._log.head(address)
@@ -163,9 +163,9 @@ class Watchman:
         record = await self.record(address, run_id)
         return () if record is None or record.terminal is None else (record.terminal,)
 
-    def _tell_of_earlier(self, address: Address, head: Head) -> None:
+    def _log_interrupted(self, address: Address, head: Head) -> None:
         """Log once that a run was begun before this process, and when it is taken up if its holder is gone."""
-        run, claim = head.turn, head.claim
+        run, claim = head.next_run, head.claim
         if run is None or claim is None or run.at >= self._began_at or run.id in self._told:
             return
         if self._holders.held(run.id) is None:
@@ -176,10 +176,10 @@ class Watchman:
             )
             logger.info(text, run.id, address.agent, seconds)
 
-    def _is_free(self, address: Address, head: Head, began: int, silent: str | None) -> bool:
+    def _is_free(self, address: Address, head: Head, since: int, idle_append: str | None) -> bool:
         """Tell whether a claim would change anything here: where it would not, nothing but the head need be read."""
-        terms = self._holders.terms(address.agent, "entity")
-        return isinstance(decide(head, Claim(time.time(), terms, silent=silent, began=began)), Change)
+        terms = self._holders.claim_terms(address.agent, "entity")
+        return isinstance(decide(head, ClaimRun(time.time(), terms, idle_append=idle_append, since=since)), Change)
 
     async def record(self, address: Address, run_id: str) -> RunRecord | None:
         """Return a run as the log has it; None for one that the thread does not have any more.
@@ -195,16 +195,16 @@ class Watchman:
         Raises `LogUnavailableError`.
         """
 
-        async def command(head: Head) -> Accept:
+        async def command(head: Head) -> AcceptRun:
             known = await self._log.row(address, RunRow, run_name(accepted.run_id), head)
             if isinstance(known, RunRow):
                 record = await self.record(address, accepted.run_id)
                 if record is not None and record.accepted.fingerprint != accepted.fingerprint:
                     raise RunIdReusedError(f"The run id {accepted.run_id!r} is another request's. Send one of its own.")
-            return Accept(accepted, self._queue_limit, known=known, epoch=began)
+            return AcceptRun(accepted, self._queue_limit, known=known, epoch=epoch)
 
         head = await self._log.head(address)
-        began = head.epoch
+        epoch = head.epoch
         try:
             decided = await self._log.execute(address, await command(head), command)
         except RunIdReusedError as error:
@@ -212,7 +212,7 @@ class Watchman:
         assert isinstance(decided.outcome, Change | Unchanged | Refused)
         return decided.outcome
 
-    async def reset(self, address: Address, stored: str | None, position: int | None) -> Watched:
+    async def reset(self, address: Address, stored: str | None, position: int | None) -> OperationOutcome:
         """Return the conversation behind a reset: the one at that position of the log, or without one a new one.
 
         A position that the log has and that is no reset of it is of an earlier life of the thread. Raises as `run`
@@ -220,9 +220,9 @@ class Watchman:
         """
         head = await self._log.head(address)
         if position is None or position > head.position:
-            head = (await self._log.execute(address, Forget(time.time()))).head
+            head = (await self._log.execute(address, ResetThread(time.time()))).head
         snapshot, ended = await self._followed(address, self._resumed(address, stored, head, is_reset=True), head)
-        return Watched(snapshot, head.epoch, tuple(ended))
+        return OperationOutcome(snapshot, head.epoch, tuple(ended))
 
     async def _ended_here(self, run_id: str, most_seconds: float) -> int | None:
         """Wait for the end of a run that this process holds for its caller; return where that was claimed.
@@ -237,12 +237,14 @@ class Watchman:
             await asyncio.wait_for(held.is_over.wait(), most_seconds)
         return held.began_at.position
 
-    async def _refuse(self, address: Address, began: int, silent: str | None, refusal: UnreadableStateError) -> None:
+    async def _refuse(
+        self, address: Address, since: int, idle_append: str | None, refusal: UnreadableStateError
+    ) -> None:
         """End the run whose turn it is by the refusal, unless somebody else is at work on it."""
-        terms = self._holders.terms(address.agent, "entity")
-        decided = await self._log.execute(address, Claim(time.time(), terms, silent=silent, began=began))
-        if decided.head.is_held_by(terms.token) and decided.head.turn is not None:
-            ended = End(terms.token, unanswered(decided.head.turn.id, time.time(), refusal))
+        terms = self._holders.claim_terms(address.agent, "entity")
+        decided = await self._log.execute(address, ClaimRun(time.time(), terms, idle_append=idle_append, since=since))
+        if decided.head.is_held_by(terms.token) and decided.head.next_run is not None:
+            ended = EndRun(terms.token, unanswered(decided.head.next_run.id, time.time(), refusal))
             self._holders.publish(address, await self._log.execute(address, ended))
 
     async def _followed(self, address: Address, snapshot: Snapshot, head: Head) -> tuple[Snapshot, list[Terminal]]:
@@ -268,10 +270,10 @@ class Watchman:
             found = resume(document, head)
         except UnreadableDocumentError as error:
             raise UnreadableStateError.because(error) from error
-        if isinstance(found, Ahead) and document is not None and is_reset and head.reset_at > head.trimmed:
+        if isinstance(found, DocumentAhead) and document is not None and is_reset and head.reset_at > head.trimmed:
             return before_reset(document, head)
-        if isinstance(found, Ahead):
+        if isinstance(found, DocumentAhead):
             raise found.refusal()
-        if isinstance(found, Outdated):
+        if isinstance(found, DocumentBehind):
             raise OutdatedDocumentError("A newer document has been stored meanwhile.")
         return found

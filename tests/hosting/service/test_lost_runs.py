@@ -8,12 +8,12 @@ import time
 import pytest
 
 from hosting.names import Address
-from hosting.service.broadcast import Appended
+from hosting.service.broadcast import LoggedEvent
 from hosting.service.following import Following
 from hosting.service.runs import Runs
-from hosting.service.watchman import Watchman
+from hosting.service.thread_operations import ThreadOperations
 from hosting.settings import read_settings
-from hosting.thread.commands import Accept, Record
+from hosting.thread.commands import AcceptRun, RecordSteps
 from hosting.thread.events import CancelRequested, Failed
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 from tests.support.threads import accepted, terms
@@ -42,10 +42,10 @@ async def claimed_elsewhere(process: Process, off_seconds: float) -> None:
     """Have a run accepted and claimed by a process whose wall clock is off, and which is heard of no more."""
     now = time.time() + off_seconds
     event = accepted("r1", at=now).model_copy(update={"agent": AGENT})
-    await process.log.execute(ADDRESS, Accept(event, 32, terms("elsewhere", deadline=now + 300)))
+    await process.log.execute(ADDRESS, AcceptRun(event, 32, terms("elsewhere", deadline=now + 300)))
 
 
-@pytest.mark.behaviour("service.patience")
+@pytest.mark.behaviour("service.lost-runs")
 @pytest.mark.parametrize("off_seconds", [0.0, HOUR, -HOUR])
 async def test_a_run_whose_holder_is_gone_for_as_long_as_it_could_run_is_lost_to_whoever_waits(
     process: Process, off_seconds: float
@@ -61,7 +61,7 @@ async def test_a_run_whose_holder_is_gone_for_as_long_as_it_could_run_is_lost_to
     assert await end_of(process, "r1") == ("failed", "run_lost")
 
 
-@pytest.mark.behaviour("service.patience")
+@pytest.mark.behaviour("service.lost-runs")
 @pytest.mark.parametrize("off_seconds", [0.0, HOUR, -HOUR])
 async def test_a_holder_that_lives_loses_nothing_to_a_clock_that_is_off(process: Process, off_seconds: float) -> None:
     """Its lease is renewed, and the waiter sees that."""
@@ -70,13 +70,13 @@ async def test_a_holder_that_lives_loses_nothing_to_a_clock_that_is_off(process:
     run = await process.runs.find(Address.of(AGENT, "t1"), "r1", process.engine)
     waiting = asyncio.ensure_future(process.runs.wait(run, process.engine, 0.7))
     while not waiting.done():
-        await process.log.execute(ADDRESS, Record("elsewhere"))
+        await process.log.execute(ADDRESS, RecordSteps("elsewhere"))
         await asyncio.wait((waiting,), timeout=0.05)
 
     assert not waiting.result().record.is_over
 
 
-@pytest.mark.behaviour("service.patience")
+@pytest.mark.behaviour("service.lost-runs")
 async def test_a_run_that_waits_for_its_turn_for_too_long_ends_in_its_turn(processes: Processes) -> None:
     """Ended by whoever waits for it or follows it, as lost."""
     one, other = processes
@@ -85,14 +85,14 @@ async def test_a_run_that_waits_for_its_turn_for_too_long_ends_in_its_turn(proce
     run = await other.runs.start(AGENT, call("second"), other.engine)
     impatient = Following(other.log, other.store, other.changes, other.holders, queue_seconds=100.0, clock=FastClock())
     async for news in impatient.follow(run, other.engine):
-        if any(isinstance(one_of.event, CancelRequested) for one_of in news if isinstance(one_of, Appended)):
+        if any(isinstance(one_of.event, CancelRequested) for one_of in news if isinstance(one_of, LoggedEvent)):
             one.agent.gate.set()
 
     assert await end_of(other, run.run_id) == ("failed", "run_lost")
     assert other.agent.turns == []
 
 
-@pytest.mark.behaviour("service.patience")
+@pytest.mark.behaviour("service.lost-runs")
 async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: Processes) -> None:
     """Each goes on from what the one before it saw."""
     one, other = processes
@@ -100,15 +100,15 @@ async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: P
     await one.runs.start(AGENT, call("first"), one.engine)
     run = await one.runs.start(AGENT, call("second", waits=False), one.engine)
     bounds = {"queue_limit": 32, "queue_seconds": 0.3, "watched_seconds": 0.2, "first_pause_seconds": 0.01}
-    watchman = Watchman(other.log, other.watchman._documents, other.holders, **bounds)
-    seen = await watchman.run(ADDRESS, None, run.run_id)
+    operations = ThreadOperations(other.log, other.operations._conversations, other.holders, **bounds)
+    seen = await operations.run(ADDRESS, None, run.run_id)
     assert "cancel_requested" not in await other.kinds()
 
-    await watchman.run(ADDRESS, None, run.run_id, queued_seconds=seen.queued_seconds)
+    await operations.run(ADDRESS, None, run.run_id, queued_seconds=seen.queued_seconds)
     one.agent.gate.set()
 
-    assert seen.goes_on
-    cancelled = await watchman.record(ADDRESS, run.run_id)
+    assert seen.must_continue
+    cancelled = await operations.record(ADDRESS, run.run_id)
     assert cancelled is not None
     assert cancelled.cancelled
 
@@ -123,7 +123,7 @@ async def test_new_requests_keep_no_dead_holder_alive(processes: Processes) -> N
     one.die()
     delivery = asyncio.ensure_future(other.deliver(run.run_id))
     for number in range(20):
-        await other.log.execute(ADDRESS, Accept(accepted(f"later-{number}"), 32))
+        await other.log.execute(ADDRESS, AcceptRun(accepted(f"later-{number}"), 32))
         await asyncio.wait((delivery,), timeout=0.05)
 
     await asyncio.wait_for(delivery, 5.0)
