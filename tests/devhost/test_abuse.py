@@ -62,6 +62,7 @@ def test_a_function_that_writes_a_hundred_megabytes_of_log_holds_up_nobody(tmp_p
     assert (loud.text, quiet.text) == ("said", "fine")
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.function-timeout")
 def test_a_function_that_never_returns_is_answered_and_does_not_keep_the_host(tmp_path: Path) -> None:
     """Its time is over after functionTimeout; the log names it; others are served; the host still stops."""

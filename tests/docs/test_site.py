@@ -37,6 +37,7 @@ def build(clone: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.slow
 def test_every_page_is_in_the_site_under_its_own_path(clone: Path) -> None:
     """The README is the first one; nothing comes from elsewhere."""
     ended = build(clone)
@@ -80,6 +81,7 @@ def lose_file(text: str) -> str:
     return f"{text}\n[lost](../infra/nowhere.bicep)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lose", [lose_page, lose_heading, lose_file])
 def test_a_link_that_leads_nowhere_fails_the_build_and_is_named(clone: Path, lose: Callable[[str], str]) -> None:
     """To a page, to a heading, to a file of the clone."""

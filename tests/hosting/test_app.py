@@ -184,6 +184,7 @@ async def test_the_polling_numbers_are_the_longest_wait() -> None:
     assert answer.status_code == 202
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("turn.log-down")
 async def test_with_the_log_away_a_request_is_answered_503_and_nothing_is_started(tmp_path: Path) -> None:
     """A folder stands in the file's place."""

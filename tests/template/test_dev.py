@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dev import HOST_OPTIONS
+from dev import HOST_OPTIONS, ON_ALL_CORES
 from tests.support.interpreters import interpreter
 from tests.support.running_host import run_command
 from tests.template.checkout import PYTHON, Checkout, new_checkout
@@ -146,7 +146,7 @@ def test_a_url_chooses_the_tests_of_endpoints_and_hands_them_the_host_and_the_re
 @pytest.mark.parametrize(
     ("arguments", "before"),
     [
-        (["-m", "not slow"], ["--numprocesses=auto", "--maxprocesses=4", "--dist=worksteal"]),
+        (["-m", "not slow"], ON_ALL_CORES),
         (["tests/agents", "-x"], []),
     ],
 )
@@ -169,7 +169,7 @@ def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checko
 
     finished, refused = (checkout.dev("test", "--room", name, "-x") for name in ("runner", "cellar"))
 
-    assert json.loads(finished.stdout.splitlines()[-1])["arguments"][3:] == [
+    assert json.loads(finished.stdout.splitlines()[-1])["arguments"][2:] == [
         *("-m", "not slow", "tests/hosting/runner", "tests/architecture", "tests/hosting/functions", "-x")
     ]
     assert refused.stderr == "dev.py: --room is cellar: hosting/ has runner, thread.\n"

@@ -45,6 +45,7 @@ def test_what_is_heavier_than_everything_is_not_held() -> None:
     assert (held.get("a"), len(held)) == (None, 0)
 
 
+@pytest.mark.slow
 async def test_a_hundred_more_ended_orchestrations_leave_no_events_in_memory(tmp_path: Path) -> None:
     """Records and histories are in the file alone; waiting ones are held up to the cache's weight."""
     async with running(SdkFunctions(build_app()), inner=SqliteStore(tmp_path)) as engine:

@@ -292,7 +292,7 @@ class Heard:
 
 
 @pytest.mark.behaviour("service.bounded")
-@pytest.mark.parametrize("times", [100, pytest.param(1000, marks=pytest.mark.explore)])
+@pytest.mark.parametrize("times", [40, pytest.param(1000, marks=pytest.mark.explore)])
 async def test_nothing_of_many_runs_stays_but_their_conversations(times: int) -> None:
     """No task, no follower, no listener, no held run; those of other tests are not counted."""
     of_others, heard, calls = what_a_run_needs(), Heard(), CallbackCalls(5.0)
@@ -300,7 +300,7 @@ async def test_nothing_of_many_runs_stays_but_their_conversations(times: int) ->
     listeners.add(AGENT, heard)
     process = Process(SharedMemory(), MemoryObjects(), Engine(), listener=listeners.begin)
     for number in range(times):
-        run = await process.runs.start(AGENT, call(thread_id=f"t{number % 50}", streams=True), process.engine)
+        run = await process.runs.start(AGENT, call(thread_id=f"t{number % 20}", streams=True), process.engine)
         await process.runs.wait(run, process.engine, 5.0)
     del run
     await process.holders.drain(0.0)

@@ -116,7 +116,7 @@ def ending(state: Head, token: str, asks: list[str], at: float, callers: dict[st
 
 @pytest.mark.behaviour("thread.fold")
 @given(st.data())
-@settings(max_examples=repeated(150, exploring=1500))
+@settings(max_examples=repeated(50, exploring=1500))
 def test_whatever_is_asked_the_head_is_the_fold_of_the_events(data: st.DataObject) -> None:
     """No command raises, none leaves a head that its events do not make, and the order of runs holds."""
     thread = Thread()
