@@ -355,7 +355,7 @@ def write_local_settings(folder: Path) -> None:
     template, settings = folder / "local.settings.json.template", folder / "local.settings.json"
     if template.is_file() and not settings.exists():
         shutil.copyfile(template, settings)
-        show(f"Wrote {settings.name}: the place for the settings of this machine")
+        show(f"Wrote {settings.name}: your settings for this machine")
 
 
 def become(command: list[str], folder: Path) -> NoReturn:

@@ -34,7 +34,7 @@ def frames(stream: HTTPResponse) -> Iterator[Frame]:
 
 
 def followed(address: str, headers: dict[str, str], last: str, tries: int = 60) -> Iterator[Frame]:
-    """Yield the events behind `last` to the end of the run, over as many connections as that takes.
+    """Yield the events after `last` to the end of the run, over as many connections as that takes.
 
     A connection may break off at any time, and while the app's process starts again a new one may be refused, or
     answered 500 without a word. Of the run neither says anything.
@@ -54,7 +54,7 @@ def followed(address: str, headers: dict[str, str], last: str, tries: int = 60) 
             pass
         tries -= 1
         time.sleep(1)
-    raise SystemExit(f"{address} is away. Its events behind {last} are kept: ask again later.")
+    raise SystemExit(f"{address} is away. Its events after {last} are kept: ask again later.")
 
 
 def main(origin: str, message: str, key: str = "") -> None:
@@ -64,7 +64,7 @@ def main(origin: str, message: str, key: str = "") -> None:
     with urlopen(asked) as stream:
         address = urljoin(origin, stream.headers["Content-Location"])
         first = next(frames(stream))
-    print(f"{first.event}; the connection is lost behind event {first.id}, and the run goes on")
+    print(f"{first.event}; the connection is lost after event {first.id}, and the run goes on")
 
     said = printed = ""
     for frame in followed(address, headers, first.id):
