@@ -1,1 +1,1 @@
-"""Agents as durable services on Azure Functions: the library that is deployed beside `function_app.py`."""
+"""Agents as durable services on Azure Functions: the library that is deployed next to `function_app.py`."""

@@ -118,9 +118,9 @@ class AgentFunctionApp(df.DFApp):
         report_missing(environ)
         report_unknown(environ)
         folder = Path.cwd()
-        asks_for_key = self.auth_level is not func.AuthLevel.ANONYMOUS
+        requires_key = self.auth_level is not func.AuthLevel.ANONYMOUS
         self._safeguards = Safeguards(self._settings, folder, environ)
-        self._safeguards.check_http(is_anonymous=not asks_for_key)
+        self._safeguards.check_http(is_anonymous=not requires_key)
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._loop = AgentLoop(
             self._settings.tool_threads,
@@ -144,14 +144,14 @@ class AgentFunctionApp(df.DFApp):
         self._served = Served(self, self._plan, Access(principal, self._settings.admin_role, self._services.sharing))
         prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
         self._orchestrations = Orchestrations(self._served, "api" if prefix is None else str(prefix))
-        self._register_shared(has_health=enable_health_check, asks_for_key=asks_for_key)
+        self._register_shared(has_health=enable_health_check, requires_key=requires_key)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         if self._has_page:
             register_page(self._served)
         for agent in agents or ():
             self.add_agent(agent)
 
-    def _register_shared(self, *, has_health: bool, asks_for_key: bool) -> None:
+    def _register_shared(self, *, has_health: bool, requires_key: bool) -> None:
         """Register what all agents share: one function for each route, whichever agent and thread it names."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
@@ -159,7 +159,7 @@ class AgentFunctionApp(df.DFApp):
         register_approvals(served, services, settings)
         if plan.has_owners:
             register_owners(served, services, settings)
-        register_openapi(served, settings, has_health=has_health, asks_for_key=asks_for_key)
+        register_openapi(served, settings, has_health=has_health, requires_key=requires_key)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
         register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, trimming, *services.sweeps(plan.by_name))

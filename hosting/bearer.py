@@ -178,8 +178,8 @@ class BearerTokens:
 class IssuerKeys:
     """An issuer's public keys by their `kid`.
 
-    They are fresh for an hour. Then they serve on, at most for a day, while they are fetched again behind the answers.
-    A `kid` that is not among them has them fetched again, at most every 30 s; who asks meanwhile waits for the same
+    They are fresh for an hour. Then they serve on, at most for a day, while they are fetched again after the answers.
+    A `kid` that is not among them has them fetched again, at most every 30 s; the caller meanwhile waits for the same
     fetch. A key that the issuer takes back is thus accepted for an hour more, and longer only where the issuer cannot
     be reached.
     """
@@ -290,7 +290,7 @@ async def _get_object(session: aiohttp.ClientSession, address: str) -> Mapping[s
 
 
 def _is_safe(address: object) -> bool:
-    """Tell whether nobody on the way can change what the address answers."""
+    """Return whether nobody on the way can change what the address answers."""
     if not isinstance(address, str):
         return False
     try:

@@ -134,7 +134,7 @@ class UnknownThreadError(RequestError, code="unknown_thread", status=404):
 
 
 class UnknownGrantError(RequestError, code="unknown_grant", status=404):
-    """No thread is shared with whoever asks under this grant: it never was, was withdrawn, or is somebody else's."""
+    """No thread is shared with the caller under this grant: it never was, was withdrawn, or is somebody else's."""
 
 
 class TooManyGrantsError(RequestError, code="too_many_grants", status=409):
@@ -142,7 +142,7 @@ class TooManyGrantsError(RequestError, code="too_many_grants", status=409):
 
 
 class UnknownOrchestrationError(RequestError, code="unknown_orchestration", status=404):
-    """No orchestration of that id, or it was not started for whoever asks."""
+    """No orchestration of that id, or it was not started for the caller."""
 
 
 class UnknownApprovalError(RequestError, code="unknown_approval", status=404):

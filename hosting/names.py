@@ -58,12 +58,12 @@ def entity_name(agent: str) -> str:
 
 
 def http_function(agent: str) -> str:
-    """Return the function behind `POST agents/<agent>/run`."""
+    """Return the function of `POST agents/<agent>/run`."""
     return f"http-{agent}"
 
 
 def mcp_function(agent: str) -> str:
-    """Return the function behind the agent's MCP tool."""
+    """Return the function of the agent's MCP tool."""
     return f"mcptool-{agent}"
 
 
@@ -87,8 +87,8 @@ def is_id(value: str) -> bool:
 
 def max_thread_id_length(agent: str, owner: str = APP) -> int:
     """Return how many characters a thread id of this agent may have, for that owner."""
-    room = _MOST_NAME_CHARACTERS - len(agent)
-    return min(MAX_ID_LENGTH, room if owner == APP else room - OWNER_LENGTH - len(_OWNED))
+    left = _MOST_NAME_CHARACTERS - len(agent)
+    return min(MAX_ID_LENGTH, left if owner == APP else left - OWNER_LENGTH - len(_OWNED))
 
 
 def check_thread_id(value: str, agent: str, owner: str = APP) -> str:

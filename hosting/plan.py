@@ -67,7 +67,7 @@ class Plan:
         tool_name: str | None = None,
         tool_description: str | None = None,
     ) -> AgentPlan:
-        """Return the plan of one more agent; raise `ConfigurationError` when it cannot be hosted beside the others."""
+        """Return the plan of one more agent; raise `ConfigurationError` when it cannot be hosted next to the others."""
         name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
         if not callable(getattr(agent, "run", None)) or inspect.isclass(agent):
             raise ConfigurationError(
@@ -143,11 +143,11 @@ def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:
     """
     planned = plan.agents.values()
     details = {name(agent.name) for agent in planned for name in (entity_name, mcp_function)}
-    asked = next((http_function(agent.name) for agent in planned if agent.http), None)
+    route = next((http_function(agent.name) for agent in planned if agent.http), None)
     return {
         "lines": _models(plan.by_name()),
         "details": sorted(details.union(shared)),
-        "request": asked and (asked, QUESTION),
+        "request": route and (route, QUESTION),
     }
 
 
@@ -170,5 +170,5 @@ def _model(client: object) -> str:
         return f"{provider}, for development only. {advice}"
     name, where = getattr(client, "model", None) or provider, getattr(client, "service_url", str)()
     parts = urlsplit(str(where))
-    # Without what stands before the server's name or behind the path: there may be a key.
+    # Without what stands before the server's name or after the path: there may be a key.
     return f"{name} at {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else str(name)

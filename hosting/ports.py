@@ -1,4 +1,4 @@
-"""The ports: objects beside a thread, the durable engine and time, as the service sees them."""
+"""The ports: objects next to a thread, the durable engine and time, as the service sees them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class ObjectStore(Protocol):
     `errors.AttachmentsUnavailableError`; calling again with the same arguments is safe.
     """
 
-    async def put(self, place: StoreKey, objects: Mapping[str, bytes]) -> None:
+    async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
         """Keep these in place of what their names hold, whatever happens to this process afterwards.
 
         Each counts as put now.
         """
 
-    async def read(self, place: StoreKey, names: Collection[str]) -> dict[str, bytes]:
+    async def read(self, store_key: StoreKey, names: Collection[str]) -> dict[str, bytes]:
         """Return the bytes by name, of those that are there."""
 
-    async def names(self, place: StoreKey, prefix: str = "") -> dict[str, float]:
+    async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
         """Return the names that begin so with when each was last put (seconds since 1970), longest ago first."""
 
     async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
@@ -45,7 +45,9 @@ class ObjectStore(Protocol):
     async def epochs(self, thread: StoreKey) -> list[int]:
         """Return which of the thread's epochs have objects, lowest first: those at `<thread>/<epoch>`."""
 
-    async def erase(self, place: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf) -> None:
+    async def erase(
+        self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
+    ) -> None:
         """Remove these, or all of the place; they are in no file of the store afterwards.
 
         With `before`, those stay that were put since that moment, also while this is done.
@@ -148,7 +150,7 @@ def read_utc(text: str) -> float | None:
     if match is None:
         return None
     try:
-        whole = datetime.fromisoformat(f"{match[1]}+00:00").timestamp()
+        seconds = datetime.fromisoformat(f"{match[1]}+00:00").timestamp()
     except ValueError:
         return None
-    return whole + float(f"0.{match[2] or 0}")
+    return seconds + float(f"0.{match[2] or 0}")

@@ -74,7 +74,7 @@ class Asker:
 
     @classmethod
     def of(cls, principal: Principal | None) -> Asker:
-        """Return somebody who asks for threads of their own; nobody asks for those of the app."""
+        """Return somebody the caller for threads of their own; nobody asks for those of the app."""
         return cls(principal, owner_of(principal))
 
 

@@ -84,7 +84,7 @@ class Settings(BaseModel):
     """The role of those who may read and delete every owner's threads, with ?owner=; without it nobody may."""
 
     archive: str = Field("sqlite", pattern=r"^(memory|blob|cosmos|sqlite|sqlite:.+)$")
-    """Where the older part of long threads is kept: 'sqlite' (archive.sqlite beside the log), 'sqlite:PATH', 'blob'
+    """Where the older part of long threads is kept: 'sqlite' (archive.sqlite next to the log), 'sqlite:PATH', 'blob'
     (the app's storage account, the default in production), 'cosmos' (AGENT_COSMOS), or 'memory' (tests; the default
     where the log is in memory)."""
 
@@ -124,11 +124,11 @@ class Settings(BaseModel):
     """The largest picture or file in a request, as the data URI that the conversation keeps."""
 
     attachments: str = Field("sqlite", pattern=r"^(memory|blob|sqlite|sqlite:.+)$")
-    """Where large pictures and files of conversations are kept: 'sqlite' (beside the log), 'sqlite:PATH', 'blob'
+    """Where large pictures and files of conversations are kept: 'sqlite' (next to the log), 'sqlite:PATH', 'blob'
     (the app's storage account, the default on Azure), or 'memory' (tests)."""
 
     attachment_bytes: int = Field(16_384, ge=1024, le=100_000_000)
-    """Pictures and files of more bytes are kept beside their conversation, which then refers to them."""
+    """Pictures and files of more bytes are kept next to their conversation, which then refers to them."""
 
     model_inputs: str = Field("image/*", pattern=rf"^({MODEL_INPUT})(\s*,\s*({MODEL_INPUT}))*$")
     """What the models take besides text: media types or ranges of them, and hostedFile, with commas."""

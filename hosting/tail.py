@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def tail(log: ThreadLog, address: Address, run_id: str, after: int = 0) -> AsyncIterator[Frame]:
-    """Yield the run's frames behind position `after` as they come, up to the last.
+    """Yield the run's frames after position `after` as they come, up to the last.
 
     This only reads: a run whose process died has no last frame here until a process that serves its thread ends it.
     Raises `UnknownRunError`, `ThreadDeletedError`, `NewerVersionError` and `LogUnavailableError`.

@@ -88,7 +88,7 @@ def idempotent(tool: T) -> T:
 
 
 def is_idempotent(tool: Any) -> bool:
-    """Whether a tool of agent-framework, the function in it, or the MCP server behind it was declared so."""
+    """Whether a tool of agent-framework, the function in it, or the MCP server after it was declared so."""
     declared = (tool, getattr(tool, "func", None), server_of_tool(tool))
     return any(getattr(one, _RULE, False) for one in declared)
 

@@ -1,9 +1,9 @@
 """Pictures and files that an entry refers to instead of holding them, so that a conversation stays small.
 
 A `data` content becomes a `text` content such as `[image/png, 20480 bytes]`, which every reader can show and send to a
-model. The reference stands beside the text in a property of ours, `attachment`: the SHA-256 of the bytes, how many they
-are, and their media type. Everything else that the content holds stays, so putting the bytes back gives the content
-that was. Only data whose URI can be written again from its media type and bytes is taken out.
+model. Its property `attachment` is the reference: the SHA-256 of the bytes, how many they are, and their media type.
+Everything else that the content holds stays, so putting the bytes back gives the content that was. Only data whose URI
+can be written again from its media type and bytes is taken out.
 """
 
 from __future__ import annotations

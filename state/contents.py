@@ -139,7 +139,7 @@ class ReasoningContent(StoredContent):
 
 
 class UsageContent(StoredContent):
-    """Token counts in the place of a content."""
+    """Token counts instead of a content."""
 
     replayed = False
     type: Literal["usage"] = Field(alias="$type")

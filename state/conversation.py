@@ -55,7 +55,7 @@ class Pause:
 class LogMark:
     """How far the thread's log has been applied to a document: its `epoch`, and the `position` of the last event.
 
-    Runs that were open there began behind position `since`.
+    Runs that were open there began after position `since`.
     """
 
     epoch: int
@@ -117,7 +117,7 @@ def generation(conversation: Conversation) -> int:
 
 
 def applied(conversation: Conversation, run_id: str) -> bool:
-    """Tell whether the run has had its place in the conversation: in the ledger, or still there to be seen."""
+    """Return whether the run has had its place in the conversation: in the ledger, or still there to be seen."""
     return run_id in _applied_ids(conversation) or response_of(conversation, run_id) is not None
 
 
@@ -152,7 +152,7 @@ def held_exchanges(conversation: Conversation) -> Iterator[RequestEntry | Respon
 
 
 def is_unanswered(entry: ResponseEntry) -> bool:
-    """Tell whether the entry records a run without an answer.
+    """Return whether the entry records a run without an answer.
 
     Our entries say so by `status`; other packages' by their kind, or by holding nothing but errors.
     """

@@ -1,7 +1,7 @@
 """Between the stored conversation and agent-framework's objects. The only module that knows the framework's types.
 
 A content is stored under the properties that the schema has for it. Whatever else the framework's object holds is put
-beside them under `agentFramework`: exactly the difference between the object and what reading the schema's properties
+next to them under `agentFramework`: exactly the difference between the object and what reading the schema's properties
 alone would give, in the framework's own names. Content that the schema has no type for is stored as `unknown`, with the
 framework's serialized form inside. The framework never serializes the text of exceptions, and neither do we.
 """
@@ -75,9 +75,9 @@ def shared_messages(conversation: models.Conversation) -> list[Message]:
     messages = history.each(_replayed_once)
     if None in messages:
         replays = history.each(_replay)
-        unanswered = {run_id for run_id, said in replays if said is None and run_id is not None}
-        messages = [said for run_id, said in replays if run_id not in unanswered]
-    return list(chain.from_iterable(said for said in messages if said))
+        unanswered = {run_id for run_id, messages_of_run in replays if messages_of_run is None and run_id is not None}
+        messages = [messages_of_run for run_id, messages_of_run in replays if run_id not in unanswered]
+    return list(chain.from_iterable(messages_of_run for messages_of_run in messages if messages_of_run))
 
 
 def placed_messages(conversation: models.Conversation) -> list[tuple[Place, Message]]:
@@ -104,7 +104,7 @@ def request_entry(
 ) -> models.RequestEntry:
     """Return the entry of one run's request. `created_at` is RFC 3339 text.
 
-    Messages that other packages could send to no model, such as decisions on approvals, are kept beside `messages`:
+    Messages that other packages could send to no model, such as decisions on approvals, are kept next to `messages`:
     they would replay them as empty ones, which models refuse.
     """
     values = [_message_value(message) for message in messages]
@@ -189,7 +189,7 @@ def content_value(content: Content) -> dict[str, Any]:
 
 
 def _is_plain_object(own: dict[str, Any]) -> bool:
-    """Tell whether .NET reads the object as a content of no known type.
+    """Return whether .NET reads the object as a content of no known type.
 
     It takes names that begin with `$` for its own, and reads annotations, which are to be objects without such names.
     """

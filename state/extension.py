@@ -78,13 +78,13 @@ def archived(conversation: Conversation) -> Archived:
 def without_oldest(conversation: Conversation, count: int) -> Conversation:
     """Return the conversation without its `count` oldest entries, which it counts as archived."""
     held = conversation.data.conversation_history.held
-    before, gone = archived(conversation), held[:count]
-    exchanges = [cast(RequestEntry | ResponseEntry | PlainEntry, e) for e in gone if type(e) is not UnknownEntry]
+    before, moved = archived(conversation), held[:count]
+    exchanges = [cast(RequestEntry | ResponseEntry | PlainEntry, e) for e in moved if type(e) is not UnknownEntry]
     used = [usage for entry in exchanges if (usage := getattr(entry, "usage", None)) is not None]
     since = before.since or next((entry.created_at for entry in exchanges), None)
     value = {
-        "entries": before.entries + len(gone),
-        "messages": before.messages + History(gone).message_count,
+        "entries": before.entries + len(moved),
+        "messages": before.messages + History(moved).message_count,
         **({} if since is None else {"since": since}),
         "usage": {
             key: getattr(before, name) + sum(_count(getattr(usage, name, None)) for usage in used)

@@ -275,7 +275,7 @@ def _model(plain: PlainEntry) -> Entry:
 
 
 class ConversationData(Stored):
-    """The conversation's entries in their order, and what programs keep beside them."""
+    """The conversation's entries in their order, and what programs keep next to them."""
 
     conversation_history: History = Field(default_factory=History)
     extension_data: dict[str, Any] | None = None

@@ -33,9 +33,9 @@ _REPLACEMENT: Final = "\ufffd"
 
 
 def is_address(text: str) -> bool:
-    """Tell whether a text is an absolute address that every reader can parse.
+    """Return whether a text is an absolute address that every reader can parse.
 
-    A scheme, a colon and something behind it. With `//`, or a scheme that has hosts, a host of labels or an IPv6
+    A scheme, a colon and something after it. With `//`, or a scheme that has hosts, a host of labels or an IPv6
     address follows, and perhaps a port of at most 65535.
     """
     scheme, colon, rest = text.partition(":")
@@ -51,7 +51,7 @@ def is_address(text: str) -> bool:
 
 
 def is_media_type(text: str) -> bool:
-    """Tell whether a text is a media type, such as `image/png` or `text/plain;charset=utf-8`."""
+    """Return whether a text is a media type, such as `image/png` or `text/plain;charset=utf-8`."""
     own, *parameters = text.split(";")
     return _MEDIA_TYPE.fullmatch(own) is not None and all(_PARAMETER.fullmatch(each.strip()) for each in parameters)
 
@@ -72,7 +72,7 @@ def data_uri_parts(uri: str) -> tuple[str, str] | None:
 
 
 def is_base64(text: str) -> bool:
-    """Tell whether a text is padded base64 and nothing else."""
+    """Return whether a text is padded base64 and nothing else."""
     try:
         base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -81,7 +81,7 @@ def is_base64(text: str) -> bool:
 
 
 def is_data_uri(uri: str) -> bool:
-    """Tell whether a text is a data URI that every reader can decode."""
+    """Return whether a text is a data URI that every reader can decode."""
     parts = data_uri_parts(uri)
     return parts is not None and is_base64(parts[1])
 

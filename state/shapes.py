@@ -36,7 +36,7 @@ _NO_MEDIA_TYPE: Final = "application/octet-stream"  # the schema requires one fo
 def usage_value(details: Mapping[str, Any]) -> Value:
     """Return the stored form of token counts; what is not one of the three is under `extensionData`.
 
-    So is a count that no other reader can hold, beside the nearest one that it can.
+    So is a count that no other reader can hold, next to the nearest one that it can.
     """
     value: Value = {
         name: min(max(details[own], 0), _MOST_TOKENS)
@@ -82,7 +82,7 @@ def _stored_uri(own: Value) -> Value | None:
 
 
 def _has_media_type(value: Value) -> bool:
-    """Tell whether a media type is one, or absent."""
+    """Return whether a media type is one, or absent."""
     return is_media_type(value.get("mediaType", _NO_MEDIA_TYPE))
 
 

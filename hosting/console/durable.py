@@ -1,4 +1,4 @@
-"""The Durable Task SDK behind our ports: its clients, an agent's entity on its worker, agents inside orchestrations.
+"""The Durable Task SDK as our ports: its clients, an agent's entity on its worker, agents inside orchestrations.
 
 The only file that names the SDK's methods. The SDK runs one operation of an entity at a time, in a thread of the
 worker, and never delivers an operation again that raised. So an operation that cannot be done now, because a store is

@@ -115,10 +115,10 @@ class AgentWorker:
         hub, threads, days = TaskHubClient(client), self._services.threads, self._settings.log_days
         expiring = Sweep("expire", lambda: self._ttls, threads)
         trimming = Sweep("trim", lambda: dict.fromkeys(self.agents, days * DAY_SECONDS), threads)
-        for beside in self._services.sweeps(self._plan.by_name):
-            self._loop.result_of(beside.run(hub))
+        for companions in self._services.sweeps(self._plan.by_name):
+            self._loop.result_of(companions.run(hub))
         swept = [self._loop.result_of(sweep.run(hub)) for sweep in (expiring, trimming)]
-        return Swept(sum(one.signalled for one in swept), all(one.is_whole for one in swept))
+        return Swept(sum(one.signalled for one in swept), all(one.is_complete for one in swept))
 
     def start(self) -> None:
         """Begin to take work, on threads of the SDK; returns at once."""

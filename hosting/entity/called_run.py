@@ -11,7 +11,7 @@ What Python code says to an agent, as the fields of a run request: the counterpa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -51,8 +51,8 @@ class ResultFormat:
         try:
             return self.model.model_validate_json(json.dumps(plain))
         except ValidationError as error:
-            places = ", ".join(sorted({".".join(map(str, fault["loc"])) or "the value" for fault in error.errors()}))
-            raise InvalidOutputError(f"The answer fits the schema and not {self.model.__name__}: {places}.") from None
+            paths = ", ".join(sorted({".".join(map(str, fault["loc"])) or "the value" for fault in error.errors()}))
+            raise InvalidOutputError(f"The answer fits the schema and not {self.model.__name__}: {paths}.") from None
 
 
 def result_format(given: object) -> ResultFormat:
@@ -174,7 +174,7 @@ MessageInput = str | Content | Message | Sequence[str | Content | Message] | Non
 def message_fields(given: MessageInput) -> dict[str, Any]:
     """Return `message`, `contents` and `role` of the last message that is given, and those before it as `earlier`.
 
-    Texts and contents that stand beside each other are one message of the user. Of the framework's responses to
+    Texts and contents that stand next to each other are one message of the user. Of the framework's responses to
     approval requests, which stand alone, return the `decisions` that they hold.
 
     Raises `HostingError`s of the request for no message, and for contents that no request can hold. Sizes, roles and
@@ -203,25 +203,21 @@ def _messages(given: Content | Message | Sequence[str | Content | Message] | Non
     for item in items:
         if not isinstance(item, str | Content | Message):
             raise InvalidFieldError(f"A message is a {type(item).__name__}. Give a text, a Content or a Message.")
-    return [message for is_whole, run in groupby(items, _is_whole) for message in _said(is_whole, run)]
-
-
-def _is_whole(item: str | Content | Message) -> bool:
-    return isinstance(item, Message)
-
-
-def _said(are_whole: bool, items: Iterable[Any]) -> list[Message]:
-    return [_checked(item) for item in items] if are_whole else [Message("user", list(items))]
+    messages: list[Message] = []
+    for is_message, run in groupby(items, lambda item: isinstance(item, Message)):
+        found: list[Any] = list(run)
+        messages += map(_checked, found) if is_message else [Message("user", found)]
+    return messages
 
 
 def _fields(message: Message) -> dict[str, Any]:
     contents = _stored(message.contents)
     if not contents:
         raise MissingMessageError("The message has no contents. Give it a text.")
-    spoken = {} if message.role == "user" else {"role": str(message.role)}
+    fields = {} if message.role == "user" else {"role": str(message.role)}
     if contents[0]["$type"] == "text":
-        spoken["message"] = check_message(contents.pop(0)["text"])
-    return {**spoken, "contents": contents} if contents else spoken
+        fields["message"] = check_message(contents.pop(0)["text"])
+    return {**fields, "contents": contents} if contents else fields
 
 
 def _checked(message: Message) -> Message:

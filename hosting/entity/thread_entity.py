@@ -78,7 +78,7 @@ class ThreadEntity:
         self._keeping = services.keeping
         self._limits = limits_of(planned.agent, services.settings)
         self._ttl_seconds = ttl_seconds
-        self._notice = callback_signal if services.listeners.has_callback(planned.name) else None
+        self._notice = callback_signal if services.listeners.of(planned.name) else None
         self._turn = services.turn
         self._working_seconds = services.working_seconds
         self._handlers: dict[str, Callable[[OperationInput], Awaitable[Result]]] = {
@@ -153,7 +153,7 @@ class ThreadEntity:
     async def _ended(
         self, given: OperationInput, run_id: str, carried: Accepted | None, queued_seconds: float = 0.0
     ) -> Result:
-        """Return the document behind the run's end, and the run's outcome for whoever called for it."""
+        """Return the document after the run's end, and the run's outcome for whoever called for it."""
         watched = await self._watched(given, run_id, queued_seconds)
         if carried is not None and not given.operation.is_signal:
             while watched.must_continue:  # its caller has nobody else to be answered by
@@ -214,8 +214,8 @@ class ThreadEntity:
 
     async def _delete(self, given: OperationInput) -> Result:
         _ordered(given.operation, "logged", bool)
-        is_gone = await self._deletion.delete(given.address, given.text)
-        return None if is_gone else given.text, Done()
+        is_deleted = await self._deletion.delete(given.address, given.text)
+        return None if is_deleted else given.text, Done()
 
     async def _expire(self, given: OperationInput) -> Result:
         """Delete the thread if its time is up. One from before its agent had a time to live begins its time here."""

@@ -59,7 +59,7 @@ class Access:
         query: Mapping[str, str],
         path: Mapping[str, str],
     ) -> tuple[Asker, SharedThread | None]:
-        """Return who asks for whose threads, and the thread that a grant in the path opens.
+        """Return the caller for whose threads, and the thread that a grant in the path opens.
 
         Raises `UnauthorizedError`, `ForbiddenError`, `InvalidFieldError`, `UnknownGrantError`, `LogUnavailableError`,
         and what the app's own resolver does.

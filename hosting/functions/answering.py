@@ -101,13 +101,13 @@ class HttpRequest:
 
     @property
     def address(self) -> Address:
-        """The thread that the path names, as one of whoever asks; raises as `agent` and `thread_id` do."""
+        """The thread that the path names, as one of the caller; raises as `agent` and `thread_id` do."""
         if self.shared is not None:
             return self.shared.address
         return Address.of(self.agent.name, self.thread_id, self.asker.owner)
 
     def thread_url(self, agent: str, thread_id: str) -> str:
-        """Return where whoever asks finds that thread."""
+        """Return where the caller finds that thread."""
         if self.shared is not None:
             return f"{self.base_url}/shared/{self.asker.grant}"
         return f"{self.base_url}/agents/{agent}/threads/{thread_id}"

@@ -1,4 +1,4 @@
-"""Durable Functions behind our ports: its client, entity triggers, timers, and agents inside orchestrations.
+"""Durable Functions as our ports: its client, entity triggers, timers, and agents inside orchestrations.
 
 The only file that names the SDK's methods. Two of the SDK's offers are not used. Its decorator for entities is
 synchronous and would hold a worker thread for each run; ours is a generic trigger that speaks the batch protocol. Its

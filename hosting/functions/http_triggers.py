@@ -167,8 +167,8 @@ def register_threads(served: Served, threads: Threads, settings: Settings) -> No
     @serves(served, routes.EXPORT)
     async def export(request: HttpRequest) -> Reply:
         agent, thread_id = request.agent, request.thread_id
-        whole = await threads.export(request.address, request.client)
-        return json_reply(200, export_fields(agent.name, whole, time.time()), thread_headers(thread_id))
+        export = await threads.export(request.address, request.client)
+        return json_reply(200, export_fields(agent.name, export, time.time()), thread_headers(thread_id))
 
     @serves(served, routes.ERASURE)
     async def erasure(request: HttpRequest) -> Reply:
@@ -234,7 +234,7 @@ def register_health(served: Served, readiness: Readiness, admits: Sequence[Calla
         return json_reply(200, {"status": "ready"})
 
 
-def register_openapi(served: Served, settings: Settings, *, has_health: bool, asks_for_key: bool) -> None:
+def register_openapi(served: Served, settings: Settings, *, has_health: bool, requires_key: bool) -> None:
     """Register `GET openapi.json`; agents that are added later are in the document too."""
 
     @serves(served, routes.OPENAPI)
@@ -243,7 +243,7 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool, as
         described = ServedApp(
             agents,
             has_health,
-            asks_for_key,
+            requires_key,
             has_owners=served.access.resolver is not None,
             has_orchestrations=routes.ORCHESTRATION in served.routes,
         )

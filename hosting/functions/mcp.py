@@ -77,8 +77,8 @@ class ServedTool:
             given = json.loads(context)
             principal = None
             if self.resolver is not None:
-                asked = PrincipalRequest(_headers(given), f"MCP {self.plan.name}", self.plan.name, is_mcp=True)
-                principal = await resolve(self.resolver, asked)
+                request = PrincipalRequest(_headers(given), f"MCP {self.plan.name}", self.plan.name, is_mcp=True)
+                principal = await resolve(self.resolver, request)
             call = parse_call(given.get("arguments") or {}, self.plan.name, owner_of(principal))
             _check_size(len(call.request.message.encode()), most)
             begun = await self.runs.start(self.plan.name, call, client, Asker.of(principal))

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
-_TELLS_KEYS = ("create_check_status_response", "create_http_management_payload")
+_KEY_PREDICATES = ("create_check_status_response", "create_http_management_payload")
 """Methods of the SDK's client whose answers hold a system key; a longer name of one ends in the first."""
 
 
@@ -145,7 +145,7 @@ def warn_of_management_urls(functions: Iterable[Any]) -> None:
         if not any(json.loads(raw)["type"] == "httpTrigger" for raw in function.get_raw_bindings()):
             continue
         handler = inspect.unwrap(getattr(function.get_user_function(), "client_function", function.get_user_function()))
-        if isinstance(handler, FunctionType) and _tells_keys(handler):
+        if isinstance(handler, FunctionType) and _distinguishes_keys(handler):
             code = handler.__code__
             logger.warning(
                 "Function %s (%s, line %d) answers with management URLs, which hold a key to every conversation. "
@@ -156,8 +156,8 @@ def warn_of_management_urls(functions: Iterable[Any]) -> None:
             )
 
 
-def _tells_keys(handler: FunctionType) -> bool:
-    """Tell whether a function, or any that it calls by name, uses one of those methods."""
+def _distinguishes_keys(handler: FunctionType) -> bool:
+    """Return whether a function, or any that it calls by name, uses one of those methods."""
     seen: set[CodeType] = set()
     waiting = [handler]
     while waiting:
@@ -166,7 +166,7 @@ def _tells_keys(handler: FunctionType) -> bool:
             continue
         seen.add(function.__code__)
         names = _names(function.__code__)
-        if any(told in name for told in _TELLS_KEYS for name in names):
+        if any(predicate in name for predicate in _KEY_PREDICATES for name in names):
             return True
         waiting += _called(function, names)
     return False
@@ -194,5 +194,5 @@ def _called(function: FunctionType, names: set[str]) -> list[FunctionType]:
     places = [place for place in found if isinstance(place, ModuleType | type)]
     found += [vars(place).get(name) for place in places for name in names]
     bare = (getattr(one, "__func__", one) for one in found)
-    whole = (inspect.unwrap(one) for one in bare if isinstance(one, FunctionType))
-    return [one for one in whole if isinstance(one, FunctionType)]
+    plain = (inspect.unwrap(one) for one in bare if isinstance(one, FunctionType))
+    return [one for one in plain if isinstance(one, FunctionType)]

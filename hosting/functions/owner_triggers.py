@@ -1,4 +1,4 @@
-"""The HTTP triggers of an app that knows who asks: grants, shared threads, and all that one owner has."""
+"""The HTTP triggers of an app that knows the caller: grants, shared threads, and all that one owner has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hosting.settings import Settings
 
 
 def register_owners(served: Served, services: Services, settings: Settings) -> None:
-    """Register what an app has besides that knows who asks: grants, shared threads, and all of one owner's."""
+    """Register what an app has besides that knows the caller: grants, shared threads, and all of one owner's."""
     sharing, owners, starting = services.sharing, services.owners, Starting(services, settings)
 
     @serves(served, owner_routes.SHARED_RUN)
@@ -55,9 +55,9 @@ def register_owners(served: Served, services: Services, settings: Settings) -> N
     async def assign(request: HttpRequest) -> Reply:
         address = request.address
         principal = await request.parsed(lambda raw: parse_owner(raw, settings.max_body_bytes))
-        is_gone = await services.assigning.assign(address, principal, request.client, settings.wait_seconds)
+        is_deleted = await services.assigning.assign(address, principal, request.client, settings.wait_seconds)
         reply = done_reply(address.thread_id)
-        return reply if is_gone else replace(reply, status=202, headers={**reply.headers, "retry-after": "1"})
+        return reply if is_deleted else replace(reply, status=202, headers={**reply.headers, "retry-after": "1"})
 
     @serves(served, owner_routes.ME)
     async def me(request: HttpRequest) -> Reply:

@@ -1,4 +1,4 @@
-"""The user's own routes beside ours: handlers of the classic types adapted, routes that meet ours refused.
+"""The user's own routes next to ours: handlers of the classic types adapted, routes that meet ours refused.
 
 An app that imports the FastAPI extension, as this library does, gets FastAPI requests for each of its HTTP triggers:
 the worker decides per app, not per function. So a handler that takes `func.HttpRequest` and returns `func.HttpResponse`

@@ -79,14 +79,14 @@ _KEYS: Schema = {
 }
 _WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
 _ANYBODY = "x" * OWNER_LENGTH
-_THREAD_SAYS = "The thread to continue. A new one without it, or when it is blank. Two different ones are refused."
-_WAIT_SAYS = "false: answer 202 at once."
-_STREAM_SAYS = "true: stream the response, unless Accept chooses another form; the run's events have its deltas."
+_THREAD_TEXT = "The thread to continue. A new one without it, or when it is blank. Two different ones are refused."
+_WAIT_TEXT = "false: answer 202 at once."
+_STREAM_TEXT = "true: stream the response, unless Accept chooses another form; the run's events have its deltas."
 _WAIT: Schema = {"type": "string", "enum": sorted(TRUTH)}
 _WAIT_IN_BODY: Schema = {"anyOf": [{"type": "boolean"}, _WAIT, {"type": "integer", "enum": [0, 1]}]}
 _WAIT_PARAMETERS = (
-    *(Parameter(name, "query", _WAIT_SAYS, _WAIT) for name in WAIT_FIELDS),
-    Parameter(WAIT_HEADER, "header", _WAIT_SAYS, _WAIT),
+    *(Parameter(name, "query", _WAIT_TEXT, _WAIT) for name in WAIT_FIELDS),
+    Parameter(WAIT_HEADER, "header", _WAIT_TEXT, _WAIT),
     Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
 )
 _RUN_PARAMETERS = (
@@ -107,7 +107,7 @@ class ServedApp:
 
     agents: Mapping[str, Limits]
     has_health: bool
-    asks_for_key: bool
+    requires_key: bool
     has_owners: bool = False
     has_orchestrations: bool = False
 
@@ -136,7 +136,7 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
                 **_schemas(has_owners=app.has_owners)[1],
                 **FORMAT_COMPONENTS,
             },
-            **({"securitySchemes": _KEYS} if app.asks_for_key else {}),
+            **({"securitySchemes": _KEYS} if app.requires_key else {}),
         },
     }
 
@@ -147,11 +147,11 @@ def _routes(has_owners: bool, has_orchestrations: bool) -> tuple[Route, ...]:
 
 def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
     """Return the operation of a route; `agent` for one that is this agent's own."""
-    asks_for_key = app.asks_for_key and not route.is_anonymous
+    requires_key = app.requires_key and not route.is_anonymous
     operation: Schema = {
         "operationId": route.function,
         "summary": route.says,
-        "responses": _responses(route, _links(agent), asks_for_key, app.has_owners and not route.is_for_all),
+        "responses": _responses(route, _links(agent), requires_key, app.has_owners and not route.is_for_all),
     }
     name = Parameter("name", "path", "The agent.", {"type": "string", "enum": list(app.agents)})
     in_path = (name, THREAD_IN_PATH, RUN_IN_PATH, APPROVAL_IN_PATH, GRANT_IN_PATH, GRANT_ID_IN_PATH)
@@ -159,8 +159,8 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
     parameters += route.query
     if agent:
         thread_id, in_header = _thread_id(agent, app), _thread_id(agent, app, blank="")
-        parameters += (Parameter(name, "query", _THREAD_SAYS, thread_id) for name in THREAD_ID_FIELDS)
-        parameters += (Parameter(name, "header", _THREAD_SAYS, in_header) for name in THREAD_ID_HEADERS)
+        parameters += (Parameter(name, "query", _THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)
+        parameters += (Parameter(name, "header", _THREAD_TEXT, in_header) for name in THREAD_ID_HEADERS)
         parameters += _RUN_PARAMETERS
     elif route is SHARED_RUN or "{approval_id}" in route.path:
         parameters += _RUN_PARAMETERS if route is SHARED_RUN else _WAIT_PARAMETERS
@@ -191,9 +191,9 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
     elif route is SHARE:
         operation["requestBody"] = _json_body(GRANT_FIELDS, list(GRANT_FIELDS))
     elif "{approval_id}" in route.path:
-        wait = {"anyOf": [_WAIT_IN_BODY, {"type": "null"}], "description": _WAIT_SAYS}
+        wait = {"anyOf": [_WAIT_IN_BODY, {"type": "null"}], "description": _WAIT_TEXT}
         operation["requestBody"] = _json_body({**DECISION_FIELDS, **dict.fromkeys(WAIT_FIELDS, wait)}, ["approved"])
-    if asks_for_key:
+    if requires_key:
         operation["security"] = [{name: []} for name in _KEYS]
     return operation
 
@@ -210,9 +210,9 @@ def _run_body(agent: str, app: ServedApp) -> Schema:
     """
     limits = app.agents[agent]
     fields = {name: (field.schema(limits), field.says) for name, field in REQUEST_FIELDS.items()}
-    fields |= {name: (_thread_id(agent, app), _THREAD_SAYS) for name in THREAD_ID_FIELDS}
-    fields |= dict.fromkeys(WAIT_FIELDS, (_WAIT_IN_BODY, _WAIT_SAYS))
-    fields[STREAM] = ({"type": "boolean"}, _STREAM_SAYS)
+    fields |= {name: (_thread_id(agent, app), _THREAD_TEXT) for name in THREAD_ID_FIELDS}
+    fields |= dict.fromkeys(WAIT_FIELDS, (_WAIT_IN_BODY, _WAIT_TEXT))
+    fields[STREAM] = ({"type": "boolean"}, _STREAM_TEXT)
     schema = {
         "type": "object",
         "properties": {
@@ -273,12 +273,12 @@ def _schemas(*, has_owners: bool) -> tuple[dict[Any, Schema], Schema]:
     return {key: schema for (key, _), schema in by_key.items()}, shared["$defs"]
 
 
-def _responses(route: Route, links: Schema, asks_for_key: bool, asks_who: bool) -> Schema:
+def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool) -> Schema:
     """Return the route's responses by status; `links` go with those that name a run."""
     responses = {str(answer.status): _response(answer, links) for answer in route.answers}
     refusals: dict[int, list[type[HostingError]]] = defaultdict(list)
     writes: Refusals = (CrossSiteError,) if route.method == "POST" else ()
-    refused: Refusals = (*dict.fromkeys((*route.refusals, *writes, *(_WHO if asks_who else ()))), InternalError)
+    refused: Refusals = (*dict.fromkeys((*route.refusals, *writes, *(_WHO if has_owners else ()))), InternalError)
     for error in refused:
         refusals[error.status].append(error)
     thread_headers = THREAD_HEADERS if route.method == "POST" or "{thread_id}" in route.path else ()
@@ -299,7 +299,7 @@ def _responses(route: Route, links: Schema, asks_for_key: bool, asks_who: bool) 
             },
             "headers": {header.name: {**_header(header), "required": False} for header in headers},
         }
-    if asks_for_key:
+    if requires_key:
         unsigned = responses.setdefault("401", {"description": ""})
         unsigned["description"] = f"No key, or one that does not open this route. {unsigned['description']}".strip()
     return responses

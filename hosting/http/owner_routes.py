@@ -1,6 +1,6 @@
-"""The routes of an app that knows who asks: grants, threads that are shared, and all that one owner has.
+"""The routes of an app that knows the caller: grants, threads that are shared, and all that one owner has.
 
-Theory. A shared thread has every route that a thread has, with the grant in the place of the agent and the id. What
+Theory. A shared thread has every route that a thread has, with the grant instead of the agent and the id. What
 only an owner may do is there too, and refused, so that a route of a thread is never unknown.
 """
 
@@ -101,7 +101,7 @@ _SHARED = "shared/{grant}"
 
 
 def shared(route: Route) -> Route:
-    """Return the same route of a thread that is shared with whoever asks."""
+    """Return the same route of a thread that is shared with the caller."""
     return replace(
         route,
         function=route.function.replace("http_", "http_shared_"),
@@ -116,4 +116,4 @@ BY_ADMINISTRATORS = ("GET", "HEAD", "DELETE")
 """What an administrator may do with the threads of another: read them, and delete them."""
 
 OWNED_ROUTES = (ME, MY_EXPORT, ERASE_ME, GRANTS, SHARE, WITHDRAW, ASSIGN, *SHARED_ROUTES)
-"""What an app has besides that knows who asks."""
+"""What an app has besides that knows the caller."""

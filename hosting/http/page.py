@@ -28,7 +28,7 @@ _MEDIA_TYPES = {
     ".svg": "image/svg+xml",
 }
 _FOR_GOOD = "public, max-age=31536000, immutable"
-_ASKED_EACH_TIME = "no-cache"
+_REVALIDATED = "no-cache"
 _SAFE = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -67,21 +67,21 @@ class Page:
         self._files = {f"{self._version}/{name}": _File.of(name, files[name], _FOR_GOOD) for name in files}
         modules = "\n".join(f'<link rel="modulepreload" href="{path}">' for path in self._modules())
         shown = index.replace("MODULES", modules).replace("VERSION", self._version)
-        self._files[""] = _File.of(_INDEX, shown.encode(), _ASKED_EACH_TIME)
+        self._files[""] = _File.of(_INDEX, shown.encode(), _REVALIDATED)
 
     def _modules(self) -> Iterator[str]:
         return (path for path in self._files if path.endswith(".js"))
 
     def reply(self, requested: str, path: str, headers: Mapping[str, str]) -> Reply:
-        """Return the answer to a GET of the URL path `requested`, of which `path` is what stands behind `ui/`."""
+        """Return the answer to a GET of the URL path `requested`, of which `path` is what stands after `ui/`."""
         if not path and not requested.endswith("/"):
             return Reply(308, "", None, {"location": f"{requested.rpartition('/')[2]}/"})
         file = self._files.get(path)
         if file is None:
             return Reply(404, "The page has no such file. Load it again: it may have changed.", "text/plain")
-        told = {**_SAFE, "etag": file.etag, "cache-control": file.keeping, "vary": "accept-encoding"}
+        sent = {**_SAFE, "etag": file.etag, "cache-control": file.keeping, "vary": "accept-encoding"}
         if file.etag in headers.get("if-none-match", ""):
-            return Reply(304, "", None, told)
+            return Reply(304, "", None, sent)
         if "gzip" in headers.get("accept-encoding", ""):
-            return Reply(200, file.packed, file.media_type, {**told, "content-encoding": "gzip"})
-        return Reply(200, file.content, file.media_type, told)
+            return Reply(200, file.packed, file.media_type, {**sent, "content-encoding": "gzip"})
+        return Reply(200, file.content, file.media_type, sent)

@@ -277,16 +277,16 @@ def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
     return json_reply(200, body, thread_headers(thread_id))
 
 
-def export_fields(agent: str, whole: ThreadExport, now: float) -> Export:
+def export_fields(agent: str, export: ThreadExport, now: float) -> Export:
     """Return everything that is kept about the thread, as JSON values."""
     return {
         "agent": agent,
-        **thread_ids(whole.view.address.thread_id),
+        **thread_ids(export.view.address.thread_id),
         "exported_at": iso(now),
-        "conversation": None if whole.view.text is None else json.loads(write(whole.conversation)),
+        "conversation": None if export.view.text is None else json.loads(write(export.conversation)),
         "attachments": [
             {"sha256": name, "size_bytes": len(content), "base64": b64encode(content).decode()}
-            for name, content in sorted(whole.attachments.items())
+            for name, content in sorted(export.attachments.items())
         ],
         "runs": [
             {
@@ -296,7 +296,7 @@ def export_fields(agent: str, whole: ThreadExport, now: float) -> Export:
                 "outcome": None if record.terminal is None else record.terminal.model_dump(mode="json"),
                 "answers": [answer.model_dump(mode="json") for answer in record.answers],
             }
-            for record in reversed(whole.view.runs)
+            for record in reversed(export.view.runs)
         ],
     }
 
@@ -339,9 +339,11 @@ def grants_reply(address: Address, grants: Sequence[Grant], base_url: str) -> Re
 def owner_erasure_reply(owner: str, erased: ErasedOwner, agents: Mapping[str, str]) -> Reply:
     """Return what is gone of an owner's, and whether all of it is; `agents` has names as they are written."""
     threads = [erasure_fields(agents.get(one.agent, one.agent), one, receipt) for one, receipt in erased.threads]
-    body: OwnerErasure = {"owner": owner, "status": "deleted" if erased.is_whole else "accepted", "threads": threads}
+    body: OwnerErasure = {"owner": owner, "status": "deleted" if erased.is_complete else "accepted", "threads": threads}
     return (
-        json_reply(200, body) if erased.is_whole else json_reply(202, body, {"retry-after": str(RETRY_AFTER_SECONDS)})
+        json_reply(200, body)
+        if erased.is_complete
+        else json_reply(202, body, {"retry-after": str(RETRY_AFTER_SECONDS)})
     )
 
 

@@ -87,8 +87,8 @@ class Route:
     """A verb on a path, the function that serves it, and its contract.
 
     One that `is_anonymous` asks for no key. One that `is_for_all` is about the app and nobody's threads: where the app
-    wants to know who asks, it does not ask there. `needs` is what somebody must be allowed to do with whom a thread is
-    shared: "own" is for its owner alone, "admin" for administrators.
+    wants to know the caller, it does not ask there. `needs` is what those with whom a thread is shared must be allowed
+    to do: "own" is for its owner alone, "admin" for administrators.
     """
 
     function: str

@@ -2,12 +2,12 @@
 
 Theory. Frames are a fold of what follows the run (http-api.md section 5). The id of a logged event is its position in
 the thread's log; that of a delta which is sent before it is logged is the newest position before it, a dot and its
-number behind it. So a reader that comes back with the last id it has seen gets everything that was logged behind that
+number after it. So a reader that comes back with the last id it has seen gets everything that was logged after that
 position: its events, and its deltas again, which it puts where their `offset` says. Events that are none of a caller's
 business have no frame and leave a gap in the ids.
 
 The read half of the Durable Streams protocol, in JSON mode, has the same frames as messages, those of logged events
-alone: an offset is the position of an event in the log, and the run's end closes the stream. So what stands behind an
+alone: an offset is the position of an event in the log, and the run's end closes the stream. So what stands after an
 offset never changes, and every offset stays good for as long as the run is kept. Answers are a person's conversation:
 nobody on the way may keep them, so a cursor has nothing to do here but to grow (durable-streams PROTOCOL.md 1.0,
 sections 5.5 to 5.8 and 10).
@@ -78,13 +78,13 @@ class Frame:
 
 
 class Frames:
-    """Folds what follows one run into the frames behind position `after`; what is before has none."""
+    """Folds what follows one run into the frames after position `after`; what is before has none."""
 
     def __init__(self, after: int, clock: Clock) -> None:
         self._after = after
         self._clock = clock
         self._record: RunRecord | None = None
-        self._behind = 0
+        self._position = 0
         self._number = 0
         self._arguments: dict[str, Any] = {}
         self._tools: dict[str, str] = {}
@@ -100,14 +100,14 @@ class Frames:
         return self._record is not None and self._record.terminal is not None
 
     def next(self, news: News) -> list[Frame]:
-        """Fold one more; return its frame, if it has one, behind those of the approvals that it asks for."""
+        """Fold one more; return its frame, if it has one, after those of the approvals that it asks for."""
         if isinstance(news, DeltaText):
-            if news.behind < self._after:
+            if news.after < self._after:
                 return []
-            self._number = self._number + 1 if news.behind == self._behind else 1
-            self._behind = news.behind
+            self._number = self._number + 1 if news.after == self._position else 1
+            self._position = news.after
             delta = {"text": news.text, "offset": news.offset, "at": iso(self._clock())}
-            return [Frame(f"{self._behind}.{self._number}", "delta", delta)]
+            return [Frame(f"{self._position}.{self._number}", "delta", delta)]
         position, event = news.position, news.event
         if self._record is not None:
             self._record = self._record.after(position, event)
@@ -189,7 +189,7 @@ class Batch:
 
     frames: tuple[Frame, ...]
     position: int
-    is_silence: bool
+    is_quiet: bool
     is_last: bool
 
     @property
@@ -207,7 +207,7 @@ class Streams:
         self._clock = clock
 
     def reply(self, run: Run, client: EntityClient, thread_url: str, after: int = 0) -> Streamed:
-        """Return the run's events behind position `after` as an event stream, deltas as they come, up to its end."""
+        """Return the run's events after position `after` as an event stream, deltas as they come, up to its end."""
         location = {"content-location": f"{run_url(run.record, thread_url)}/events"}
         return Streamed(self._frames(run, client, after), {**run_headers(run.record), **_UNBUFFERED, **location})
 
@@ -247,7 +247,7 @@ class Streams:
     async def _batches(
         self, run: Run, client: EntityClient, after: int, *, logged_only: bool
     ) -> AsyncGenerator[Batch, None]:
-        """Yield the run's frames behind position `after`; see `Following.follow`. The first batch comes at once.
+        """Yield the run's frames after position `after`; see `Following.follow`. The first batch comes at once.
 
         What is before is folded and not sent. The follower is let go when the generator is closed.
         """
@@ -261,7 +261,7 @@ class Streams:
         try:
             async with aclosing(self._batches(run, client, after, logged_only=False)) as batches:
                 async for batch in batches:
-                    if batch.frames or batch.is_silence:
+                    if batch.frames or batch.is_quiet:
                         yield b"".join(frame.encode() for frame in batch.frames) or PING
         except HostingError as error:
             yield broken(error, run.record, self._clock()).encode()
@@ -274,14 +274,14 @@ class Streams:
         """Return what is there; when that is nothing and the reader `waits`, what comes before the first silence."""
         async with aclosing(self._batches(run, client, after, logged_only=True)) as batches:
             async for batch in batches:
-                if batch.frames or batch.is_last or batch.is_silence or not waits:
+                if batch.frames or batch.is_last or batch.is_quiet or not waits:
                     return batch
         raise AssertionError("A run's batches end with its last one.")
 
     async def _protocol_events(
         self, run: Run, client: EntityClient, after: int, cursor: str
     ) -> AsyncGenerator[bytes, None]:
-        """Yield messages and, behind each batch of them, the reader's new offset; the first offset comes at once.
+        """Yield messages and, after each batch of them, the reader's new offset; the first offset comes at once.
 
         A stream that breaks off just ends: the reader comes back with its offset, and that read says why.
         """
@@ -292,10 +292,10 @@ class Streams:
                     if batch.frames or is_first or batch.is_last:
                         control: dict[str, Any] = {"streamNextOffset": offset_of(batch.position), "upToDate": True}
                         control |= {"streamClosed": True} if batch.is_last else {"streamCursor": cursor}
-                        # One piece, and no blanks behind `data:`, as the protocol's own suite reads it.
+                        # One piece, and no blanks after `data:`, as the protocol's own suite reads it.
                         messages = f"event: data\ndata:{batch.messages}\n\n" if batch.frames else ""
                         yield f"{messages}event: control\ndata:{json.dumps(control)}\n\n".encode()
-                    elif batch.is_silence:
+                    elif batch.is_quiet:
                         yield PING
                     is_first = False
         except HostingError as error:
@@ -305,7 +305,7 @@ class Streams:
 
 
 def _position_headers(position: int, *, is_closed: bool) -> dict[str, str]:
-    """Return the headers that say where the reader stands: there is never more behind an answer than it has."""
+    """Return the headers that say where the reader stands: there is never more after an answer than it has."""
     closed = {"stream-closed": "true"} if is_closed else {}
     return {"stream-next-offset": offset_of(position), "stream-up-to-date": "true", **closed}
 

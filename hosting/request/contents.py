@@ -1,7 +1,7 @@
 """The contents of a request: texts, pictures and files in the stored form, checked against what the model takes.
 
 `read_contents` checks them, `contents_schema` says the same as a JSON Schema. Both go by `Limits`: the sizes that the
-settings allow, and what the model behind the agent takes besides text. An agent or its client declares that, else a
+settings allow, and what the agent's model takes besides text. An agent or its client declares that, else a
 setting does: no client of agent-framework says it of itself, and one that cannot take a content may drop it silently.
 """
 
@@ -42,7 +42,7 @@ class ModelInputs:
     names: tuple[str, ...]
 
     def take(self, name: str) -> bool:
-        """Tell whether the model takes a media type in lower case, or `hostedFile`."""
+        """Return whether the model takes a media type in lower case, or `hostedFile`."""
         ranges = (f"{name.partition('/')[0]}/*", "*/*") if "/" in name else ()
         return any(accepted in self.names for accepted in (name, *ranges))
 

@@ -1,4 +1,4 @@
-"""The parameters of a request beside its body: which part of a list or of a stream it wants.
+"""The parameters of a request next to its body: which part of a list or of a stream it wants.
 
 Each `Parameter` says once how a value is read and refused, and what the OpenAPI document says of it. Lists take
 `limit`, `before`, `after`, `order` and `cursor` (http-api.md section 3). A run's events are also read by the Durable
@@ -182,10 +182,10 @@ def read_cursor(query: Mapping[str, str]) -> str | None:
 
 
 def read_position(query: Mapping[str, str], headers: Mapping[str, str]) -> int:
-    """Return behind which position of the log a stream goes on: that of `Last-Event-ID`, else of `after`, else 0.
+    """Return after which position of the log a stream goes on: that of `Last-Event-ID`, else of `after`, else 0.
 
     A browser that reconnects sends the first and repeats the second as it was. Of the id of a delta that was not logged
-    yet the position alone counts: what was logged behind it is sent again. Raises `InvalidFieldError`.
+    yet the position alone counts: what was logged after it is sent again. Raises `InvalidFieldError`.
     """
     after, last = EVENTS_AFTER.read(query), LAST_EVENT_ID.read(headers)
     event_id = after if last is None else last
@@ -194,7 +194,7 @@ def read_position(query: Mapping[str, str], headers: Mapping[str, str]) -> int:
 
 @dataclass(frozen=True)
 class StreamQuery:
-    """Events behind position `after`, None for those to come; `cursor` is 0 when the reader has none."""
+    """Events after position `after`, None for those to come; `cursor` is 0 when the reader has none."""
 
     after: int | None
     live: Live | None = None
@@ -216,5 +216,5 @@ def read_stream_query(query: Mapping[str, str]) -> StreamQuery | None:
 
 
 def offset_of(position: int) -> str:
-    """Return the offset behind the event at `position`."""
+    """Return the offset after the event at `position`."""
     return f"{position:0{_DIGITS}d}"

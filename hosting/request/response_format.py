@@ -69,7 +69,7 @@ _MEMBERS: dict[str, tuple[Schema, Callable[[Any], bool], str]] = {
     "description": ({"type": ["string", "null"]}, lambda value: isinstance(value, str), "a string"),
     "strict": ({"type": ["boolean", "null"]}, lambda value: isinstance(value, bool), "true or false"),
 }
-"""What OpenAI's form has beside the schema: its JSON Schema, whether a value is right, and what to send."""
+"""What OpenAI's form has next to the schema: its JSON Schema, whether a value is right, and what to send."""
 
 _ENVELOPE: Schema = {
     "type": "object",

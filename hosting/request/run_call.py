@@ -199,7 +199,7 @@ def _named_principal(fields: Mapping[str, Any]) -> Principal:
 
 
 def body_form(call: RawRequest, most_bytes: int) -> Form:
-    """Tell how a body is read: JSON for `application/json` and `+json`, text for whatever else may be text.
+    """Return how a body is read: JSON for `application/json` and `+json`, text for whatever else may be text.
 
     Raises `BodyTooLargeError`, and `UnsupportedMediaTypeError` for media that cannot be a message and for a charset
     other than UTF-8.
@@ -219,7 +219,7 @@ def body_form(call: RawRequest, most_bytes: int) -> Form:
 
 
 def answer_form(accept: str, otherwise: Form) -> Form:
-    """Tell how the answer is written: what `Accept` prefers; `otherwise` without one, or where it does not choose."""
+    """Return how the answer is written: what `Accept` prefers; `otherwise` without one, or where it does not choose."""
     qualities: dict[str, float] = {}
     for item in accept.split(","):
         media, _, parameters = item.partition(";")
@@ -319,7 +319,7 @@ def read_wait(fields: Mapping[str, Any], call: RawRequest) -> Wait:
     if answers:
         return Wait(answer=answers[0])
     applied = ", ".join(preferences.values()) or None
-    # `wait` decides beside `respond-async`: so long, and not longer (RFC 7240, 4.3).
+    # `wait` decides next to `respond-async`: so long, and not longer (RFC 7240, 4.3).
     if "wait" in preferences:
         return Wait(float(preferences["wait"].partition("=")[2]), applied=applied)
     return Wait(answer="respond-async" not in preferences, applied=applied)

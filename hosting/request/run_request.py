@@ -31,7 +31,7 @@ class Retry:
 
     The run is tried again before its end is recorded. The steps in its journal are replayed, so a tool that was called
     is not called once more (docs/durability.md); the SDKs' own retries around a call would meet the recorded end. All
-    attempts share the run's time limit: one that could only begin behind it is not made. Raises `InvalidFieldError` for
+    attempts share the run's time limit: one that could only begin after it is not made. Raises `InvalidFieldError` for
     a number out of its range.
     """
 

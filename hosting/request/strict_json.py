@@ -51,7 +51,7 @@ def decode_utf8(body: bytes) -> str:
 
 
 def has_lone_surrogate(text: str) -> bool:
-    """Tell whether a text holds half of a surrogate pair: no UTF-8 can carry it, so nothing could store it."""
+    """Return whether a text holds half of a surrogate pair: no UTF-8 can carry it, so nothing could store it."""
     return _LONE_SURROGATE.search(text) is not None
 
 

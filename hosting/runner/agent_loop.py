@@ -95,7 +95,7 @@ class Lifespans:
 
 
 class ToolThreads(ThreadPoolExecutor):
-    """A thread pool that knows how many of its threads work for a run.
+    """A thread pool that knows for which run each of its threads works (`runs`).
 
     Look-ups of names, which an event loop sends to its threads too, have some of their own: otherwise no model
     could be reached while every thread has a tool.
@@ -104,7 +104,7 @@ class ToolThreads(ThreadPoolExecutor):
     def __init__(self, threads: int) -> None:
         super().__init__(threads, thread_name_prefix="agent-tool")
         self._lookups = ThreadPoolExecutor(_LOOKUP_THREADS, thread_name_prefix="agent-lookup")
-        self._runs: dict[Future[Any], str] = {}
+        self.runs: dict[Future[Any], str] = {}
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Start the call in a thread; it counts for the run of the calling context, and logs for its invocation."""
@@ -113,13 +113,9 @@ class ToolThreads(ThreadPoolExecutor):
         future = super().submit(carried(fn), *args, **kwargs)
         run_id = RUN.get(None)
         if run_id is not None:
-            self._runs[future] = run_id
-            future.add_done_callback(lambda done: self._runs.pop(done, None))
+            self.runs[future] = run_id
+            future.add_done_callback(lambda done: self.runs.pop(done, None))
         return future
-
-    def working_for(self, run_id: str) -> int:
-        """Return how many threads work for the run; of a run that was stopped, those that could not be."""
-        return sum(1 for run in list(self._runs.values()) if run == run_id)
 
 
 class AgentLoop:
@@ -182,7 +178,7 @@ class AgentLoop:
         )
 
     def takes_runs(self) -> bool:
-        """Tell whether a run may be claimed for this loop now: not while it is blocked for too long."""
+        """Return whether a run may be claimed for this loop now: not while it is blocked for too long."""
         return self._blocked_seconds() is None
 
     def _blocked_seconds(self) -> float | None:
@@ -191,8 +187,8 @@ class AgentLoop:
         return None if since is None or seconds < self._most_blocked_seconds else seconds
 
     def tools_at_work(self, run_id: str) -> int:
-        """Return how many synchronous tools of the run work at this moment."""
-        return self._tools.working_for(run_id) if self._tools is not None else 0
+        """Return how many synchronous tools of the run work now; those of a stopped run work to their end."""
+        return 0 if self._tools is None else sum(run == run_id for run in list(self._tools.runs.values()))
 
     def close(self) -> None:
         """Close what agents hold open, then stop the loop; what still runs on it is left to redelivery.

@@ -167,8 +167,8 @@ class AgentRunner:
                 logger.error("Run %s of agent %s failed: %s", attempt.run_id, self._name, unreached)
             else:
                 logger.exception("Run %s of agent %s failed.", attempt.run_id, self._name)
-            told = unreached or _named(error) if self._loop.names_causes else ""
-            sentence = f" failed: {told} Its log has more" if told else " failed; its log has the cause"
+            cause = unreached or _named(error) if self._loop.names_causes else ""
+            sentence = f" failed: {cause} Its log has more" if cause else " failed; its log has the cause"
             return AgentFailure(RunFailedError(f"Agent {self._name!r}{sentence} at run {attempt.run_id}."))
         finally:
             task.cancel()
@@ -332,8 +332,8 @@ def _chain_of(error: BaseException) -> list[BaseException]:
 def _named(error: BaseException) -> str:
     """Return what was raised, in one line that ends as a sentence; foreign code may fail at that too."""
     with suppress(Exception):
-        said = ": ".join(filter(None, [type(error).__name__, " ".join(str(error).split())]))
-        shown = said if len(said) <= LONGEST_CAUSE else f"{said[:LONGEST_CAUSE]}…"
+        cause = ": ".join(filter(None, [type(error).__name__, " ".join(str(error).split())]))
+        shown = cause if len(cause) <= LONGEST_CAUSE else f"{cause[:LONGEST_CAUSE]}…"
         return shown if shown.endswith((".", "!", "?", "…")) else f"{shown}."
     return f"{type(error).__name__}."
 

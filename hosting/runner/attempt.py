@@ -210,7 +210,7 @@ class Attempts:
 
 
 ENDING_SECONDS = STOPPING_SECONDS + PATIENCE_SECONDS
-"""What a run needs behind its limit: the agent's clean-up, and a log that is away while its end is appended."""
+"""What a run needs after its limit: the agent's clean-up, and a log that is away while its end is appended."""
 
 MARGIN_SECONDS = ENDING_SECONDS + PATIENCE_SECONDS
 """Between a run's limit and the function's: its end, and a log that is away before its agent starts."""

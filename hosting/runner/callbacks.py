@@ -237,10 +237,6 @@ class Listeners:
         """Return the callback of the agent of that name, in whichever letter case."""
         return self._methods.get(agent.lower())
 
-    def has_callback(self, agent: str) -> bool:
-        """Tell whether the agent has a callback."""
-        return self.of(agent) is not None
-
     def begin(self, accepted: Accepted) -> Listener | None:
         """Return the listener of a new attempt, if its agent has a callback; an earlier attempt's gets no more."""
         methods = self._methods.get(accepted.agent.lower())
@@ -253,7 +249,7 @@ class Listeners:
         return listener
 
     async def end(self, run_id: str) -> None:
-        """Return once this process has passed on the updates of the run, so that its end comes behind them."""
+        """Return once this process has passed on the updates of the run, so that its end comes after them."""
         if run_id in self._by_run:
             await self._by_run[run_id].finished()
 

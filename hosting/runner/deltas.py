@@ -2,7 +2,7 @@
 
 Theory. A delta goes out when it comes; the log gets it together with others. So the batch is what a crash may make the
 model say again, and not what a person waits for. Each delta says its offset in the answer, so that it stands right
-whatever was logged twice or said anew. Deltas never come behind the step that they precede: a step's append takes the
+whatever was logged twice or said anew. Deltas never come after the step that they precede: a step's append takes the
 waiting ones along. A later attempt that replays a recorded model answer logs its text no second time.
 
 `write` is called on the agents' loop, everything else on the log's.
@@ -98,13 +98,13 @@ class DeltaWriter:
             await self._logging
         if answer is None:
             return self._take()
-        whole, logged = _characters(answer), self._text[: self._logged]
-        if whole != self._text:
-            same = _same(whole, self._text)
-            self._on_delta(same, whole[same:])
-        same = _same(whole, logged)
-        self._text, self._logged = whole, len(whole)
-        return () if whole == logged else (self._delta(same, whole[same:]),)
+        text, logged = _characters(answer), self._text[: self._logged]
+        if text != self._text:
+            same = _same(text, self._text)
+            self._on_delta(same, text[same:])
+        same = _same(text, logged)
+        self._text, self._logged = text, len(text)
+        return () if text == logged else (self._delta(same, text[same:]),)
 
     def _write(self, text: str, is_known: bool) -> None:
         text = self._half + text

@@ -9,7 +9,7 @@ run. An agent that takes no history providers gets them as its messages.
 The agent, or its client, has a compaction strategy of the framework's; where neither has one, the oldest messages are
 left out beyond so many tokens. A strategy marks messages and replaces others, whole groups of a call and its
 results at a time, in the lists of one run: the stored conversation never changes by it. Only a summary is kept, because
-it costs a model call. The newest one that stands for the conversation's beginning is stored beside the conversation,
+it costs a model call. The newest one that stands for the conversation's beginning is stored next to the conversation,
 and the next turn begins with it. It is made again where it could not be kept.
 """
 
@@ -198,7 +198,7 @@ class LeavingOutOldest:
         return await TruncationStrategy(max_n=self.tokens, compact_to=kept, tokenizer=tokenizer)(messages)
 
     def spares(self, messages: Sequence[Message]) -> bool:
-        """Tell whether nothing would be left out of these messages."""
+        """Return whether nothing would be left out of these messages."""
         return self.history_tokens + estimated_tokens(messages[self.history :]) <= self.tokens
 
 
@@ -238,7 +238,7 @@ def is_for_calls(
     messages: Sequence[Message],
     compaction: RunCompaction | LeavingOutOldest | None,
 ) -> bool:
-    """Tell whether the history of a run that adds these messages may be put before its model calls only.
+    """Return whether the history of a run that adds these messages may be put before its model calls only.
 
     It may not where somebody else has to see it: other context providers, middleware of the agent's author or of the
     client's, a compaction that may change messages, a service that keeps the conversation itself, and the framework's
@@ -281,26 +281,26 @@ class AtModelCalls(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Call the model with the history in front; after its answer the list is the run's own again.
 
-        The framework examines the list behind the call once more. The model of a stream has yet to read it then.
+        The framework examines the list after the call once more. The model of a stream has yet to read it then.
         """
         if self.history is not None and (context.options or {}).get("conversation_id"):
             await call_next()  # the service has the history since the run's first call
             return
         shared = [] if self.history is None else self.history.shared
         history = shared if self._own is None else self._own
-        whole = [*history, *context.messages]
+        messages = [*history, *context.messages]
         strategy = context.kwargs.get("compaction_strategy")
         if strategy is not None and self._own is None:
-            if isinstance(strategy, LeavingOutOldest) and strategy.spares(whole):
+            if isinstance(strategy, LeavingOutOldest) and strategy.spares(messages):
                 context.kwargs = {name: one for name, one in context.kwargs.items() if name != "compaction_strategy"}
             elif self.history is not None:  # it marks messages: from now on they are the run's own
                 history = self._own = _attributed(self.history.own())
-                whole = [*history, *context.messages]
+                messages = [*history, *context.messages]
         if history:
-            context.messages = whole
+            context.messages = messages
         await call_next()
-        if not context.stream and whole[: len(history)] == history:
-            del whole[: len(history)]
+        if not context.stream and messages[: len(history)] == history:
+            del messages[: len(history)]
 
 
 def uncompacted(response: AgentResponse[Any]) -> AgentResponse[Any]:

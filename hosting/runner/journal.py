@@ -26,7 +26,7 @@ LEASE_SECONDS = 20.0
 RENEWED_SHARE = 0.25
 """Of a lease: when nothing was appended for so long it is renewed, so that a slow store costs no run."""
 
-SILENCE_MARGIN_SECONDS = 5.0
+LEASE_MARGIN_SECONDS = 5.0
 """What a watcher waits beyond a lease, because its clock and the holder's do not run at one speed."""
 
 
@@ -106,7 +106,7 @@ class Journal:
         self.results = {step.key: step for step in steps if isinstance(step, ToolResult)}
 
     def is_held_in(self, head: Head) -> bool:
-        """Tell whether the head names a claim of this holder; one read beside a retry may name that before it."""
+        """Return whether the head names a claim of this holder; one read next to a retry may name that before it."""
         return head.claim is not None and head.claim.token in self._tokens
 
     async def append(self, *steps: Step) -> None:

@@ -36,10 +36,10 @@ class Recent(Generic[_Key, _Value]):
         self._held[key] = (value, size_bytes)
         self._held_bytes += size_bytes
         while self._held_bytes > self._most_bytes:
-            _, (_, gone_bytes) = self._held.popitem(last=False)
-            self._held_bytes -= gone_bytes
+            _, (_, dropped_bytes) = self._held.popitem(last=False)
+            self._held_bytes -= dropped_bytes
 
     def forget(self, key: _Key) -> None:
         """Remember nothing of the key."""
-        _, gone_bytes = self._held.pop(key, (None, 0))
-        self._held_bytes -= gone_bytes
+        _, dropped_bytes = self._held.pop(key, (None, 0))
+        self._held_bytes -= dropped_bytes

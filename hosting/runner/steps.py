@@ -11,7 +11,7 @@ goes on as long as the model asks for the same calls in the same order. Otherwis
 twice.
 
 A later attempt must find the same digests, so they cover only what the model is shown: not the ids that the framework
-makes anew for each attempt, and not what it keeps beside a content for the host.
+makes anew for each attempt, and not what it keeps next to a content for the host.
 
 An agent that is the tool of another has steps of its own, known by the key of the call that runs it. A crash that cuts
 that call short lets it be made again, because its own steps are replayed too. The framework hands no middleware on to
@@ -78,12 +78,12 @@ class AttemptEndedError(MiddlewareFailure):
 class StepRecorder:
     """Appends the steps of one attempt, of whichever agent. `cause` is why the attempt was ended, once it was.
 
-    `tells_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it.
+    `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it.
     `pending` are steps that are appended with the next one, because nothing happens in between.
     """
 
     journal: Journal
-    tells_unknown_outcomes: bool
+    reports_unknown_outcomes: bool
     cause: Exception | None = None
     pending: list[Step] = field(default_factory=list)
     _starting: asyncio.Future[None] | None = None
@@ -107,7 +107,7 @@ class StepRecorder:
         appended.set_result(None)
 
     async def append(self, *steps: Step) -> None:
-        """Append the steps, behind the pending ones; without any, only make sure that the lease is still held."""
+        """Append the steps, after the pending ones; without any, only make sure that the lease is still held."""
         pending, self.pending = self.pending, []
         if not pending and not steps and self.journal.lease.is_held:
             return
@@ -166,7 +166,7 @@ class AgentSteps:
         return digest(digests)
 
     def key_of(self, context: FunctionInvocationContext) -> str:
-        """Return `<model call>.<call id>`, and a number behind it where a model gave one id to several calls.
+        """Return `<model call>.<call id>`, and a number after it where a model gave one id to several calls.
 
         A model that is called again makes new ids: its tool calls are known by their order in the run.
         """
@@ -261,7 +261,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         inner = AgentSteps(agent, recorder, within=key) if agent is not None and keeps_journal(agent) else None
         if started is not None and result is None and inner is None and not is_idempotent(context.function):
             result = await _cut_short(recorder, key, name)
-        if result is not None and result.interrupted and not recorder.tells_unknown_outcomes:
+        if result is not None and result.interrupted and not recorder.reports_unknown_outcomes:
             raise recorder.ended(_interrupted(name))
         if result is not None:
             if result.called:
@@ -283,9 +283,9 @@ async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
     """Append the result of a call that began in an earlier attempt and is not made again; return it.
 
     It is appended before the model is told, or the run fails by it: so whoever reads the run sees the call end. Where
-    the run is to fail, no call beside it is made any more while this is appended.
+    the run is to fail, no call next to it is made any more while this is appended.
     """
-    if not recorder.tells_unknown_outcomes:
+    if not recorder.reports_unknown_outcomes:
         recorder.ended(_interrupted(name))
     run_id = recorder.journal.run.run_id
     result = ToolResult(at=time.time(), run_id=run_id, key=key, text=_OUTCOME_UNKNOWN, interrupted=True)
@@ -334,7 +334,7 @@ async def _call(
 
 
 def keeps_journal(agent: SupportsAgentRun) -> TypeGuard[Agent[Any]]:
-    """Tell whether the tool calls of the agent can be recorded: the framework makes them, by its client's layers."""
+    """Return whether the tool calls of the agent can be recorded: the framework makes them, by its client's layers."""
     return isinstance(agent, Agent) and isinstance(agent.client, FunctionInvocationLayer | ChatMiddlewareLayer)
 
 

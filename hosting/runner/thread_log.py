@@ -60,7 +60,7 @@ MOST_READS = 3
 """So often a read is tried: one failure is no outage, and nobody lets a run go for it."""
 CACHED_BYTES = 16 * 1024 * 1024
 _PARSED_BYTES = 7
-"""What a remembered head takes in memory for each byte of its text, beside the text itself."""
+"""What a remembered head takes in memory for each byte of its text, next to the text itself."""
 _TAIL_BYTES = 16 * 1024
 """Of the events that are remembered of one thread: those of a turn whose texts are not large."""
 _EMPTY_BYTES = 400
@@ -73,7 +73,7 @@ Refresh = Callable[[Head], Awaitable[Command]]
 
 @dataclass(frozen=True)
 class Decided:
-    """What came of a command, and the head behind it, which the store had at that moment."""
+    """What came of a command, and the head after it, which the store had at that moment."""
 
     outcome: Outcome
     head: Head
@@ -91,7 +91,7 @@ class _Reference(BaseModel):
 class _Uploads:
     """What an append refers to, and when it was put."""
 
-    place: StoreKey
+    store_key: StoreKey
     objects: Mapping[str, bytes]
     put_at: float = -math.inf
 
@@ -101,7 +101,7 @@ class _Known:
     """A head as the store has it, and as it reads; without `stored` the thread has none.
 
     `tail` are the newest events before it with their positions and sizes, as far as this process appended them one
-    behind the other.
+    after the other.
     """
 
     stored: StoredHead | None
@@ -138,21 +138,21 @@ class ThreadLog:
         self._patience_seconds = patience_seconds
         self.readiness = Readiness(lambda: self.head(Address.of("ready", new_id())))
         self._heads: Recent[Address, _Known] = Recent(cached_bytes)
-        self._asking: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
+        self._calling: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
     async def execute(
         self, address: Address, command: Command, refresh: Refresh | None = None, *, is_new: bool = False
     ) -> Decided:
         """Decide a command and append the events that it comes to; return both once they stand.
 
-        `refresh` returns the command with its rows read anew, for each head behind the first. With it nothing but an
+        `refresh` returns the command with its rows read anew, for each head after the first. With it nothing but an
         append is believed before the rows were read between two reads of the same head. A thread that `is_new` had its
         id made for this command, so there is nothing to read of it. Raises `LogUnavailableError` when the store, or
         that of large events, stays away: whether the command was carried out is then unknown. Raises
         `NewerVersionError` for a thread that a newer version works on, and `ValueError` for a command that writes what
         could not be read again, or a row as new without having read that it is there; both leave the thread as it is.
         """
-        lock = self._asking.setdefault(address, asyncio.Lock())
+        lock = self._calling.setdefault(address, asyncio.Lock())
         async with lock:
             known = _Known(None, NEW) if is_new else self._heads.get(address)
             is_read, has_all_rows = known is None, refresh is None
@@ -180,14 +180,14 @@ class ThreadLog:
         return (await self._read(address)).head
 
     async def threads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[Address, Head]]:
-        """Return an owner's threads behind that id, in the order of their ids; see `ThreadStore.heads`."""
+        """Return an owner's threads after that id, in the order of their ids; see `ThreadStore.heads`."""
         found = await self._retried("read", lambda: self._store.heads(agent.lower(), owner, after, limit))
         return [(Address.of(agent, thread_id, owner), head.decode(one.payload)) for thread_id, one in found]
 
     async def events(
         self, address: Address, after: int, head: Head | None = None, *, through: int = MOST_POSITION
     ) -> list[tuple[int, Event]]:
-        """Return the events behind position `after`, up to `through`, with theirs, oldest first. Raises as `ask` does.
+        """Return the events after position `after`, up to `through`, with theirs, oldest first. Raises as `ask` does.
 
         With a `head`, which the caller has just read, they are those up to it, and what this process appended itself is
         not read again.
@@ -228,8 +228,8 @@ class ThreadLog:
 
         Raises `LogUnavailableError`; called again it finishes what was broken off.
         """
-        gone = [one.payload for one in await self._store.events(address, 0, head.trimmed)]
-        references = [reference for payload in gone if (reference := _reference(payload)) is not None]
+        payloads = [one.payload for one in await self._store.events(address, 0, head.trimmed)]
+        references = [reference for payload in payloads if (reference := _reference(payload)) is not None]
         for epoch, names in _names_by_epoch(references).items():
             with self._as_log("append"):
                 await self._attachments.erase(epoch_store_key(self._hub, address, epoch), names)
@@ -269,7 +269,7 @@ class ThreadLog:
         return known
 
     async def _append(self, address: Address, known: _Known, change: Change) -> tuple[bool, _Known]:
-        """Tell whether the change was appended, and return the head as it stands then.
+        """Return whether the change was appended, and return the head as it stands then.
 
         Events that are too large are put elsewhere first.
         """
@@ -320,7 +320,7 @@ class ThreadLog:
     async def _upload(self, uploads: _Uploads) -> None:
         uploads.put_at = awake_seconds()
         with self._as_log("append"):
-            await self._attachments.put(uploads.place, uploads.objects)
+            await self._attachments.put(uploads.store_key, uploads.objects)
 
     @contextlib.contextmanager
     def _as_log(self, verb: Verb) -> Iterator[None]:

@@ -40,7 +40,7 @@ _LONGEST_ESCAPE = 6
 
 
 class Capacity:
-    """What a limit in bytes means for conversations; contents of more than `attachment_bytes` lie beside them."""
+    """What a limit in bytes means for conversations; contents of more than `attachment_bytes` lie next to them."""
 
     def __init__(self, limit_bytes: int, attachment_bytes: int) -> None:
         self.limit_bytes = limit_bytes
@@ -88,7 +88,7 @@ class ConversationReader:
     reset or deleted since its document was read.
     """
 
-    place: StoreKey
+    store_key: StoreKey
     conversation: Conversation
     archive: Archive
 
@@ -120,7 +120,7 @@ class ConversationReader:
 
     @property
     def _volume(self) -> Volume:
-        return Volume(self.place, generation(self.conversation))
+        return Volume(self.store_key, generation(self.conversation))
 
     async def _entries(self, first: int, last: int) -> list[Entry]:
         count = archived(self.conversation).entries
@@ -152,7 +152,7 @@ class Archiver:
         self._archive = archive
         self._budget = budget_bytes
 
-    async def shorten(self, place: StoreKey, document: Document) -> Document:
+    async def shorten(self, store_key: StoreKey, document: Document) -> Document:
         """Return the document with its entries within the budget, at least its last turn kept; the rest is archived.
 
         Raises `ArchiveUnavailableError`; the document given is then as good as before.
@@ -161,7 +161,7 @@ class Archiver:
         if not count:
             return document
         conversation = document.conversation
-        volume = Volume(place, generation(conversation))
+        volume = Volume(store_key, generation(conversation))
         texts = conversation.data.conversation_history.each(entry_text)
         await self._archive.put(volume, archived(conversation).entries + 1, texts[:count])
         return document_of(without_oldest(conversation, count))
@@ -171,16 +171,16 @@ class Archiver:
         count = self._surplus(conversation)
         return without_oldest(conversation, count) if count else conversation
 
-    async def archived_texts(self, place: StoreKey, conversation: Conversation) -> list[str]:
+    async def archived_texts(self, store_key: StoreKey, conversation: Conversation) -> list[str]:
         """Return the archived entries of a conversation, those of one with a gap not at all; raises as `shorten`."""
         try:
-            return await ConversationReader(place, conversation, self._archive).archived_texts()
+            return await ConversationReader(store_key, conversation, self._archive).archived_texts()
         except ArchiveIncompleteError:
             return []
 
-    async def forget(self, place: StoreKey, generation: int) -> None:
+    async def forget(self, store_key: StoreKey, generation: int) -> None:
         """Remove what was archived of the conversations before that generation; raises as `shorten`."""
-        await self._archive.erase(place, before=generation)
+        await self._archive.erase(store_key, before=generation)
 
     def _surplus(self, conversation: Conversation) -> int:
         """Return how many of the oldest entries are to move: none within the budget, else whole turns to free a share.

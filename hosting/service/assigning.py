@@ -1,8 +1,8 @@
-"""Hands a thread of the app to a person: the threads from before an app knew who asks.
+"""Hands a thread of the app to a person: the threads from before an app knew the caller.
 
 Theory. The person's thread begins with one event, which holds the whole conversation and says where it came from; its
 pictures and files are put before it. Then the app's thread is deleted, if it still stands where it was read. So nothing
-is lost whenever this dies: before the event nothing has happened, and behind it a repeat finds it and goes on to the
+is lost whenever this dies: before the event nothing has happened, and after it a repeat finds it and goes on to the
 deletion. Runs stay behind with their thread; the conversation is what moves.
 """
 
@@ -37,7 +37,7 @@ class Assigning:
 
         Again changes nothing. Raises `UnknownThreadError` where there is no such thread, `ThreadChangedError` where
         runs of it are open, approvals wait, it changes meanwhile, or the principal has a thread of that id that did
-        not come from there; `InvalidThreadIdError` for an id that is too long beside an owner; and as `Threads.export`
+        not come from there; `InvalidThreadIdError` for an id that is too long next to an owner; and as `Threads.export`
         and `Threads.delete` do.
         """
         thread_id = check_thread_id(address.thread_id, address.agent, principal.owner)
@@ -60,12 +60,12 @@ class Assigning:
     async def _import(
         self, address: Address, target: Address, source: str, principal: Principal, client: EntityClient
     ) -> None:
-        whole = await self._threads.export(address, client)
+        export = await self._threads.export(address, client)
         there = await self._log.head(target)
         epoch = there.epoch + 1 if there.state == "deleted" else there.epoch
-        if whole.attachments:
-            await self._attachments.put(epoch_store_key(self._hub, target, epoch), whole.attachments)
-        text = write(owned_by(_with_its_log(whole), principal.issuer, principal.id))
+        if export.attachments:
+            await self._attachments.put(epoch_store_key(self._hub, target, epoch), export.attachments)
+        text = write(owned_by(_with_its_log(export), principal.issuer, principal.id))
         decided = await self._log.execute(target, ImportThread(time.time(), text, source, epoch))
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
@@ -73,8 +73,8 @@ class Assigning:
         await client.signal(*target.entity, "run", {"run_id": "imported", "logged": True})
 
 
-def _with_its_log(whole: ThreadExport) -> Conversation:
-    """Return the whole conversation, with what the log has behind the stored document, which an export has apart."""
-    conversation = whole.view.conversation
-    older = whole.conversation.data.conversation_history.held[: archived(conversation).entries]
+def _with_its_log(export: ThreadExport) -> Conversation:
+    """Return the whole conversation, with what the log has after the stored document, which an export has apart."""
+    conversation = export.view.conversation
+    older = export.conversation.data.conversation_history.held[: archived(conversation).entries]
     return with_older(conversation, [entry.once(entry_text) for entry in older])

@@ -31,13 +31,13 @@ class LoggedEvent:
 class DeltaText:
     """Words of a run at their offset, which are not in the log yet.
 
-    Whoever follows a run is told `behind` which position of the log they came.
+    Whoever follows a run is told `after` which position of the log they came.
     """
 
     run_id: str
     offset: int
     text: str
-    behind: int = 0
+    after: int = 0
 
 
 News = LoggedEvent | DeltaText
@@ -55,7 +55,7 @@ class Wakeup:
             self._waiting.set_result(True)
 
     async def wait(self, seconds: float) -> bool:
-        """Tell whether somebody woke this task before so many seconds were over."""
+        """Return whether somebody woke this task before so many seconds were over."""
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[bool] = loop.create_future()
         self._waiting = waiting
@@ -64,7 +64,7 @@ class Wakeup:
             return await waiting
         finally:
             timer.cancel()
-            if self._waiting is waiting:  # a wait that was cancelled ends behind the next one's beginning
+            if self._waiting is waiting:  # a wait that was cancelled ends after the next one's beginning
                 self._waiting = None
 
 

@@ -1,4 +1,4 @@
-"""The conversations of threads as this process needs them: the stored document, and the log behind it.
+"""The conversations of threads as this process needs them: the stored document, and the log after it.
 
 Theory. A process that held the last run of a thread has its conversation already, up to the position that it appended
 itself, so a warm turn reads nothing. One that is behind reads the events since; one that knows nothing reads the
@@ -36,7 +36,7 @@ _READ_AGAIN_SECONDS = (0.05, 0.2, 1.0)
 _CONVERSATION_COSTS_BYTES = 2048
 _ENTRY_COSTS_BYTES = 6144
 _MODEL_FACTOR = 8
-"""What a conversation takes beside its entries, an entry beside its text, and it for each byte of its text, about."""
+"""What a conversation takes next to its entries, an entry next to its text, and it for each byte of its text, about."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Conversations:
     ) -> Snapshot:
         """Return the thread's conversation up to the head's position; one that `is_new` has no document to be read.
 
-        It is at a later position where the document was stored behind that one: the same conversation for a run that
+        It is at a later position where the document was stored after that one: the same conversation for a run that
         held the thread at the head, but for a reset.
 
         `newest` are the last events before that position, where the caller has them: they are not read again. Without a
@@ -134,7 +134,7 @@ class Conversations:
     def follow(
         self, address: Address, head: Head, snapshot: Snapshot, events: Sequence[tuple[int, Event]], text_bytes: int = 0
     ) -> Snapshot:
-        """Return the snapshot behind these events, and remember it; `text_bytes` are those of the one given."""
+        """Return the snapshot after these events, and remember it; `text_bytes` are those of the one given."""
         followed = snapshot.follow([(at, event) for at, event in events if at <= head.position])
         grown = _text_bytes(followed.conversation, len(snapshot.conversation.data.conversation_history))
         return self._cache(address, head, followed, text_bytes + grown)

@@ -8,7 +8,7 @@ late takes nothing of a later life of the thread. What is archived or attached l
 The receipt of a deletion: what was deleted where, in counts and hashes, and what became of its durable instances.
 
 It stands in the tombstone, holds no word of the conversation, and outlives the thread. Instances are found by the
-entity and purged by whoever holds a durable client, so each begins as pending; what became of them is an event behind.
+entity and purged by whoever holds a durable client, so each begins as pending; what became of them is an event after.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ UNUSED_SECONDS = 21_600.0
 puts again what it put an hour ago (`runner.thread_log.FRESH_SECONDS`)."""
 
 TOMBSTONE = "address"
-"""The name under which the address of an erased thread stands beside the attachments, for as long as its tombstone."""
+"""The name under which the address of an erased thread stands next to the attachments, for as long as its tombstone."""
 
 _NAMES_ONE = '"orchestrationId"'
 
@@ -123,7 +123,7 @@ class ThreadDeletion:
     async def delete(self, address: Address, stored: str | None) -> bool:
         """Erase the thread if it is being deleted, or was and is not erased yet; tell whether its document must go too.
 
-        Of a thread that lives again only what its earlier lives left is erased: the process may have died behind the
+        Of a thread that lives again only what its earlier lives left is erased: the process may have died after the
         tombstone. Raises `LogUnavailableError`, `ArchiveUnavailableError` and `AttachmentsUnavailableError`: the
         operation is to be delivered again.
         """
@@ -164,7 +164,7 @@ class ThreadDeletion:
         return head.state != "open" and await self.delete(address, stored)
 
     async def _has_newer_events(self, address: Address, head: Head, stored: Conversation | None) -> bool:
-        """Tell whether the log changes the conversation behind the document; one ahead of its log knows of no more."""
+        """Return whether the log changes the conversation after the document; one ahead of its log knows of no more."""
         found = resume(stored, head)
         if isinstance(found, DocumentAhead):
             return False
@@ -174,7 +174,7 @@ class ThreadDeletion:
         return found.follow(events).conversation is not found.conversation
 
     async def erase_older(self, address: Address) -> None:
-        """Erase what is left of earlier lives of the thread, of an upload that came behind their end.
+        """Erase what is left of earlier lives of the thread, of an upload that came after their end.
 
         Raises `ArchiveUnavailableError` and `AttachmentsUnavailableError`.
         """
@@ -208,20 +208,20 @@ class ThreadDeletion:
         self, address: Address, head: Head, document: Conversation | None, before: float
     ) -> None:
         """Erase of the present life what neither its events refer to nor the conversation that they make."""
-        place = epoch_store_key(self._hub, address, head.epoch)
-        unused = {name for name, put_at in (await self._attachments.names(place)).items() if put_at < before}
+        store_key = epoch_store_key(self._hub, address, head.epoch)
+        unused = {name for name, put_at in (await self._attachments.names(store_key)).items() if put_at < before}
         if unused:
             unused -= await self._log.attachment_hashes(address, head.epoch)
         found = resume(document, head)
         if unused and isinstance(found, Snapshot):
             found = found.follow(await self._log.events(address, found.since))  # one may have brought a conversation
-            unused -= await self._referred(place, found.conversation)
-            await self._attachments.erase(place, unused, before=before)
+            unused -= await self._referred(store_key, found.conversation)
+            await self._attachments.erase(store_key, unused, before=before)
 
-    async def _referred(self, place: StoreKey, conversation: Conversation) -> set[str]:
+    async def _referred(self, store_key: StoreKey, conversation: Conversation) -> set[str]:
         """Return the hashes of the attachments that a conversation refers to, its archive included."""
         referred = set(frozenset().union(*map(references, exchanges(conversation))))
-        async for texts in ConversationReader(place, conversation, self._archive).archived_blocks():
+        async for texts in ConversationReader(store_key, conversation, self._archive).archived_blocks():
             older = (entry for entry in map(held_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
             referred = referred.union(*map(references, older))
         return referred
@@ -229,10 +229,10 @@ class ThreadDeletion:
     async def _receipt(self, address: Address, head: Head, stored: str | None) -> Receipt:
         text, conversation = stored or "", _readable(stored)
         events = [event for _, event in await self._log.events(address, head.trimmed)]
-        place = epoch_store_key(self._hub, address, head.epoch)
+        store_key = epoch_store_key(self._hub, address, head.epoch)
         reason, carrying = _reason(events), list[str]()
         if reason != "assigned":  # what carried a thread's messages goes with them, and these only change their owner
-            carrying += [] if conversation is None else await self._orchestrations(address, place, conversation)
+            carrying += [] if conversation is None else await self._orchestrations(address, store_key, conversation)
             carrying += [id_ for one in events if isinstance(one, Accepted) and (id_ := one.request.orchestration_id)]
         own = "@{}@{}".format(*address.entity)
         return Receipt(
@@ -242,15 +242,15 @@ class ThreadDeletion:
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),
             runs=sum(isinstance(event, Accepted) for event in events),
             archived_entries=0 if conversation is None else archived(conversation).entries,
-            attachments=tuple(sorted(await self._attachments.names(place))),
+            attachments=tuple(sorted(await self._attachments.names(store_key))),
             instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own])),
         )
 
-    async def _orchestrations(self, address: Address, place: StoreKey, conversation: Conversation) -> list[str]:
+    async def _orchestrations(self, address: Address, store_key: StoreKey, conversation: Conversation) -> list[str]:
         """Return the orchestrations that a conversation names. An archive with a gap is no reason to keep the rest."""
         named: dict[str, None] = {}
         try:
-            async for texts in ConversationReader(place, conversation, self._archive).archived_blocks():
+            async for texts in ConversationReader(store_key, conversation, self._archive).archived_blocks():
                 named |= dict.fromkeys(_orchestration_ids([held_entry(text) for text in texts if _NAMES_ONE in text]))
         except ArchiveIncompleteError:
             logger.warning("The archive of thread %s of agent %s has a gap.", address.thread_id, address.agent)

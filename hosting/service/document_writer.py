@@ -41,7 +41,7 @@ class Attachments:
         self._most_bytes = most_bytes
 
     async def externalized(
-        self, place: StoreKey, conversation: Conversation, known: Conversation | None
+        self, store_key: StoreKey, conversation: Conversation, known: Conversation | None
     ) -> Conversation:
         """Return the conversation without large contents, which are kept; the entries of `known` are so already.
 
@@ -56,10 +56,10 @@ class Attachments:
                 taken |= {one.sha256: one.body for one in found.attachments}
         if not taken:
             return conversation
-        await self._store.put(place, taken)
+        await self._store.put(store_key, taken)
         return _with(conversation, held)
 
-    async def inlined(self, place: StoreKey, conversation: Conversation) -> Conversation:
+    async def inlined(self, store_key: StoreKey, conversation: Conversation) -> Conversation:
         """Return the conversation with all that it refers to, for the model; what is not there is a text that says so.
 
         Raises `AttachmentsUnavailableError`.
@@ -73,18 +73,20 @@ class Attachments:
             return conversation
         held = list(conversation.data.conversation_history.held)
         wanted = frozenset().union(*named.values())
-        bodies = await self._store.read(place, wanted)
+        bodies = await self._store.read(store_key, wanted)
         if len(bodies) < len(wanted):
             missing = len(wanted) - len(bodies)
-            logger.warning("%d attachments of thread %s of agent %s are gone.", missing, place.thread_id, place.agent)
+            logger.warning(
+                "%d attachments of thread %s of agent %s are gone.", missing, store_key.thread_id, store_key.agent
+            )
         for index in named:
             held[index] = attached(cast(Exchange, held[index]), bodies)
         return _with(conversation, held)
 
-    async def remove(self, place: StoreKey, hashes: Collection[str]) -> None:
+    async def remove(self, store_key: StoreKey, hashes: Collection[str]) -> None:
         """Remove these of the thread. Raises `AttachmentsUnavailableError`."""
         if hashes:
-            await self._store.erase(place, hashes)
+            await self._store.erase(store_key, hashes)
 
 
 def _in_common(conversation: Conversation, known: Conversation | None) -> int:
@@ -124,7 +126,7 @@ class DocumentWriter:
     async def store(
         self, address: Address, given: str | None, watched: OperationOutcome, ttl_seconds: float | None
     ) -> str | None:
-        """Return the text that is to be stored behind an operation: the one given where nothing has happened since.
+        """Return the text that is to be stored after an operation: the one given where nothing has happened since.
 
         Raises `AttachmentsUnavailableError`, and `ArchiveUnavailableError` for a document over its limit: the
         operation is to be delivered again.
@@ -139,12 +141,12 @@ class DocumentWriter:
             return given
         for terminal in watched.ended:
             conversation = after_turn(conversation, terminal, ttl_seconds)
-        place = epoch_store_key(self._hub, address, watched.epoch)
+        store_key = epoch_store_key(self._hub, address, watched.epoch)
         if before is not None and generation(conversation) > generation(before):
-            await self._forget(place, before, conversation)
-        document = document_of(await self._attaching.externalized(place, conversation, before))
+            await self._forget(store_key, before, conversation)
+        document = document_of(await self._attaching.externalized(store_key, conversation, before))
         try:
-            document = await self._archiving.shorten(place, document)
+            document = await self._archiving.shorten(store_key, document)
         except ArchiveUnavailableError:
             if size_bytes(document.text) > self._capacity.limit_bytes:
                 raise
@@ -158,11 +160,11 @@ class DocumentWriter:
         self.stored.remember(address, document.text, document.conversation)
         return document.text
 
-    async def _forget(self, place: StoreKey, before: Conversation, now: Conversation) -> None:
+    async def _forget(self, store_key: StoreKey, before: Conversation, now: Conversation) -> None:
         """Remove what a reset leaves that nobody refers to any more, archived entries and large contents."""
-        texts = await self._archiving.archived_texts(place, before)
+        texts = await self._archiving.archived_texts(store_key, before)
         older = (entry for entry in map(held_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
-        gone = frozenset().union(*(references(entry) for entry in (*older, *exchanges(before))))
-        gone -= frozenset().union(*(references(entry) for entry in exchanges(now)))
-        await self._attaching.remove(place, gone)
-        await self._archiving.forget(place, generation(now))
+        unreferred = frozenset().union(*(references(entry) for entry in (*older, *exchanges(before))))
+        unreferred -= frozenset().union(*(references(entry) for entry in exchanges(now)))
+        await self._attaching.remove(store_key, unreferred)
+        await self._archiving.forget(store_key, generation(now))

@@ -20,7 +20,7 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, News
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import LostRunCheck
-from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH, Run, unbroken
+from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, POLL_GROWTH, Run, unbroken
 from hosting.stores.contract import MOST_POSITION, ThreadStore
 from hosting.thread.events import Claimed, Delta, RunEvent
 from hosting.thread.run import RunRecord
@@ -44,7 +44,7 @@ class Following:
         changes: Broadcast,
         holders: HeldRuns,
         *,
-        first_look_seconds: float = FIRST_LOOK_SECONDS,
+        first_poll_seconds: float = FIRST_POLL_SECONDS,
         quiet_seconds: float = QUIET_SECONDS,
         outage_seconds: float = OUTAGE_SECONDS,
         queue_seconds: float = math.inf,
@@ -54,7 +54,7 @@ class Following:
         self._store = store
         self._changes = changes
         self._holders = holders
-        self._first_look_seconds = first_look_seconds
+        self._first_poll_seconds = first_poll_seconds
         self._quiet_seconds = quiet_seconds
         self._outage_seconds = outage_seconds
         self._queue_seconds = queue_seconds
@@ -73,7 +73,7 @@ class Following:
         delivery = _Delivery(run, logged_only=logged_only)
         check = LostRunCheck(self._log, run.address, run.run_id, self._queue_seconds, clock=self._clock)
         clock = asyncio.get_running_loop().time
-        look, sent_at, seen_at = self._first_look_seconds, clock(), clock()
+        pause, sent_at, seen_at = self._first_poll_seconds, clock(), clock()
         with (
             self._holders.watched(run.address, run.run_id, client),
             self._changes.followed(run.address) as follower,
@@ -82,28 +82,28 @@ class Following:
             while True:
                 if new := delivery.newer(news):
                     yield new
-                    look, sent_at = self._first_look_seconds, clock()
+                    pause, sent_at = self._first_poll_seconds, clock()
                 if delivery.is_over:
                     return
                 if clock() - sent_at >= self._quiet_seconds:
                     yield []
                     sent_at = clock()
                 is_here = self._holders.held(run.run_id) is not None
-                news = await follower.next(LONGEST_LOOK_SECONDS if is_here else 0.0)
-                is_behind = follower.has_missed or delivery.lacks(news)
-                if news and not is_behind:
+                news = await follower.next(LONGEST_POLL_SECONDS if is_here else 0.0)
+                has_gap = follower.has_missed or delivery.misses(news)
+                if news and not has_gap:
                     continue
                 try:
-                    if delivery.awaits_holder and not is_behind and not is_here:
+                    if delivery.awaits_holder and not has_gap and not is_here:
                         is_here = await self._holders.claim_next(run.address, run.run_id, client) is not None
                     if not is_here and delivery.record is not None:
                         decided = await check.run(delivery.record)
                         if decided is not None:
                             self._holders.publish(run.address, decided)
-                    if not is_here and not is_behind:
-                        await self._watch(delivery, follower, look)
-                        look = min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
-                    if not is_here or is_behind:
+                    if not is_here and not has_gap:
+                        await self._watch(delivery, follower, pause)
+                        pause = min(pause * POLL_GROWTH, LONGEST_POLL_SECONDS)
+                    if not is_here or has_gap:
                         follower.has_missed = False
                         news = await self._read(delivery)
                     seen_at = clock()
@@ -111,7 +111,7 @@ class Following:
                     if clock() - seen_at > self._outage_seconds:
                         raise
                     logger.warning("The log cannot be reached to follow run %s.", run.run_id)
-                    await asyncio.sleep(look)
+                    await asyncio.sleep(pause)
 
     async def _watch(self, delivery: _Delivery, follower: Follower, seconds: float) -> None:
         """Return when there may be more: as soon as the store or this process says so, or after so many seconds."""
@@ -164,8 +164,8 @@ class _Delivery:
                 new += self._appended(one)
         return new
 
-    def lacks(self, news: Iterable[News]) -> bool:
-        """Tell whether something came between what was told and this, from another process: the log has it."""
+    def misses(self, news: Iterable[News]) -> bool:
+        """Return whether something came between what was told and this, from another process: the log has it."""
         positions = [one.position for one in news if isinstance(one, LoggedEvent) and one.position > self.position]
         return bool(positions) and positions[0] != self.position + 1
 
@@ -185,7 +185,7 @@ class _Delivery:
 
     def _unlogged(self, delta: DeltaText) -> list[News]:
         if delta.run_id != self.run.run_id or delta.offset > len(self._text):
-            return []  # another run's, or text behind some that were missed: the log has both
+            return []  # another run's, or text after some that were missed: the log has both
         return [DeltaText(delta.run_id, delta.offset, delta.text, self.position)] if self._add_text(delta) else []
 
     def _add_text(self, delta: DeltaText | Delta) -> bool:

@@ -21,7 +21,7 @@ from hosting.thread.run import RunRecord
 class HeldRun:
     """One run that this process holds, from its claim to its end or to the loss of the claim.
 
-    `began_at` is the head behind its claim, and `events` what the append of the claim added. `before` is the
+    `began_at` is the head after its claim, and `events` what the append of the claim added. `before` is the
     conversation at that position, where it is known. `checked_at` is when this process last knew that nobody cancelled
     it, by the event loop's clock, and `until` how long it may take, by `awake_seconds`. `is_draining`: it is handed on
     rather than ended. `is_unwatched`: everybody who waited for it or followed it here has left. `lacks_store`: it was
@@ -61,7 +61,7 @@ class HeldRun:
         return None if self.journal is None else self.journal.run
 
     def is_in(self, head: Head) -> bool:
-        """Tell whether this is the claim that the head names."""
+        """Return whether this is the claim that the head names."""
         return head.is_held_by(self.token) if self.journal is None else self.journal.is_held_in(head)
 
     def hand_over(self) -> None:
@@ -73,7 +73,7 @@ class HeldRun:
         self.stop.request()
 
     def watch(self, *, is_watched: bool) -> None:
-        """Have the run of a caller handed on behind its next step for as long as nobody watches it."""
+        """Have the run of a caller handed on after its next step for as long as nobody watches it."""
         assert self.began_at.claim is not None
         self.is_unwatched = not is_watched and self.began_at.claim.holder == "caller"
         self._mark_draining()

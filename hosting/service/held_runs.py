@@ -1,4 +1,4 @@
-"""The runs that this process holds: begun behind their claim, kept alive, ended, handed on.
+"""The runs that this process holds: begun after their claim, kept alive, ended, handed on.
 
 Theory. A request that waits is claimed with its acceptance, and the run becomes a task of its own here, which the
 request only watches: a caller that leaves ends nothing. Before the agent starts, the signal for the run must have been
@@ -74,7 +74,7 @@ class HeldRuns:
         agents: Mapping[str, HostedAgent],
         *,
         most: int = MOST_HELD,
-        look_seconds: float = POLL_SECONDS,
+        poll_seconds: float = POLL_SECONDS,
         lease_seconds: float = LEASE_SECONDS,
         hands_on_unwatched: bool = True,
         inline: Inline | None = None,
@@ -91,7 +91,7 @@ class HeldRuns:
         self._changes = changes
         self._agents = agents
         self._most = most
-        self._look_seconds = look_seconds
+        self._poll_seconds = poll_seconds
         self._lease_seconds = lease_seconds
         self._hands_on_unwatched = hands_on_unwatched
         self._inline = inline
@@ -150,7 +150,7 @@ class HeldRuns:
         """Watch a run until the block ends: it is claimed here if its turn comes with an end that this process appends.
 
         On Azure only an open invocation keeps an instance alive. So a run that is held here for its callers is handed
-        on behind its next step when the last of them leaves, unless one comes back before that.
+        on after its next step when the last of them leaves, unless one comes back before that.
         """
         watcher = Watcher(run_id, client)
         self._watchers.setdefault(address, []).append(watcher)
@@ -214,7 +214,7 @@ class HeldRuns:
     ) -> HeldRun | None:
         """Begin the run that an append of this process claimed, if it claimed one; return it. The append was told here.
 
-        `signal` is awaited before the agent starts. `before` is the conversation behind that append, if the caller has
+        `signal` is awaited before the agent starts. `before` is the conversation after that append, if the caller has
         it. `key` and `fingerprint` are what a failed signal frees. `until` is when its time is up, if that counts from
         before the append.
         """
@@ -351,9 +351,9 @@ class HeldRuns:
         clock = asyncio.get_running_loop().time
         while self._held:
             first = min(held.checked_at for held in self._held.values())
-            await asyncio.sleep(max(0.0, first + self._look_seconds - clock()))
+            await asyncio.sleep(max(0.0, first + self._poll_seconds - clock()))
             now = clock()
-            for held in [held for held in self._held.values() if now - held.checked_at >= self._look_seconds]:
+            for held in [held for held in self._held.values() if now - held.checked_at >= self._poll_seconds]:
                 held.checked_at = now
                 if held.checking is None or held.checking.done():
                     held.checking = self._spawn(self._check(held))
@@ -390,8 +390,8 @@ class HeldRuns:
                     ended = self._held.get(event.run_id)
                     log_end(address, event, None if ended is None else ended.record)
         if decided.head.state == "deleting":  # it has no open runs any more, and ends whichever was held here
-            for gone in [held for held in self._held.values() if held.address == address]:
-                self._stop_unless_held(gone, decided.head)
+            for deleted in [held for held in self._held.values() if held.address == address]:
+                self._stop_unless_held(deleted, decided.head)
         turn = decided.head.next_run
         held = self._held.get(turn.id) if turn is not None else None
         if held is not None and held.address == address:

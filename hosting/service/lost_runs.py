@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from hosting.names import Address
 from hosting.ports import awake_seconds
-from hosting.runner.journal import LEASE_SECONDS, SILENCE_MARGIN_SECONDS
+from hosting.runner.journal import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.stores.contract import MOST_POSITION
 from hosting.thread.commands import CancelRun, ExpireRun
@@ -65,16 +65,16 @@ class LostRunCheck:
         queue_seconds: float,
         *,
         clock: Callable[[], float] = awake_seconds,
-        look_seconds: float = LEASE_SECONDS,
+        poll_seconds: float = LEASE_SECONDS,
     ) -> None:
         self._log = log
         self._address = address
         self._run_id = run_id
         self._queue_seconds = queue_seconds
         self._clock = clock
-        self._look_seconds = look_seconds
-        self._next_at = clock() + look_seconds
-        self._silence = IdleHolder(clock)
+        self._poll_seconds = poll_seconds
+        self._next_at = clock() + poll_seconds
+        self._idle = IdleHolder(clock)
         self._queue_time = QueueTime(clock)
 
     async def run(self, record: RunRecord) -> Decided | None:
@@ -84,18 +84,18 @@ class LostRunCheck:
         """
         if self._clock() < self._next_at:
             return None
-        self._next_at = self._clock() + self._look_seconds
+        self._next_at = self._clock() + self._poll_seconds
         head = await self._log.head(self._address)
         if self._queue_time.of(head, self._run_id) >= self._queue_seconds:
             return await self._log.execute(self._address, CancelRun(time.time(), self._run_id, "queue_time"))
         claimed = record.claim
         if claimed is None or head.claim is None or head.claim.token != claimed.token:
             return None
-        longest = max(claimed.deadline - claimed.at, claimed.lease_seconds + SILENCE_MARGIN_SECONDS)
-        silent = self._silence.of(head, longest)
-        if silent is None:
+        longest = max(claimed.deadline - claimed.at, claimed.lease_seconds + LEASE_MARGIN_SECONDS)
+        idle_append = self._idle.of(head, longest)
+        if idle_append is None:
             return None
-        return await self._log.execute(self._address, ExpireRun(time.time(), self._run_id, silent))
+        return await self._log.execute(self._address, ExpireRun(time.time(), self._run_id, idle_append))
 
 
 async def read_run(
@@ -114,7 +114,7 @@ async def read_run(
     record = fold_run(run_id, await log.events(address, row.first - 1, through=row.last or MOST_POSITION))
     if record is None or row.last is None or not record.requested_approvals:
         return record
-    for position, event in await log.events(address, row.last):  # answers to what it asked for stand behind its end
+    for position, event in await log.events(address, row.last):  # answers to what it asked for stand after its end
         record = record.after(position, event)
     return record
 

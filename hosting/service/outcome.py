@@ -120,7 +120,7 @@ def text_with_decisions(record: RunRecord, terminal: Completed, place: str = "")
 
 
 def text_with_approvals(terminal: Completed) -> str:
-    """Return the answer for those who read one text and the approvals beside it: what was said, and what it waits for.
+    """Return the answer for those who read one text and the approvals next to it: what was said, and what it waits for.
 
     A model that calls a tool mostly says nothing, and an empty answer would look like one that went wrong.
     """

@@ -1,7 +1,7 @@
 """All that one owner has with an app's agents: exported page by page, and deleted, each with its receipt.
 
 Theory. A deletion of everything is the deletions of each thread, which are durable by themselves: what was begun is
-finished whatever dies, and whoever asks again goes on with what is left. It ends when a list has nothing alive any
+finished whatever dies, and the caller again goes on with what is left. It ends when a list has nothing alive any
 more, so a thread that was begun meanwhile goes too. Receipts stand in the tombstones.
 """
 
@@ -25,10 +25,10 @@ _PAGE = 100
 
 @dataclass(frozen=True)
 class ErasedOwner:
-    """The owner's threads that are gone, with their receipts; `is_whole` where none is left."""
+    """The owner's threads that are gone, with their receipts; `is_complete` where none is left."""
 
     threads: tuple[tuple[Address, Receipt], ...]
-    is_whole: bool
+    is_complete: bool
 
 
 class Owners:
@@ -42,7 +42,7 @@ class Owners:
     async def export(
         self, owner: str, after: tuple[str, str], limit: int, client: EntityClient
     ) -> tuple[list[ThreadExport], tuple[str, str] | None]:
-        """Return the owner's next threads behind that agent and id, and the last one's where there are more.
+        """Return the owner's next threads after that agent and id, and the last one's where there are more.
 
         Raises what `Threads.export` does; a thread that was deleted meanwhile is left out.
         """
@@ -68,20 +68,20 @@ class Owners:
             async with gate:
                 return await self._threads.delete(address, client, max(0.0, end - clock()))
 
-        is_whole = False
-        while not is_whole and clock() < end:
+        is_complete = False
+        while not is_complete and clock() < end:
             alive = [address async for address, state in self._listed(owner) if state != "deleted"]
-            is_whole = not alive
+            is_complete = not alive
             if not all(await asyncio.gather(*map(delete, alive))):
                 break
-        gone: list[tuple[Address, Receipt]] = []
+        deleted: list[tuple[Address, Receipt]] = []
         for address in [one async for one, state in self._listed(owner) if state == "deleted"]:
             with suppress(UnknownThreadError, ThreadDeletingError):  # it has begun anew meanwhile
-                gone.append((address, await self._threads.receipt(address)))
-        return ErasedOwner(tuple(gone), is_whole)
+                deleted.append((address, await self._threads.receipt(address)))
+        return ErasedOwner(tuple(deleted), is_complete)
 
     async def _listed(self, owner: str, after: tuple[str, str] = ("", "")) -> AsyncIterator[tuple[Address, str]]:
-        """Iterate over the owner's threads that the log knows behind that agent and id, each with its state."""
+        """Iterate over the owner's threads that the log knows after that agent and id, each with its state."""
         for agent in sorted(name.lower() for name in self._agents()):
             thread_id = after[1] if agent == after[0] else ""
             page = [] if agent < after[0] else await self._log.threads(agent, owner, thread_id, _PAGE)

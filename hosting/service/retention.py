@@ -32,11 +32,11 @@ its address again.
 
 Threads with uploads are asked once these are so old that nobody is about to refer to them any more.
 
-Theory. An upload comes before what refers to it, so a process that dies in between leaves it behind, perhaps on a
+Theory. An upload comes before what refers to it, so a process that dies in between leaves it unused, perhaps on a
 thread that has nothing else. The store of attachments is listed by time, and no log is read: each thread with uploads
 that became old enough since the sweep before is asked once, and looks itself. Up to which moment that was done stands
-beside the attachments. So moments that were missed are made up for, a sweep that is broken off is gone on with, and two
-at once ask twice, which changes nothing. The spans of two sweeps overlap by more than clocks differ.
+next to the attachments. So missed moments are made up for, an interrupted sweep continues, and two at once ask twice,
+which changes nothing. The spans of two sweeps overlap by more than clocks differ.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Even
 from state.conversation import LogMark, with_expiration
 from state.models import Conversation
 
-EVENTS_BETWEEN_LOOKS = 256
+EVENTS_BETWEEN_TRIMS = 256
 DAY_SECONDS = 86_400.0
 
 
@@ -75,8 +75,8 @@ class Retention:
         self._clock = clock
 
     def is_due(self, given: LogMark, position: int) -> bool:
-        """Tell whether an operation that moves a document to that position is one that should look."""
-        return given.position // EVENTS_BETWEEN_LOOKS < position // EVENTS_BETWEEN_LOOKS
+        """Return whether an operation that moves a document to that position is one that should look."""
+        return given.position // EVENTS_BETWEEN_TRIMS < position // EVENTS_BETWEEN_TRIMS
 
     async def trim(self, address: Address, given: LogMark) -> None:
         """Remove what is too old and stands in the document that was given with this mark.
@@ -89,7 +89,7 @@ class Retention:
         events = await self._log.events(address, head.trimmed)
         is_due = any(isinstance(event, Trimmed) and event.through == head.trimmed for _, event in events)
         oldest_kept = self._clock() - self._kept_seconds
-        through = _last_of_whole_runs(takewhile(lambda one: one[0] <= given.since and one[1].at < oldest_kept, events))
+        through = _last_complete_run(takewhile(lambda one: one[0] <= given.since and one[1].at < oldest_kept, events))
         if through > head.trimmed:
             trimmed = (await self._log.execute(address, TrimThread(self._clock(), through))).head
             is_due = is_due or trimmed.trimmed > head.trimmed
@@ -98,7 +98,7 @@ class Retention:
             await self._log.trim(address, head)
 
 
-def _last_of_whole_runs(events: Iterable[tuple[int, Event]]) -> int:
+def _last_complete_run(events: Iterable[tuple[int, Event]]) -> int:
     """Return the position up to which these first events of a thread have no run without its end; 0 without one."""
     open_runs: dict[str, int] = {}
     last = 0
@@ -148,7 +148,7 @@ def begun(conversation: Conversation, at: float, ttl_seconds: float) -> Conversa
 
 
 def is_expired(conversation: Conversation, now: float) -> bool:
-    """Tell whether the conversation's time is up."""
+    """Return whether the conversation's time is up."""
     at = read_utc(conversation.data.expiration_time_utc or "")
     return at is not None and at <= now
 
@@ -162,10 +162,10 @@ MOST_AT_ONCE = 8
 MOST_SECONDS = 120.0
 """After which a sweep begins no further page; the next one goes on."""
 
-SETTLE_SECONDS = (0.0, 0.5, 2.0)
+RECEIPT_SECONDS = (0.0, 0.5, 2.0)
 """How long a sweep waits each time before it looks for the receipts of those that it asked."""
 
-Asked = Literal["expire", "trim"]
+Signalled = Literal["expire", "trim"]
 """What threads are asked: to delete themselves if their time is up, or to remove events that are too old."""
 
 
@@ -182,7 +182,7 @@ class Swept:
     """How many threads a sweep asked, and whether it came to the end of its lists."""
 
     signalled: int
-    is_whole: bool
+    is_complete: bool
 
 
 class Sweep:
@@ -190,38 +190,38 @@ class Sweep:
 
     def __init__(
         self,
-        operation: Asked,
+        operation: Signalled,
         ages: Callable[[], Mapping[str, float]],
         threads: Threads,
         clock: Clock = time.time,
         *,
         passed_seconds: Callable[[], float] = time.monotonic,
-        settle_seconds: Sequence[float] = SETTLE_SECONDS,
+        receipt_seconds: Sequence[float] = RECEIPT_SECONDS,
     ) -> None:
         self._operation = operation
         self._ages = ages
         self._threads = threads
         self._clock = clock
         self._passed_seconds = passed_seconds
-        self._settle_seconds = settle_seconds
+        self._receipt_seconds = receipt_seconds
 
     async def run(self, client: EntityClient) -> Swept:
         """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; what was asked stays asked."""
         end = self._passed_seconds() + MOST_SECONDS
         signalled: list[Address] = []
-        is_whole = True
+        is_complete = True
         async for page in self._pages(client):
-            is_whole = page.is_last
-            await _gently(partial(_ask, self._operation), page.threads, client)
+            is_complete = page.is_last
+            await _gently(partial(_signal, self._operation), page.threads, client)
             signalled += page.threads
             if self._passed_seconds() >= end:
                 break
         if self._operation == "expire":
-            await self._settle(signalled, client)
+            await self._purge(signalled, client)
         if signalled:
-            ending = "all of them" if is_whole else "the next sweep goes on"
+            ending = "all of them" if is_complete else "the next sweep goes on"
             logger.info("%d threads were asked to %s; %s.", len(signalled), self._operation, ending)
-        return Swept(len(signalled), is_whole)
+        return Swept(len(signalled), is_complete)
 
     async def _pages(self, client: EntityClient) -> AsyncIterator[_Page]:
         ages = list(self._ages().items())
@@ -229,14 +229,14 @@ class Sweep:
             async for page in _listed(client, agent, self._clock() - age_seconds):
                 yield replace(page, is_last=page.is_last and agent == ages[-1][0])
 
-    async def _settle(self, threads: list[Address], client: EntityClient) -> None:
+    async def _purge(self, threads: list[Address], client: EntityClient) -> None:
         """Purge what the receipts of these threads name; those that were not deleted have none."""
-        for seconds in self._settle_seconds:
+        for seconds in self._receipt_seconds:
             if not threads:
                 return
             await asyncio.sleep(seconds)
-            settled = await _gently(self._threads.settle, threads, client)
-            threads = [one for one, is_settled in zip(threads, settled, strict=True) if not is_settled]
+            settled = await _gently(self._threads.purge_instances, threads, client)
+            threads = [one for one, is_over_now in zip(threads, settled, strict=True) if not is_over_now]
 
 
 OVERLAP_SECONDS = UNUSED_SECONDS / 2
@@ -264,24 +264,26 @@ class UploadSweep:
     async def run(self, client: EntityClient) -> Swept:
         """Sweep once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`; what was asked stays asked."""
         end = self._passed_seconds() + MOST_SECONDS
-        until, after = self._clock() - UNUSED_SECONDS, await self._swept_until()
+        marks = await self._attachments.read(self._store_key, [_MARK])  # none before the first sweep
+        until, after = self._clock() - UNUSED_SECONDS, float(marks.get(_MARK, b"0"))
         if 0 <= until - after < 2 * OVERLAP_SECONDS:
-            return Swept(0, is_whole=True)
+            return Swept(0, is_complete=True)
         if after > until:  # a clock was set back, who knows from where
             after = 0.0
         found = await self._attachments.put_between(f"{self._hub}.log", after, until)
         threads = await self._addresses([thread_id for _, thread_id in found], client)
-        asked, reached = 0, 0
+        signalled, reached = 0, 0
         while reached < len(found) and (not reached or self._passed_seconds() < end):
             page, reached = found[reached : reached + PAGE_SIZE], reached + PAGE_SIZE
             named = dict.fromkeys(threads[thread_id] for _, thread_id in page if thread_id in threads)
-            await _gently(partial(_ask, "trim"), list(named), client)
-            asked += len(named)
-        is_whole = reached >= len(found)
-        await self._remember(until - OVERLAP_SECONDS if is_whole else found[reached][0])
-        if asked:
-            logger.info("%d threads were asked to erase what nothing refers to.", asked)
-        return Swept(asked, is_whole)
+            await _gently(partial(_signal, "trim"), list(named), client)
+            signalled += len(named)
+        is_complete = reached >= len(found)
+        swept_until = until - OVERLAP_SECONDS if is_complete else found[reached][0]
+        await self._attachments.put(self._store_key, {_MARK: repr(swept_until).encode()})
+        if signalled:
+            logger.info("%d threads were asked to erase what nothing refers to.", signalled)
+        return Swept(signalled, is_complete)
 
     async def _addresses(self, thread_ids: Iterable[str], client: EntityClient) -> dict[str, Address]:
         """Return whose these are, `<key of the address>/<epoch>` each.
@@ -295,16 +297,8 @@ class UploadSweep:
                 found |= {address.key: address for address in page.threads}
         return {one: found[key] for one, key in keys.items() if key in found and found[key].agent in agents}
 
-    async def _swept_until(self) -> float:
-        """Return from which moment on uploads are to be looked at; 0 before the first sweep."""
-        texts = await self._attachments.read(self._place, [_MARK])
-        return float(texts.get(_MARK, b"0"))
-
-    async def _remember(self, moment: float) -> None:
-        await self._attachments.put(self._place, {_MARK: repr(moment).encode()})
-
     @property
-    def _place(self) -> StoreKey:
+    def _store_key(self) -> StoreKey:
         return StoreKey(f"{self._hub}.swept", "uploads")
 
 
@@ -334,18 +328,18 @@ class TombstoneSweep:
     async def run(self, client: EntityClient) -> Swept:
         """Sweep once; nobody is asked. Raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
         end, until = self._passed_seconds() + MOST_SECONDS, self._clock() - self._kept_seconds
-        forgotten, is_whole = 0, True
+        forgotten, is_complete = 0, True
         for _, key in await self._attachments.put_between(self._tombstones, 0.0, until):
-            is_whole = self._passed_seconds() < end
-            if not is_whole:
+            is_complete = self._passed_seconds() < end
+            if not is_complete:
                 break
-            place = StoreKey(self._tombstones, key)
-            for text in (await self._attachments.read(place, [TOMBSTONE])).values():
+            store_key = StoreKey(self._tombstones, key)
+            for text in (await self._attachments.read(store_key, [TOMBSTONE])).values():
                 forgotten += await self._log.forget(Address(*json.loads(text)))
-            await self._attachments.erase(place, before=until)
+            await self._attachments.erase(store_key, before=until)
         if forgotten:
             logger.info("%d deleted threads were forgotten, with their receipts.", forgotten)
-        return Swept(0, is_whole)
+        return Swept(0, is_complete)
 
 
 async def _listed(client: EntityClient, agent: str, changed_until: float | None = None) -> AsyncIterator[_Page]:
@@ -359,7 +353,7 @@ async def _listed(client: EntityClient, agent: str, changed_until: float | None 
         yield _Page([Address.of_entity(agent, key) for key, _ in page.keys], is_last=cursor is None)
 
 
-async def _ask(operation: Asked, address: Address, client: EntityClient) -> bool:
+async def _signal(operation: Signalled, address: Address, client: EntityClient) -> bool:
     await client.signal(*address.entity, operation, {"logged": True})
     return True
 

@@ -2,7 +2,7 @@
 
 Theory. A request begins with one append, which accepts its run and, where the caller waits and it is the run's turn,
 claims it for this process. Whoever is promised an outcome has a signal of its own taken by the engine first, unless the
-log proves that one was: behind a 202, a wait, a cancel. So a process may die at any moment, and what it promised is
+log proves that one was: after a 202, a wait, a cancel. So a process may die at any moment, and what it promised is
 kept by the entity. A waiter of a run that is held here is woken by its end; of one that is held elsewhere it watches
 the log, from 25 ms up to 1 s apart where the store cannot push, and takes the run when its turn comes.
 """
@@ -39,9 +39,9 @@ from hosting.thread.run import RunRecord, fold_run
 
 logger = logging.getLogger(__name__)
 
-FIRST_LOOK_SECONDS = 0.025
-LOOK_GROWTH = 1.25
-LONGEST_LOOK_SECONDS = 1.0
+FIRST_POLL_SECONDS = 0.025
+POLL_GROWTH = 1.25
+LONGEST_POLL_SECONDS = 1.0
 SHORT_WAIT_SECONDS = 1.0
 """Who waits no longer than this has left before an agent is done, and the run would be handed on in the middle."""
 
@@ -65,9 +65,9 @@ START_SECONDS = 0.01
 
 
 class Starts:
-    """Lets runs start one behind the other when many come at once: a burst of starts would hold up all that run.
+    """Lets runs start one after the other when many come at once: a burst of starts would hold up all that run.
 
-    The next one goes when fewer than four are starting, or 10 ms behind the one before: starts that wait for a slow
+    The next one goes when fewer than four are starting, or 10 ms after the one before: starts that wait for a slow
     store or engine hold up nobody. Used on one event loop, as `async with`.
     """
 
@@ -245,7 +245,7 @@ class Runs:
         once its thread is deleted.
         """
         clock = asyncio.get_running_loop().time
-        end, look = clock() + seconds, FIRST_LOOK_SECONDS
+        end, pause = clock() + seconds, FIRST_POLL_SECONDS
         most_queued = self._settings.queue_timeout_seconds
         check = LostRunCheck(self._log, run.address, run.run_id, most_queued, clock=self._clock)
         with (
@@ -254,23 +254,23 @@ class Runs:
         ):
             held = self._holders.held(run.run_id)
             if held is None and run.record.certain_end is None:
-                run = await self._look(run, client if takes else None, check)
+                run = await self._refresh(run, client if takes else None, check)
             while run.record.certain_end is None and not run.record.is_deleted and (left := end - clock()) > 0:
                 held = (here := self._holders.held(run.run_id)) or held
-                news = await follower.next(min(left, LONGEST_LOOK_SECONDS if here is not None else look))
+                news = await follower.next(min(left, LONGEST_POLL_SECONDS if here is not None else pause))
                 known = _with_updates(run, news) if not follower.has_missed else run
                 if known is not run:
-                    run, look = known, FIRST_LOOK_SECONDS
+                    run, pause = known, FIRST_POLL_SECONDS
                 elif held is not None and held.lacks_log:
                     break
                 elif follower.has_missed or self._holders.held(run.run_id) is None:
                     follower.has_missed = False
-                    run = await self._look(run, client if takes else None, check)
-                    look = min(look * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
+                    run = await self._refresh(run, client if takes else None, check)
+                    pause = min(pause * POLL_GROWTH, LONGEST_POLL_SECONDS)
         return _not_deleted(run)
 
     async def find(self, address: Address, run_id: str, client: EntityClient) -> Run:
-        """Return a run, and promise its outcome to whoever asks.
+        """Return a run, and promise its outcome to the caller.
 
         Raises `UnknownRunError` for one that the thread does not have, `ThreadDeletedError` for one that was deleted.
         """
@@ -292,7 +292,7 @@ class Runs:
         return await self._promised(run, decided, client)
 
     async def _promised(self, run: Run, decided: Decided, client: EntityClient) -> Run:
-        """Return the run behind that decision, once a signal is sure to have been taken."""
+        """Return the run after that decision, once a signal is sure to have been taken."""
         self._holders.publish(run.address, decided)
         outcome = decided.outcome
         if decided.head.state == "deleting":
@@ -304,7 +304,7 @@ class Runs:
             record = record.after(position, event) if position > record.last else record
         return Run(run.address, record)
 
-    async def _look(self, run: Run, client: EntityClient | None, check: LostRunCheck) -> Run:
+    async def _refresh(self, run: Run, client: EntityClient | None, check: LostRunCheck) -> Run:
         """Return the run as the log has it; with a client take it in its turn, and end it where nobody else would.
 
         With the log away, as it was.
@@ -341,14 +341,14 @@ class Runs:
 
 
 def unbroken(run: RunRecord, after: int, events: list[tuple[int, Event]]) -> list[tuple[int, Event]]:
-    """Return what the log has behind that position; raises `ThreadDeletedError` where what came next was removed."""
+    """Return what the log has after that position; raises `ThreadDeletedError` where what came next was removed."""
     if events and events[0][0] != after + 1:
         raise ThreadDeletedError(f"The log of run {run.accepted.run_id!r} was removed.")
     return events
 
 
 def _with_updates(run: Run, news: list[LoggedEvent | DeltaText]) -> Run:
-    """Return the run behind what happened, the same one where nothing of it did."""
+    """Return the run after what happened, the same one where nothing of it did."""
     record = run.record
     for one in news:
         if isinstance(one, LoggedEvent) and one.position > record.last:

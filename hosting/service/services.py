@@ -13,7 +13,7 @@ from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.attempt import Attempts
 from hosting.runner.callbacks import Listeners
-from hosting.runner.journal import LEASE_SECONDS, SILENCE_MARGIN_SECONDS
+from hosting.runner.journal import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.service.approvals import Approvals
 from hosting.service.archiving import Archiver, Capacity
@@ -38,7 +38,7 @@ from state.models import Conversation
 
 
 class Services:
-    """The behaviour behind the routes, tools and entities of one app, for one event loop."""
+    """The behaviour of the routes, tools and entities of one app, for one event loop."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Services:
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
         patience_seconds: float = PATIENCE_SECONDS,
         lease_seconds: float = LEASE_SECONDS,
-        margin_seconds: float = SILENCE_MARGIN_SECONDS,
+        margin_seconds: float = LEASE_MARGIN_SECONDS,
         working_seconds: float = math.inf,
     ) -> None:
         """One of `admits` raises while no run is taken; `turn` is entered for each batch of an entity, and may raise.
@@ -122,7 +122,7 @@ class Services:
         self._agents[planned.name.lower()] = HostedAgent(attempts, run_timeout_seconds)
 
     def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep]:
-        """Return the sweeps over what lies beside the log, of these agents' threads and of deleted ones."""
+        """Return the sweeps over what lies next to the log, of these agents' threads and of deleted ones."""
         attachments, hub = self._stores.attachments, self._stores.hub
         return (
             UploadSweep(attachments, hub, agents),

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from hosting.errors import LogUnavailableError, RunIdReusedError, UnreadableStateError
 from hosting.names import Address
 from hosting.ports import awake_seconds
-from hosting.runner.journal import SILENCE_MARGIN_SECONDS
+from hosting.runner.journal import LEASE_MARGIN_SECONDS
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.conversations import Conversations
 from hosting.service.held_runs import HeldRuns
@@ -80,7 +80,7 @@ class ThreadOperations:
         read: Callable[[Address, str], Conversation] = lambda address, text: read(text),
         watched_seconds: float = WATCHED_SECONDS,
         first_pause_seconds: float = FIRST_PAUSE_SECONDS,
-        margin_seconds: float = SILENCE_MARGIN_SECONDS,
+        margin_seconds: float = LEASE_MARGIN_SECONDS,
         clock: Callable[[], float] = awake_seconds,
     ) -> None:
         self._log = log
@@ -94,7 +94,7 @@ class ThreadOperations:
         self._margin_seconds = margin_seconds
         self._clock = clock
         self._began_at = time.time()
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     async def run(
         self,
@@ -121,10 +121,10 @@ class ThreadOperations:
         snapshot, refusal = self._readable(address, stored, head)
         ended: list[Terminal] = []
         queue_time = QueueTime(self._clock, before_seconds=queued_seconds)
-        silence, end, pause = IdleHolder(self._clock), self._clock() + self._watched_seconds, self._first_pause_seconds
+        idle, end, pause = IdleHolder(self._clock), self._clock() + self._watched_seconds, self._first_pause_seconds
         while True:
             lease_seconds = head.claim.lease_seconds if head.claim is not None else 0.0
-            idle_append = silence.of(head, lease_seconds + self._margin_seconds)
+            idle_append = idle.of(head, lease_seconds + self._margin_seconds)
             is_over = head.run(run_id) is None
             is_free = not is_over and self._is_free(address, head, since, idle_append)
             has_time = self._clock() + self._holders.longest_seconds(address.agent) < ends_at
@@ -166,10 +166,10 @@ class ThreadOperations:
     def _log_interrupted(self, address: Address, head: Head) -> None:
         """Log once that a run was begun before this process, and when it is taken up if its holder is gone."""
         run, claim = head.next_run, head.claim
-        if run is None or claim is None or run.at >= self._began_at or run.id in self._told:
+        if run is None or claim is None or run.at >= self._began_at or run.id in self._logged:
             return
         if self._holders.held(run.id) is None:
-            self._told.add(run.id)
+            self._logged.add(run.id)
             seconds = claim.lease_seconds + self._margin_seconds + LONGEST_PAUSE_SECONDS
             text = (
                 "Run %s of agent %s was interrupted: it is taken up within %.0f s, unless another process works on it."
@@ -177,7 +177,7 @@ class ThreadOperations:
             logger.info(text, run.id, address.agent, seconds)
 
     def _is_free(self, address: Address, head: Head, since: int, idle_append: str | None) -> bool:
-        """Tell whether a claim would change anything here: where it would not, nothing but the head need be read."""
+        """Return whether a claim would change anything here: where it would not, nothing but the head need be read."""
         terms = self._holders.claim_terms(address.agent, "entity")
         return isinstance(decide(head, ClaimRun(time.time(), terms, idle_append=idle_append, since=since)), Change)
 
@@ -213,7 +213,7 @@ class ThreadOperations:
         return decided.outcome
 
     async def reset(self, address: Address, stored: str | None, position: int | None) -> OperationOutcome:
-        """Return the conversation behind a reset: the one at that position of the log, or without one a new one.
+        """Return the conversation after a reset: the one at that position of the log, or without one a new one.
 
         A position that the log has and that is no reset of it is of an earlier life of the thread. Raises as `run`
         does, and `UnreadableStateError` for a document that cannot be read.
@@ -227,7 +227,7 @@ class ThreadOperations:
     async def _ended_here(self, run_id: str, most_seconds: float) -> int | None:
         """Wait for the end of a run that this process holds for its caller; return where that was claimed.
 
-        What was appended behind that position came while the operation worked. None for any other run.
+        What was appended after that position came while the operation worked. None for any other run.
         """
         held = self._holders.held(run_id)
         claim = None if held is None else held.began_at.claim
@@ -248,7 +248,7 @@ class ThreadOperations:
             self._holders.publish(address, await self._log.execute(address, ended))
 
     async def _followed(self, address: Address, snapshot: Snapshot, head: Head) -> tuple[Snapshot, list[Terminal]]:
-        """Return the snapshot up to the head's position, and the ends behind its own."""
+        """Return the snapshot up to the head's position, and the ends after its own."""
         is_fresh = not snapshot.open and snapshot.since < snapshot.position
         if snapshot.position == head.position and not is_fresh:
             return snapshot, []

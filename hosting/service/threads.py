@@ -1,6 +1,6 @@
 """Threads as callers see them: listed, read with what the log has and the document lacks, exported, reset, deleted.
 
-Theory. Whoever reads a thread is shown its document and the log behind it, so an answer is there as soon as it was
+Theory. Whoever reads a thread is shown its document and the log after it, so an answer is there as soon as it was
 given. A reset and a deletion are events first: from then on they hold in every process, and a signal has the entity
 carry them out. A reset is answered once its signal is taken, a deletion once its tombstone stands: nothing of the
 thread can come back after that, whatever dies.
@@ -29,7 +29,7 @@ from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import ConversationReader, Exchange
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Instance, Receipt, read_receipt
-from hosting.service.runs import FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS, LOOK_GROWTH
+from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, POLL_GROWTH
 from hosting.stores.archive import Archive
 from hosting.thread.commands import DeleteThread, RecordInstances, Refused, ResetThread
 from hosting.thread.events import Accepted, Event, InstanceOutcome
@@ -44,15 +44,15 @@ from state.models import Conversation
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_LOOKS = 3
+_POLLS = 3
 _UNSETTLED = ("pending", "running")
 _COMMIT_SECONDS = 5.0
-"""How long whoever deletes waits behind the tombstone for the document to go too, which its entity's commit does."""
+"""How long whoever deletes waits after the tombstone for the document to go too, which its entity's commit does."""
 
 
 @dataclass(frozen=True)
 class ThreadView:
-    """One thread at a moment: its head, its document as it is stored, what that reads as with the log behind it, and
+    """One thread at a moment: its head, its document as it is stored, what that reads as with the log after it, and
     its runs that the log still has, the newest first."""
 
     address: Address
@@ -122,7 +122,7 @@ class Threads:
         being deleted, `UnreadableStateError` for a document that cannot be read or is ahead of its log,
         `EngineUnavailableError` and `LogUnavailableError`.
         """
-        for _ in range(_LOOKS):
+        for _ in range(_POLLS):
             head, text = await self._found(address, client)
             snapshot, text, head = await self._conversations.resumed(address, text, head, client)
             events = await self._log.events(address, head.trimmed, through=head.position)
@@ -141,22 +141,22 @@ class Threads:
         """Return a window of the conversation. Raises as `view` does, and what the archive raises."""
 
         async def read_page(view: ThreadView) -> MessagesPage:
-            whole = ConversationReader(self._place(view), view.conversation, self._archive)
-            return MessagesPage(*await whole.page(window))
+            reader = ConversationReader(self._store_key(view), view.conversation, self._archive)
+            return MessagesPage(*await reader.page(window))
 
-        return await self._read_whole(address, client, read_page)
+        return await self._read_twice(address, client, read_page)
 
     async def export(self, address: Address, client: EntityClient) -> ThreadExport:
         """Return everything that is kept about a thread. Raises as `messages` does."""
 
         async def read_all(view: ThreadView) -> ThreadExport:
             stored = read(view.text)
-            older = await ConversationReader(self._place(view), stored, self._archive).archived_texts()
+            older = await ConversationReader(self._store_key(view), stored, self._archive).archived_texts()
             conversation = with_older(stored, older)
             named = frozenset().union(*(references(entry) for entry in exchanges(conversation)))
-            return ThreadExport(view, conversation, await self._attachments.read(self._place(view), named))
+            return ThreadExport(view, conversation, await self._attachments.read(self._store_key(view), named))
 
-        return await self._read_whole(address, client, read_all)
+        return await self._read_twice(address, client, read_all)
 
     async def reset(self, address: Address, client: EntityClient) -> None:
         """Have the conversation forgotten; returns once that holds in every process and its signal is taken.
@@ -173,7 +173,7 @@ class Threads:
         await client.signal(*address.entity, "reset", {"position": decided.head.reset_at})
 
     async def delete(self, address: Address, client: EntityClient, seconds: float) -> bool:
-        """Have the thread deleted, its open runs ended first; tell whether nothing of it can come back any more.
+        """Have the thread deleted, its open runs ended first; return whether nothing of it can come back any more.
 
         False: that is still under way after so many seconds. A thread that is not there is deleted already. What its
         receipt names is purged once it is gone, and tried again each time. Raises `EngineUnavailableError` and
@@ -187,12 +187,20 @@ class Threads:
             self._publish(address, decided)
             if decided.head.state != "deleted":
                 await self._signal_delete(address, client)
-                if not await _until(lambda: self._is_deleted(address, decided.head.epoch), seconds):
+
+                async def is_deleted() -> bool:
+                    return (await self._log.head(address)).epoch != decided.head.epoch
+
+                if not await _until(is_deleted, seconds):
                     return False
         elif not await self._has_no_document(address, client):
             await self._signal_delete(address, client)  # whoever deleted it before, its document is still there
-        await _until(lambda: self._is_gone(address, client), min(seconds, _COMMIT_SECONDS))
-        await self.settle(address, client)
+
+        async def is_over() -> bool:  # its document went too, or the thread has begun again
+            return await self._has_no_document(address, client) or (await self._log.head(address)).state == "open"
+
+        await _until(is_over, min(seconds, _COMMIT_SECONDS))
+        await self.purge_instances(address, client)
         return True
 
     async def receipt(self, address: Address) -> Receipt:
@@ -210,7 +218,7 @@ class Threads:
             )
         return found
 
-    async def settle(self, address: Address, client: EntityClient) -> bool:
+    async def purge_instances(self, address: Address, client: EntityClient) -> bool:
         """Purge what the receipt of the thread's deletion names; tell whether there is a receipt and nothing pending.
 
         One at a time and by id, never in bulk (host contract 0.5, 26). An instance that runs is left alone. Raises
@@ -254,24 +262,17 @@ class Threads:
             )
         return head, text
 
-    async def _read_whole(
-        self, address: Address, client: EntityClient, look: Callable[[ThreadView], Awaitable[T]]
+    async def _read_twice(
+        self, address: Address, client: EntityClient, read: Callable[[ThreadView], Awaitable[T]]
     ) -> T:
         """Look at a thread and its archive; once more where the thread was reset or deleted between the two."""
         try:
-            return await look(await self.view(address, client))
+            return await read(await self.view(address, client))
         except ArchiveIncompleteError:
-            return await look(await self.view(address, client))
+            return await read(await self.view(address, client))
 
-    def _place(self, view: ThreadView) -> StoreKey:
+    def _store_key(self, view: ThreadView) -> StoreKey:
         return epoch_store_key(self._hub, view.address, view.head.epoch)
-
-    async def _is_deleted(self, address: Address, epoch: int) -> bool:
-        return (await self._log.head(address)).epoch != epoch
-
-    async def _is_gone(self, address: Address, client: EntityClient) -> bool:
-        """Tell whether the document of a deleted thread went too, or the thread has begun again."""
-        return await self._has_no_document(address, client) or (await self._log.head(address)).state == "open"
 
     async def _has_no_document(self, address: Address, client: EntityClient) -> bool:
         return await client.read(*address.entity) is None
@@ -296,12 +297,12 @@ def _runs(events: Sequence[tuple[int, Event]]) -> list[RunRecord]:
 
 async def _until(is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool:
     clock = asyncio.get_running_loop().time
-    end, pause = clock() + seconds, FIRST_LOOK_SECONDS
+    end, pause = clock() + seconds, FIRST_POLL_SECONDS
     while not await is_done():
         if (left := end - clock()) <= 0:
             return False
         await asyncio.sleep(min(pause, left))
-        pause = min(pause * LOOK_GROWTH, LONGEST_LOOK_SECONDS)
+        pause = min(pause * POLL_GROWTH, LONGEST_POLL_SECONDS)
     return True
 
 

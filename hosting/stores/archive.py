@@ -69,13 +69,17 @@ class Archive:
         """Return which of the thread's epochs have volumes, lowest first."""
         return await self._objects.epochs(thread)
 
-    async def erase(self, place: StoreKey, before: int | None = None) -> int:
+    async def erase(self, store_key: StoreKey, before: int | None = None) -> int:
         """Remove the thread's volumes, or only the generations below `before`, and return how many entries that were.
 
         What was removed is in no file of the store afterwards.
         """
-        named = [one for one in map(_Named.parse, await self._objects.names(place)) if _is_before(one, before)]
-        await self._objects.erase(place, None if before is None else [one.name for one in named])
+        named = [
+            one
+            for one in map(_Named.parse, await self._objects.names(store_key))
+            if before is None or one.generation < before
+        ]
+        await self._objects.erase(store_key, None if before is None else [one.name for one in named])
         return sum(one.last - one.first + 1 for one in named)
 
     async def close(self) -> None:
@@ -96,10 +100,6 @@ class _Named:
     def parse(cls, name: str) -> _Named:
         generation, _, first, last = map(int, name.split("-"))
         return cls(name, generation, first, last)
-
-
-def _is_before(named: _Named, generation: int | None) -> bool:
-    return generation is None or named.generation < generation
 
 
 def _thousand(generation: int, number: int) -> str:

@@ -156,19 +156,19 @@ class BlobObjects:
     ) -> None:
         self._blobs = _Container(connect, container, unavailable, patience_seconds)
 
-    async def put(self, place: StoreKey, objects: Mapping[str, bytes]) -> None:
+    async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
         """A call for each. What is there is written again, so that it counts as put now."""
-        await asyncio.gather(*(self._blobs.put(_prefix(place) + name, body) for name, body in objects.items()))
+        await asyncio.gather(*(self._blobs.put(_prefix(store_key) + name, body) for name, body in objects.items()))
 
-    async def read(self, place: StoreKey, names: Collection[str]) -> dict[str, bytes]:
+    async def read(self, store_key: StoreKey, names: Collection[str]) -> dict[str, bytes]:
         """A call for each."""
         wanted = list(names)
-        bodies = await asyncio.gather(*(self._blobs.content(_prefix(place) + name) for name in wanted))
+        bodies = await asyncio.gather(*(self._blobs.content(_prefix(store_key) + name) for name in wanted))
         return {name: body for name, body in zip(wanted, bodies, strict=True) if body is not None}
 
-    async def names(self, place: StoreKey, prefix: str = "") -> dict[str, float]:
+    async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
         """One call for each 5,000, by the account's clock; other places' names may begin with this one's."""
-        folder = _prefix(place)
+        folder = _prefix(store_key)
         times = {name[len(folder) :]: at for name, at in (await self._blobs.times(folder + prefix)).items()}
         return {name: at.timestamp() for name, at in sorted(times.items(), key=itemgetter(1)) if "/" not in name}
 
@@ -187,11 +187,13 @@ class BlobObjects:
         names = await self._blobs.times(_prefix(thread))
         return thread.epochs_in(name.rpartition("/")[0].partition("/")[2] for name in names)
 
-    async def erase(self, place: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf) -> None:
+    async def erase(
+        self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
+    ) -> None:
         """A call for each, and one listing where no names are given."""
-        erased = await self.names(place) if names is None else names
+        erased = await self.names(store_key) if names is None else names
         moment = None if math.isinf(before) else datetime.fromtimestamp(before, timezone.utc)
-        await self._blobs.delete((_prefix(place) + name for name in erased), unchanged_since=moment)
+        await self._blobs.delete((_prefix(store_key) + name for name in erased), unchanged_since=moment)
 
     async def close(self) -> None:
         await self._blobs.close()

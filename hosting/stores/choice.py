@@ -1,4 +1,4 @@
-"""Where the threads of one app are kept, beside their entities: the stores that the settings name.
+"""Where the threads of one app are kept, next to their entities: the stores that the settings name.
 
 Clients of services are imported by those who ask for them: they take longer to load than a start on one machine may,
 and their packages need not be there.

@@ -105,11 +105,11 @@ class BoundedConnection(Connection[ClientT]):
         self._patience_seconds = patience_seconds
         self._failures: tuple[type[Exception], ...] = (*failures, OSError, asyncio.TimeoutError)
 
-    async def call(self, ask: Callable[[ClientT], Awaitable[T]]) -> T:
-        """Return what `ask` returns for the client; to connect counts as part of the call."""
+    async def call(self, call: Callable[[ClientT], Awaitable[T]]) -> T:
+        """Return what `call` returns for the client; to connect counts as part of the call."""
 
         async def connected() -> T:
-            return await ask(await self.client())
+            return await call(await self.client())
 
         try:
             answer = await asyncio.wait_for(connected(), self._patience_seconds)
@@ -132,7 +132,7 @@ class Readiness:
     def __init__(self, probe: Callable[[], Awaitable[object]], clock: Clock = time.monotonic) -> None:
         self._probe = probe
         self._clock = clock
-        self._asking = asyncio.Lock()
+        self._calling = asyncio.Lock()
         self._is_used = False
         self._failed_at: dict[Verb, float] = {}
 
@@ -149,7 +149,7 @@ class Readiness:
 
     async def check(self) -> None:
         """Raise `LogUnavailableError` unless the log can be used, as far as that is known."""
-        async with self._asking:
+        async with self._calling:
             now = self._clock()
             if any(now - at < QUIET_SECONDS[verb] for verb, at in self._failed_at.items()):
                 raise LogUnavailableError.unreached()

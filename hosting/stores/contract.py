@@ -1,7 +1,7 @@
 """What a store of threads' logs promises: one head and one append-only list of events for each thread.
 
 Theory. An append is the only way to change a thread, and it is one transaction: the head that the caller knows is
-replaced, and the events and rows behind it are written. If another append came first, nothing is written. So whoever
+replaced, and the events and rows after it are written. If another append came first, nothing is written. So whoever
 holds a head decides on it alone, exactly, in however many processes. A store knows bytes, positions and names; what an
 event means is for `hosting.thread`. Every backend passes tests/contracts/test_thread_store.py.
 
@@ -58,7 +58,7 @@ class StoredEvent:
 
 @dataclass(frozen=True)
 class Row:
-    """A record beside the events that is found by its name in one call: of an idempotency key, or of a run.
+    """A record next to the events that is found by its name in one call: of an idempotency key, or of a run.
 
     `name` is of the characters A-Z a-z 0-9 and '-', 64 at most, and letter case counts. `position` is that of the event
     it is about, by which it is trimmed and erased. Erasing leaves the row without a payload. An `is_new` row must not
@@ -80,9 +80,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Append:
-    """One step of a thread: the head as it is from now on, the events that led there, and rows beside them.
+    """One step of a thread: the head as it is from now on, the events that led there, and rows next to them.
 
-    The events stand at the positions behind the known head's, in their order, so `head.position` is that of the last.
+    The events stand at the positions after the known head's, in their order, so `head.position` is that of the last.
     There may be none: then the head alone is replaced. No other append of any thread has the id of its head.
     Raises `ValueError` for what is over the limits above, and for two rows of one name.
     """
@@ -107,7 +107,7 @@ class Append:
             raise ValueError("An append names one row twice.")
 
     def first_position(self, known: StoredHead | None) -> int:
-        """Return the position behind the known head, where the first event goes, if there is one.
+        """Return the position after the known head, where the first event goes, if there is one.
 
         Raises `ValueError` where the new head's position is not that of the last event: every store asks this before
         it writes, so that no thread gets a gap.
@@ -124,7 +124,7 @@ class Append:
 class Appended:
     """All of it is in the store, by this call or by an earlier one whose answer was lost. `head` has its tag.
 
-    Where another append came behind the earlier call, the thread's head is another one: the next append with this head
+    Where another append came after the earlier call, the thread's head is another one: the next append with this head
     is a `Conflict`, which has it.
     """
 
@@ -136,7 +136,7 @@ class Conflict:
     """Nothing of it was written, nor will be: the head is another one, or a row that is to be new is there.
 
     `head` is the head as it stands, None where the thread has none. Of an append that was repeated it can mean more:
-    that it counted, and left nothing by which a store could tell. It had no events and another append came behind, or
+    that it counted, and left nothing by which a store could tell. It had no events and another append came after, or
     its events were trimmed or erased since. In each case the head is newer than the append, and is what holds.
     """
 
@@ -171,7 +171,7 @@ class ThreadStore(Protocol):
 
         `known` is None for a thread without a head. Of two writers one wins. The same append given again, after
         `Unknown`, is written once: it counts as done if the head bears its id, or the event at its first position does,
-        whatever was appended behind it. Never raises for a store that is away: that is `Unknown`. Raises `ValueError`
+        whatever was appended after it. Never raises for a store that is away: that is `Unknown`. Raises `ValueError`
         where the new head does not follow the known one; see `Append.first_position`.
         """
         ...
@@ -181,7 +181,7 @@ class ThreadStore(Protocol):
         ...
 
     async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
-        """Return an owner's threads with an agent: the ids behind `after` in their order, at most so many, with heads.
+        """Return an owner's threads with an agent: the ids after `after` in their order, at most so many, with heads.
 
         Ids are compared character by character, as Python does. Nothing of other owners is read, however many there
         are. Not for the owner `app`, whose thread ids may be such that no key holds them.
@@ -189,9 +189,9 @@ class ThreadStore(Protocol):
         ...
 
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
-        """Return the events behind position `after` that are not trimmed or erased, oldest first, all of them.
+        """Return the events after position `after` that are not trimmed or erased, oldest first, all of them.
 
-        Those behind position `through` are not read.
+        Those after position `through` are not read.
         """
         ...
 
@@ -211,7 +211,7 @@ class ThreadStore(Protocol):
         """Remove every event at or before position `through` and the payload of every row of such a position.
 
         What was removed is in no file of the store afterwards. Names of rows stay, so that a key that was used is known
-        as one. Events behind are not touched, so that an erasure that comes late takes nothing of a later life of the
+        as one. Events after are not touched, so that an erasure that comes late takes nothing of a later life of the
         thread. A call that is broken off is finished by the next.
         """
         ...
@@ -225,7 +225,7 @@ class ThreadStore(Protocol):
         ...
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
-        """Return True as soon as there are events behind position `after`, False when there are none for so long.
+        """Return True as soon as there are events after position `after`, False when there are none for so long.
 
         A store that cannot push returns False at once, without a look, and its caller looks in its own time.
         """
@@ -245,7 +245,7 @@ ThreadKey = tuple[str, str]
 
 @dataclass(eq=False)
 class Watcher:
-    """One who waits for events behind position `after`, on an event loop of their own."""
+    """One who waits for events after position `after`, on an event loop of their own."""
 
     after: int
     loop: asyncio.AbstractEventLoop

@@ -104,20 +104,20 @@ class CosmosObjects:
         name = f"The archive in the Cosmos DB database {database}"
         self._items = BoundedConnection(name, container, unavailable, patience_seconds, (AzureError,))
 
-    async def put(self, place: StoreKey, objects: Mapping[str, bytes]) -> None:
+    async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
         """A call for each."""
         for name, body in objects.items():
-            item = {"id": name, "thread": _partition(place), **_stored(body)}
+            item = {"id": name, "thread": _partition(store_key), **_stored(body)}
             await self._items.call(partial(ContainerProxy.upsert_item, body=item))
 
-    async def read(self, place: StoreKey, names: Collection[str]) -> dict[str, bytes]:
+    async def read(self, store_key: StoreKey, names: Collection[str]) -> dict[str, bytes]:
         """One query."""
-        items = await self._query(_READ, _partition(place), {"names": list(names)})
+        items = await self._query(_READ, _partition(store_key), {"names": list(names)})
         return {item["id"]: _body(item) for item in items}
 
-    async def names(self, place: StoreKey, prefix: str = "") -> dict[str, float]:
+    async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
         """One query."""
-        items = await self._query(_NAMES, _partition(place), {"prefix": prefix})
+        items = await self._query(_NAMES, _partition(store_key), {"prefix": prefix})
         return {item["id"]: float(item["_ts"]) for item in items}
 
     async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
@@ -134,7 +134,9 @@ class CosmosObjects:
         found = await self._query(_EPOCHS, None, {"prefix": f"{_partition(thread)}/"})
         return thread.epochs_in(item["thread"].partition("/")[2] for item in found)
 
-    async def erase(self, place: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf) -> None:
+    async def erase(
+        self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
+    ) -> None:
         """A call for each, and one query where no names are given or those stay that were put since a moment."""
 
         async def delete(container: ContainerProxy, name: str, etag: str | None) -> None:
@@ -142,11 +144,11 @@ class CosmosObjects:
                 {} if etag is None else {"etag": etag, "match_condition": MatchConditions.IfNotModified}
             )
             with suppress(CosmosResourceNotFoundError, CosmosAccessConditionFailedError):
-                await container.delete_item(name, _partition(place), **unchanged)
+                await container.delete_item(name, _partition(store_key), **unchanged)
 
         etags: Mapping[str, str | None] = dict.fromkeys(names or ())
         if names is None or not math.isinf(before):
-            items = await self._query(_ETAGS, _partition(place), {"before": min(before, _NEVER)})
+            items = await self._query(_ETAGS, _partition(store_key), {"before": min(before, _NEVER)})
             etags = {item["id"]: item["_etag"] for item in items if names is None or item["id"] in names}
         for name, etag in etags.items():
             await self._items.call(partial(delete, name=name, etag=None if math.isinf(before) else etag))

@@ -128,41 +128,43 @@ class MemoryObjects:
 
     def __init__(self, clock: Clock = time.time) -> None:
         self._clock = clock
-        self._places: dict[StoreKey, dict[str, tuple[float, bytes]]] = {}
+        self._by_key: dict[StoreKey, dict[str, tuple[float, bytes]]] = {}
 
-    async def put(self, place: StoreKey, objects: Mapping[str, bytes]) -> None:
-        held, now = self._places.setdefault(place, {}), self._clock()
+    async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
+        held, now = self._by_key.setdefault(store_key, {}), self._clock()
         for name, body in objects.items():
             held.pop(name, None)  # so that it becomes the last
             held[name] = (now, body)
 
-    async def read(self, place: StoreKey, names: Collection[str]) -> dict[str, bytes]:
-        held = self._places.get(place, {})
+    async def read(self, store_key: StoreKey, names: Collection[str]) -> dict[str, bytes]:
+        held = self._by_key.get(store_key, {})
         return {name: held[name][1] for name in names if name in held}
 
-    async def names(self, place: StoreKey, prefix: str = "") -> dict[str, float]:
-        held = self._places.get(place, {})
+    async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
+        held = self._by_key.get(store_key, {})
         return {name: put_at for name, (put_at, _) in held.items() if name.startswith(prefix)}
 
     async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
         moments = {
-            place.thread_id: [put_at for put_at, _ in held.values() if after <= put_at < before]
-            for place, held in self._places.items()
-            if place.agent == agent
+            store_key.thread_id: [put_at for put_at, _ in held.values() if after <= put_at < before]
+            for store_key, held in self._by_key.items()
+            if store_key.agent == agent
         }
         return sorted((min(found), thread_id) for thread_id, found in moments.items() if found)
 
     async def epochs(self, thread: StoreKey) -> list[int]:
-        return thread.epochs_in(place.thread_id for place in self._places if place.agent == thread.agent)
+        return thread.epochs_in(store_key.thread_id for store_key in self._by_key if store_key.agent == thread.agent)
 
-    async def erase(self, place: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf) -> None:
-        held = self._places.get(place, {})
+    async def erase(
+        self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
+    ) -> None:
+        held = self._by_key.get(store_key, {})
         kept = {
             name: one for name, one in held.items() if one[0] >= before or (names is not None and name not in names)
         }
-        self._places[place] = kept
+        self._by_key[store_key] = kept
         if not kept:
-            del self._places[place]
+            del self._by_key[store_key]
 
     async def close(self) -> None:
         """Forget nothing: a closed memory store may be read on."""

@@ -4,7 +4,7 @@ Theory. The server runs one script at a time, so each step that must be atomic i
 round trip. A thread's events are a stream whose entry ids are their positions, so another program follows a thread with
 plain XREAD, and so does a watch. Keys begin with the hub, and those of one thread are in one hash slot of a cluster:
 `{<hub>/<address key>}:head`, `:events`, `:rows`, `:row-positions`. All threads of a person
-with an agent are in one slot: `{<hub>/<agent>.<owner>}~<thread id>:head` and so on, beside
+with an agent are in one slot: `{<hub>/<agent>.<owner>}~<thread id>:head` and so on, next to
 `{<hub>/<agent>.<owner>}:threads` with their ids.
 
 What the server's configuration decides, and this module cannot promise:
@@ -15,7 +15,7 @@ What the server's configuration decides, and this module cannot promise:
 - `maxmemory-policy` must be `noeviction`: a server that evicts keys takes parts of threads, and reports nothing.
 
 Theory of watches. A wait that blocks takes a connection for as long as it lasts. So those who wait for the same thread
-behind the same position share one wait, and the number of waits is bounded: above it nobody waits, and callers look in
+after the same position share one wait, and the number of waits is bounded: above it nobody waits, and callers look in
 their own time. Nobody cancels a wait that others may have joined: the server ends it, and who wants to wait longer
 blocks anew.
 """
@@ -197,7 +197,7 @@ class RedisWatches:
         self._waits: dict[tuple[str, int], _Wait] = {}
 
     async def more(self, stream: str, after: int, seconds: float) -> bool:
-        """Return True as soon as the stream has an entry behind `after`.
+        """Return True as soon as the stream has an entry after `after`.
 
         False after so many seconds, and at once where too many streams are watched or all waits are closed. Raises
         `LogUnavailableError` when the server is away.
@@ -210,7 +210,7 @@ class RedisWatches:
                 if len(self._waits) >= self._most:
                     return False
                 ends = min(until, now() + _MOST_BLOCKED_SECONDS)
-                wait = _Wait(ends, asyncio.ensure_future(self._is_behind(stream, after, ends - now())))
+                wait = _Wait(ends, asyncio.ensure_future(self._has_newer(stream, after, ends - now())))
                 self._waits[stream, after] = wait
             await asyncio.wait([wait.task], timeout=until - now() if wait.ends > until else None)
             if not wait.task.done() or wait.task.cancelled():
@@ -229,10 +229,10 @@ class RedisWatches:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._redis.aclose()
 
-    async def _is_behind(self, stream: str, after: int, seconds: float) -> bool | None:
-        asking = self._redis.xread({stream: f"{after}-0"}, count=1, block=max(math.ceil(seconds * 1000), 1))
+    async def _has_newer(self, stream: str, after: int, seconds: float) -> bool | None:
+        calling = self._redis.xread({stream: f"{after}-0"}, count=1, block=max(math.ceil(seconds * 1000), 1))
         try:
-            entries = await asyncio.wait_for(asking, seconds + self._patience_seconds)
+            entries = await asyncio.wait_for(calling, seconds + self._patience_seconds)
         except (RedisError, OSError, asyncio.TimeoutError) as error:
             self._outage.began(error)
             return None

@@ -135,13 +135,13 @@ class ChangePoller:
         with self._changing:
             if not self._is_polling:
                 self._is_polling = True
-                threading.Thread(target=self._look, name="watch of threads", daemon=True).start()
+                threading.Thread(target=self._poll, name="watch of threads", daemon=True).start()
 
     def stop(self) -> None:
         """Do not wait for the next look to find that nobody watches."""
         self._hurry.set()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Look until nobody watches any more."""
         seen = None
         try:

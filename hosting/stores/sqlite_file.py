@@ -162,8 +162,8 @@ INSERT INTO space VALUES (0)
 """
 """The statements that make the tables of this module in a file."""
 
-_NEVER_LOOKED_AT = -1_000_000_000_000
-WRITE_ANEW = f"UPDATE space SET looked_at_pages = {_NEVER_LOOKED_AT}"
+_NEVER_CHECKED = -1_000_000_000_000
+WRITE_ANEW = f"UPDATE space SET looked_at_pages = {_NEVER_CHECKED}"
 """Has the next step that makes room write the file anew, by which pages that are free are gone."""
 
 LEAST_RECLAIMED_BYTES = 64 * 1024 * 1024
@@ -181,7 +181,7 @@ BEGIN IMMEDIATE;
 DELETE FROM payload WHERE bytes IS NULL;
 COMMIT
 """
-_LOOKED_AT = f"UPDATE space SET looked_at_pages = {_USED}"
+_CHECKED = f"UPDATE space SET looked_at_pages = {_USED}"
 
 
 def keep(connection: sqlite3.Connection, payload: bytes) -> int:
@@ -205,7 +205,7 @@ def drop(connection: sqlite3.Connection, table: str, which: str, values: Values)
 def reclaim(path: Path, busy_seconds: float) -> None:
     """Write the file anew without what was emptied, if that is half of the payloads; other writers wait meanwhile.
 
-    To delete the empty payloads moves what stands beside them, and the copies that this leaves are gone when the file
+    To delete the empty payloads moves what stands next to them, and the copies that this leaves are gone when the file
     was written anew. Until then it is due, so that a process that dies between the two has left that to the next one.
     A failure is left to the next time, too.
     """
@@ -214,7 +214,7 @@ def reclaim(path: Path, busy_seconds: float) -> None:
             if connection.execute(_IS_WORTH_IT).fetchone()[0]:
                 connection.executescript(BEGIN_RECLAIM)
                 connection.execute("VACUUM")
-            connection.execute(_LOOKED_AT)
+            connection.execute(_CHECKED)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
         logger.warning("The space of what was deleted from %s is not given back yet: %s", path, error)

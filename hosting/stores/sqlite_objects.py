@@ -75,15 +75,15 @@ DELETE FROM attachment
 """,
     ),
 )
-_OF_PLACE = "agent = ? AND thread_id = ?"
-_THESE = f"{_OF_PLACE} AND name IN (SELECT value FROM json_each(?))"
+_OF_PREFIX = "agent = ? AND thread_id = ?"
+_THESE = f"{_OF_PREFIX} AND name IN (SELECT value FROM json_each(?))"
 _PUT = "INSERT OR REPLACE INTO object (agent, thread_id, name, payload, put_at) VALUES (?, ?, ?, ?, ?)"
 _PUT_AGAIN = (
-    f"UPDATE object SET put_at = ? WHERE {_OF_PLACE} AND name = ? "
+    f"UPDATE object SET put_at = ? WHERE {_OF_PREFIX} AND name = ? "
     "AND (SELECT bytes FROM payload WHERE id = object.payload) = ?"
 )
 _READ = f"SELECT name, bytes FROM object JOIN payload ON payload.id = object.payload WHERE {_THESE}"
-_NAMES = f"SELECT name, put_at FROM object WHERE {_OF_PLACE} AND substr(name, 1, ?) = ? ORDER BY put_at, rowid"
+_NAMES = f"SELECT name, put_at FROM object WHERE {_OF_PREFIX} AND substr(name, 1, ?) = ? ORDER BY put_at, rowid"
 _PUT_BETWEEN = (
     "SELECT min(put_at), thread_id FROM object WHERE agent = ? AND put_at >= ? AND put_at < ? "
     "GROUP BY thread_id ORDER BY 1"
@@ -108,25 +108,25 @@ class SqliteObjects:
         self._clock = clock
         self._file = StoreFile(kind, path, unavailable, synchronous, busy_seconds, reclaimed_bytes=reclaimed_bytes)
 
-    async def put(self, place: StoreKey, objects: Mapping[str, bytes]) -> None:
+    async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
         """One transaction. Bytes that are there already are not written again."""
 
         def put(connection: sqlite3.Connection) -> None:
             now = self._clock()
             for name, body in objects.items():
-                key = (place.agent, place.thread_id, name)
+                key = (store_key.agent, store_key.thread_id, name)
                 if connection.execute(_PUT_AGAIN, (now, *key, body)).rowcount == 0:
-                    empty(connection, "object", f"{_OF_PLACE} AND name = ?", key)
+                    empty(connection, "object", f"{_OF_PREFIX} AND name = ?", key)
                     connection.execute(_PUT, (*key, keep(connection, body), now))
 
         await self._file.do(put)
 
-    async def read(self, place: StoreKey, names: Collection[str]) -> dict[str, bytes]:
-        values = (place.agent, place.thread_id, json.dumps(list(names)))
+    async def read(self, store_key: StoreKey, names: Collection[str]) -> dict[str, bytes]:
+        values = (store_key.agent, store_key.thread_id, json.dumps(list(names)))
         return dict(await self._file.do(lambda connection: connection.execute(_READ, values).fetchall()))
 
-    async def names(self, place: StoreKey, prefix: str = "") -> dict[str, float]:
-        values = (place.agent, place.thread_id, len(prefix), prefix)
+    async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
+        values = (store_key.agent, store_key.thread_id, len(prefix), prefix)
         return dict(await self._file.do(lambda connection: connection.execute(_NAMES, values).fetchall()))
 
     async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
@@ -138,11 +138,13 @@ class SqliteObjects:
         rows = await self._file.do(lambda connection: connection.execute(_EPOCHS, values).fetchall())
         return thread.epochs_in(thread_id for (thread_id,) in rows)
 
-    async def erase(self, place: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf) -> None:
+    async def erase(
+        self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
+    ) -> None:
         """They are gone, too, where this raises because a reader was in the way."""
         named = () if names is None else (json.dumps(list(names)),)
-        which = f"{_THESE if named else _OF_PLACE} AND put_at < ?"
-        values = (place.agent, place.thread_id, *named, before)
+        which = f"{_THESE if named else _OF_PREFIX} AND put_at < ?"
+        values = (store_key.agent, store_key.thread_id, *named, before)
         await self._file.erase(lambda connection: drop(connection, "object", which, values))
 
     async def close(self) -> None:

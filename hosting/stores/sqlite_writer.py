@@ -126,11 +126,11 @@ class StoreFile:
         """
         done = await self.drop_and_shrink(step)
         try:
-            is_gone = await asyncio.to_thread(self._kind.forget_overwritten, self._path, self._busy_seconds)
+            is_removed = await asyncio.to_thread(self._kind.forget_overwritten, self._path, self._busy_seconds)
         except _FAILURES as error:
             raise self._failed(error) from error
         self._outage.ended()
-        if not is_gone:
+        if not is_removed:
             raise self._unavailable()
         return done
 
@@ -148,7 +148,7 @@ class StoreFile:
         return self._unavailable()
 
     def _is_home(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Tell whether this is the one loop that commits: the first, or the next once that is closed."""
+        """Return whether this is the one loop that commits: the first, or the next once that is closed."""
         if not self._on_loop:
             return False
         with self._changing:

@@ -88,7 +88,7 @@ def event_entities(partition: str, append: Append, first: int) -> list[Entity]:
 
 
 def read_events(entity: Entity, after: int) -> list[StoredEvent]:
-    """Return the entity's events behind position `after`."""
+    """Return the entity's events after position `after`."""
     packed, at = _payload(entity), 0
     position, events = entity["first"].value, []
     while at < len(packed):
@@ -101,7 +101,7 @@ def read_events(entity: Entity, after: int) -> list[StoredEvent]:
 
 
 def without_events(entity: Entity, through: int) -> Entity:
-    """Return the entity, under its key, with nothing but the events behind `through`."""
+    """Return the entity, under its key, with nothing but the events after `through`."""
     left = [event.payload for event in read_events(entity, through)]
     return _events_entity(entity["PartitionKey"], entity["append_id"], through + 1, left)
 

@@ -1,12 +1,12 @@
 """Threads' logs in Azure Tables: the default on Azure, in the storage account that the app already has.
 
 Theory. A thread is a partition, and an append is one batch on it, which the service carries out whole or not at all:
-the head is inserted, or replaced if it has still the etag that the caller knows, and events and rows are written behind
+the head is inserted, or replaced if it has still the etag that the caller knows, and events and rows are written after
 it. Inserting at the next position alone would not compare: after an erasure it would succeed into a hole.
 
 Each call is made once and waits 3 s at most: whoever appends tries again within its own time. What was refused because
 the head is another one may still have been done, by a call whose answer was lost. So the head is read, and the events
-at the first position beside it: both name the append that wrote them.
+at the first position next to it: both name the append that wrote them.
 
 The table is made when a call finds it missing. Trimming and erasing change each entity at the version that they read,
 and look again when it was changed meanwhile: nothing that was removed comes back, and nothing newer goes.
@@ -48,10 +48,10 @@ T = TypeVar("T")
 _HUB = re.compile(r"[A-Za-z][A-Za-z0-9]{2,44}")
 _EVENTS = "RowKey ge 'e' and RowKey lt 'f'"
 _ROWS = "RowKey ge 'r-' and RowKey lt 'r.'"
-_BEHIND = "~" * (MAX_ID_LENGTH + 1)
-"""Comes behind every thread id: no character of one is behind that one, and none is so long."""
-_MOST_LOOKS = 10
-_CONTENDED = f"What was to be removed was another one at each of {_MOST_LOOKS} looks."
+_NEWER = "~" * (MAX_ID_LENGTH + 1)
+"""Comes after every thread id: no character of one is behind that one, and none is so long."""
+_MOST_TRIES = 10
+_CONTENDED = f"What was to be removed was another one at each of {_MOST_TRIES} looks."
 _FAILURES = (AzureError, OSError, asyncio.TimeoutError)
 _REFUSED = (
     TableErrorCode.ENTITY_ALREADY_EXISTS,
@@ -98,7 +98,7 @@ class TablesThreadStore:
         self._is_idle.set()
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """One call; where the head is another one, two more, beside each other."""
+        """One call; where the head is another one, two more, next to each other."""
         first, partition = append.first_position(known), address.key
         head = entities.head_entity(partition, append.head)
         changes = [Change("POST", head) if known is None else Change("PUT", head, known.tag)]
@@ -121,7 +121,7 @@ class TablesThreadStore:
     async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
         """A range of partitions: a call for each 1,000 entities in it, of which only the heads come back."""
         prefix = key_prefix(agent, owner)
-        among = f"PartitionKey gt '{prefix}{after}' and PartitionKey lt '{prefix}{_BEHIND}'"
+        among = f"PartitionKey gt '{prefix}{after}' and PartitionKey lt '{prefix}{_NEWER}'"
         async with self._reaching():
             found = await self._find(f"{among} and RowKey eq '{HEAD}'", most=limit)
         return [(one["PartitionKey"].removeprefix(prefix), entities.read_head(one)) for one in found[:limit]]
@@ -148,7 +148,7 @@ class TablesThreadStore:
             await self._rewrite(address.key, f"{_ROWS} and position le {rows_before}L", KEYS, _removal)
 
     async def erase(self, address: Address, through: int) -> None:
-        """Calls as for `trim`. Of events appended together, those behind `through` stay."""
+        """Calls as for `trim`. Of events appended together, those after `through` stay."""
         shared = f"RowKey gt '{event_key(through)}' and RowKey lt 'f' and first le {through}L"
         rows = f"{_ROWS} and position le {through}L and size gt 0"
 
@@ -171,7 +171,7 @@ class TablesThreadStore:
         """
         async with self._reaching():
             head: StoredHead | None = known
-            for _ in range(_MOST_LOOKS):
+            for _ in range(_MOST_TRIES):
                 if head is None or head.append_id != known.append_id:
                     return False
                 rows = [_removal(row) for row in await self._find_in(address.key, _ROWS, KEYS)]
@@ -190,7 +190,7 @@ class TablesThreadStore:
         await self._table.close()
 
     async def _own_or_conflict(self, partition: str, append: Append, first: int) -> AppendOutcome:
-        """Return whether an append that was refused had been done before, whatever was appended behind it."""
+        """Return whether an append that was refused had been done before, whatever was appended after it."""
         if not append.events:
             head = await self._head(partition)
             return Appended(head) if head and head.append_id == append.head.append_id else Conflict(head)
@@ -218,7 +218,7 @@ class TablesThreadStore:
         self, partition: str, condition: str, select: list[str] | None, change: Callable[[Any], Change]
     ) -> None:
         """Change every entity that meets the condition at the version that was read, again where that was changed."""
-        for _ in range(_MOST_LOOKS):
+        for _ in range(_MOST_TRIES):
             changes = [change(entity) for entity in await self._find_in(partition, condition, select)]
             parts = [changes[at : at + MOST_CHANGES] for at in range(0, len(changes), MOST_CHANGES)]
             if None not in [await self._submit(part) for part in parts]:
@@ -269,11 +269,11 @@ class TablesThreadStore:
                 raise
             return None
 
-    async def _call(self, ask: Callable[[TableClient], Awaitable[T]]) -> T:
+    async def _call(self, call: Callable[[TableClient], Awaitable[T]]) -> T:
         """Ask the service once; once more when the table was missing and is made."""
         times_made, table = self._times_made, await self._table.client()
         try:
-            return await asyncio.wait_for(ask(table), self._call_seconds)
+            return await asyncio.wait_for(call(table), self._call_seconds)
         except HttpResponseError as error:
             if _code_of(error) != TableErrorCode.TABLE_NOT_FOUND:
                 raise
@@ -285,7 +285,7 @@ class TablesThreadStore:
                     if _code_of(error) != TableErrorCode.TABLE_ALREADY_EXISTS:  # another process was first
                         raise
                 self._times_made += 1
-        return await asyncio.wait_for(ask(table), self._call_seconds)
+        return await asyncio.wait_for(call(table), self._call_seconds)
 
     @asynccontextmanager
     async def _reaching(self) -> AsyncIterator[None]:

@@ -108,7 +108,7 @@ class ReleaseRun:
 
 @dataclass(frozen=True)
 class EndRun:
-    """End one's run, behind its last `words`. `callers` are the runs whose callers this process holds."""
+    """End one's run, after its last `words`. `callers` are the runs whose callers this process holds."""
 
     token: str
     terminal: Terminal
@@ -174,7 +174,7 @@ class ResetThread:
 
 @dataclass(frozen=True)
 class ImportThread:
-    """Begin a thread with a conversation from elsewhere, in that epoch; again for as long as nothing came behind it."""
+    """Begin a thread with a conversation from elsewhere, in that epoch; again for as long as nothing came after it."""
 
     at: float
     text: str
@@ -205,7 +205,7 @@ class WithdrawGrant:
 class DeleteThread:
     """Have the thread deleted: somebody asked, its time was up, or it was handed to an owner.
 
-    The last two hold for a thread without open runs that stands at `position` still; behind that it went on.
+    The last two hold for a thread without open runs that stands at `position` still; after that it went on.
     """
 
     at: float
@@ -223,7 +223,7 @@ class FinishDelete:
 
 @dataclass(frozen=True)
 class RecordInstances:
-    """Say behind the tombstone of that epoch what became of the instances that its receipt names."""
+    """Record after the tombstone of that epoch what became of the instances that its receipt names."""
 
     at: float
     epoch: int

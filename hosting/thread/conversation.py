@@ -1,7 +1,7 @@
-"""The conversation that a thread's log makes: the stored document, and what the log says behind its position.
+"""The conversation that a thread's log makes: the stored document, and what the log says after its position.
 
 Theory. The document is a snapshot of the log: it names the position up to which the log has been applied to it. So a
-conversation is a document and the tail behind it, whoever needs it and wherever: the entity stores it, a run is given
+conversation is a document and the tail after it, whoever needs it and wherever: the entity stores it, a run is given
 it, a reader is shown it. Ends stand in the log in the order in which runs were accepted, so applying them as they come
 gives each run its one place. A run that was open when the conversation was reset leaves nothing in it.
 
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 class Snapshot:
     """A conversation up to `position`, and the runs that were open there, by id and in order.
 
-    Events are needed from behind `since` on, where the first of those runs began. `merges`: the document did not name
+    Events are needed from after `since` on, where the first of those runs began. `merges`: the document did not name
     its position, which is where the newest of the runs that it holds ended; ends are applied in their order.
     `discards`: the stored document is of an earlier life of the thread and is no part of this.
     """
@@ -57,7 +57,7 @@ class Snapshot:
     discards: bool = False
 
     def follow(self, events: Iterable[tuple[int, Event]]) -> Snapshot:
-        """Return the snapshot behind these events, which are all of those behind `since`, or behind `position`.
+        """Return the snapshot after these events, which are all of those after `since`, or after `position`.
 
         Those at or before `position` only say which runs are open.
         """
@@ -114,7 +114,7 @@ class DocumentAhead:
 def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind | DocumentAhead:
     """Return from where a document goes on with the log whose head this is; None is a thread without a document.
 
-    Without a mark of ours it goes on behind the newest run of the log that it holds; one without entries was emptied by
+    Without a mark of ours it goes on after the newest run of the log that it holds; one without entries was emptied by
     somebody else, which counts as a reset. Nobody knows when that was, so it is now: what has ended is forgotten, and
     what is open keeps its place. A document of an older epoch counts as empty. A tombstone is forgotten only after its
     document, so one that is ahead of its log was not left by that.
@@ -145,7 +145,7 @@ def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal)
     if not isinstance(response, ResponseEntry):
         return conversation
     try:
-        asked = request_of(accepted, conversation)
+        request = request_of(accepted, conversation)
     except BadContentError:  # an older version took it; one entry makes no conversation unreadable
         logger.warning("The request of run %s cannot be read and is left out of its conversation.", accepted.run_id)
         return conversation
@@ -157,12 +157,12 @@ def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal)
         pause = Pause(accepted.run_id, terminal.expires_at) if terminal.approvals else None
         session = terminal.session or {}
         return append_turn(
-            conversation, asked, response, pause=pause, summary=terminal.summary, session=session, owner=owner
+            conversation, request, response, pause=pause, summary=terminal.summary, session=session, owner=owner
         )
     pause = pause_of(conversation)  # the model does not see this run, so it closes no open call
     if pause is not None and accepted.request.decisions:
         pause = replace(pause, is_over=True)
-    return append_turn(conversation, asked, response, pause=pause, owner=owner)
+    return append_turn(conversation, request, response, pause=pause, owner=owner)
 
 
 def request_of(accepted: Accepted, conversation: Conversation) -> RequestEntry:

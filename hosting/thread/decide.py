@@ -173,7 +173,7 @@ def _claim(head: Head, command: ClaimRun) -> Outcome:
 
 
 def _end_unanswered(head: Head, at: float, error: HostingError) -> Outcome:
-    """End the run whose turn it is for the reason of `error`, and those behind it that may not be claimed."""
+    """End the run whose turn it is for the reason of `error`, and those after it that may not be claimed."""
     run = head.runs[0]
     return Draft(head).end(unanswered(run.id, at, error)).end_in_turn(at).change(run.id)
 
@@ -346,7 +346,7 @@ def _finish_delete(head: Head, command: FinishDelete) -> Outcome:
     return Draft(head).add(Deleted(at=command.at, receipt=dict(command.receipt))).change()
 
 
-def _settle(head: Head, command: RecordInstances) -> Outcome:
+def _record_instances(head: Head, command: RecordInstances) -> Outcome:
     if head.state != "deleted" or head.epoch != command.epoch:
         return Unchanged()
     return Draft(head).add(InstancesRecorded(at=command.at, instances=command.instances)).change()
@@ -379,6 +379,6 @@ _RULES: dict[type[Any], Callable[[Head, Any], Outcome]] = {
     WithdrawGrant: _withdraw,
     DeleteThread: _delete,
     FinishDelete: _finish_delete,
-    RecordInstances: _settle,
+    RecordInstances: _record_instances,
     TrimThread: _trim,
 }

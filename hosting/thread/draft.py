@@ -1,6 +1,6 @@
 """An append while it is made, and the rules of who is promised the outcome of a run.
 
-Theory. A draft holds an append's events and rows, and the head as it would be behind them.
+Theory. A draft holds an append's events and rows, and the head as it would be after them.
 
 A promise is kept by the thread's entity, which a signal calls. So whoever promises something has a signal of
 its own taken first, unless the log proves that one was: a live holder proves nothing, it may die before its signal. A
@@ -37,7 +37,7 @@ class Draft:
         return self
 
     def row(self, change: RowChange) -> Draft:
-        """Write a row beside them."""
+        """Write a row next to them."""
         self._rows.append(change)
         return self
 
@@ -100,7 +100,7 @@ def pending_approvals() -> ApprovalsPendingError:
 
 
 SIGNAL_SECONDS = 60.0
-"""How long nothing may come of a signal before whoever asks sends another one.
+"""How long nothing may come of a signal before the caller sends another one.
 
 The times may be of two machines: whatever their clocks say, it is one signal more or one a little later.
 """
@@ -119,7 +119,7 @@ def attach(head: Head, command: AttachToRun) -> Outcome:
 
 
 def needs_signal(head: Head, run: OpenRun, at: float) -> bool:
-    """Tell whether the log does not prove that a signal for the run was taken, or shows that nothing came of it.
+    """Return whether the log does not prove that a signal for the run was taken, or shows that nothing came of it.
 
     The thread's run is past its deadline, or none is held, and nothing was appended since.
     """

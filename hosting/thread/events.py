@@ -30,7 +30,7 @@ from state.models import Entry, Remembering
 VERSION = 1
 NEWEST_VERSION = 2
 """Of events and heads as this code writes them, and the newest that it reads. Kinds of events that came later say so
-themselves, and so does the head behind them: only threads that have any are kept from an older version of the code."""
+themselves, and so does the head after them: only threads that have any are kept from an older version of the code."""
 
 DeleteReason = Literal["asked", "expired", "assigned"]
 Holder = Literal["caller", "entity"]
@@ -67,7 +67,7 @@ class Accepted(RunEvent):
 
     `agent` and `thread_id` are as they were given, `principal` is who asked, None where nobody is signed in,
     `grant` is what let them in where the thread is another's, and `traceparent` the W3C trace context.
-    The words of a `streamed` run are logged while they come.
+    The text of a `streamed` run are logged while they come.
     """
 
     kind: Literal["accepted"] = "accepted"
@@ -91,7 +91,7 @@ class Attached(RunEvent):
 class Claimed(RunEvent):
     """One holder, known by its fencing `token`, runs the agent until `deadline`; `attempt` counts from 1.
 
-    Its lease is renewed by each of its appends. Words behind position `void_after` are void: they came from a model
+    Its lease is renewed by each of its appends. Words after position `void_after` are void: they came from a model
     call that had not ended. `failed` is the code of the attempt before, where that ended so and is tried again.
     """
 
@@ -113,7 +113,7 @@ class Released(RunEvent):
 
 
 class Delta(RunEvent):
-    """The agent went on speaking: `text` replaces what stands behind `offset`, in characters of the answer so far."""
+    """The agent went on speaking: `text` replaces what stands after `offset`, in characters of the answer so far."""
 
     kind: Literal["delta"] = "delta"
     offset: int
@@ -248,7 +248,7 @@ class ApprovalAnswered(RunEvent):
 
 
 class Reset(_Event):
-    """The conversation is forgotten; every claim behind this begins with an empty one."""
+    """The conversation is forgotten; every claim after this begins with an empty one."""
 
     kind: Literal["reset"] = "reset"
 

@@ -3,7 +3,7 @@
 Theory. `fold(head, event)` is the only way from one head to the next, so the head in a store is always what its events
 say, and a copy of it in a process is as good as the store's for as long as nobody appends. Each kind of event has one
 row in `_FOLDS`: that table is what the events mean. What grows with a thread is not here: requests, answers and steps
-stand in the events, keys and ended runs in rows beside them.
+stand in the events, keys and ended runs in rows next to them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class OpenRun(_Part):
     """A run that has not ended. `first` is the position of its `accepted`, `settled` of its newest model result.
 
     `decides`: it brings decisions on approvals. `signalled`: the log proves that a signal was taken. `barred`: it
-    waited behind a run that asked for approvals, and is claimed no more. `lost` counts the claims that were taken over
+    waited after a run that asked for approvals, and is claimed no more. `lost` counts the claims that were taken over
     because their holder was gone, `failures` those that were made to try again after a failure.
     """
 
@@ -173,15 +173,15 @@ class Head(_Part):
         return next((run for run in self.runs if run.id == run_id), None)
 
     def is_held_by(self, token: str) -> bool:
-        """Tell whether the holder of `token` may still append."""
+        """Return whether the holder of `token` may still append."""
         return self.claim is not None and self.claim.token == token
 
     def is_waiting_for_approval(self, now: float) -> bool:
-        """Tell whether the thread takes no message before approvals are decided, or their time has passed."""
+        """Return whether the thread takes no message before approvals are decided, or their time has passed."""
         return self.waiting is not None and (self.waiting.expires_at is None or now < self.waiting.expires_at)
 
     def renewed(self) -> Head:
-        """Return the head behind one more append of the claim's holder."""
+        """Return the head after one more append of the claim's holder."""
         assert self.claim is not None
         return _with(self, claim=_with(self.claim, renewals=self.claim.renewals + 1))
 

@@ -126,11 +126,11 @@ def _response(decision: Decision, request: Content) -> Content:
 
 
 def _closing(pause: Pause, conversation: Conversation) -> Message:
-    said = _UNKNOWN if pause.is_over else _NOT_MADE
+    outcome = _UNKNOWN if pause.is_over else _NOT_MADE
     contents = [content for message in _paused_response(pause, conversation).messages for content in message.contents]
     ended = {content.call_id for content in contents if content.type == "function_result"}
     calls = [content for content in contents if content.type == "function_call" and content.call_id not in ended]
-    results = [Content.from_function_result(str(call.call_id), result=said, id=call.id) for call in calls]
+    results = [Content.from_function_result(str(call.call_id), result=outcome, id=call.id) for call in calls]
     return Message("tool", results)
 
 

@@ -1,4 +1,4 @@
-"""What stands beside the events of a thread, each found by its name in one call: idempotency keys, runs, approvals.
+"""What stands next to the events of a thread, each found by its name in one call: idempotency keys, runs, approvals.
 
 A row is written in the append that it belongs to and outlives the events it is about. It bears the thread's epoch: one
 of an older epoch than the head, or one that was emptied, is of a thread that was deleted. Names are digests, so that

@@ -52,9 +52,9 @@ from state.models import Entry
 class RunRecord:
     """One run at a moment. `first` and `last` are the positions of its first event and of its newest.
 
-    `end` is that of the event that ended it, 0 while there is none: answers to its approvals may stand behind.
+    `end` is that of the event that ended it, 0 while there is none: answers to its approvals may stand after.
     `failures` counts the attempts that failed and were made again. `text` is what the agent has said so far; as much of
-    it as `settled` characters is known to every later attempt. `is_deleted`: its thread went, before the run had an end
+    it as `stable` characters is known to every later attempt. `is_deleted`: its thread went, before the run had an end
     of its own.
     """
 
@@ -65,7 +65,7 @@ class RunRecord:
     failures: int = 0
     cancelled: CancelRequested | None = None
     text: str = ""
-    settled: int = 0
+    stable: int = 0
     steps: tuple[ModelResult | ToolStarted | ToolResult, ...] = ()
     terminal: Terminal | None = None
     answers: tuple[ApprovalAnswered, ...] = ()
@@ -84,7 +84,7 @@ class RunRecord:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether nothing more will come of it but answers to its approvals."""
+        """Return whether nothing more will come of it but answers to its approvals."""
         return self.terminal is not None or self.is_deleted
 
     @property
@@ -121,10 +121,10 @@ class RunRecord:
             case Delta():
                 changes["text"] = self.text[: event.offset] + event.text
             case Claimed():
-                changes |= {"claim": event, "text": self.text[: self.settled]}
+                changes |= {"claim": event, "text": self.text[: self.stable]}
                 changes["failures"] = self.failures + (event.failed is not None)
             case ModelResult():
-                changes |= {"steps": (*self.steps, event), "settled": len(self.text)}
+                changes |= {"steps": (*self.steps, event), "stable": len(self.text)}
             case ToolStarted() | ToolResult():
                 changes["steps"] = (*self.steps, event)
             case CancelRequested():
@@ -174,7 +174,7 @@ def unanswered(run_id: str, at: float, error: HostingError) -> NoAnswer:
 
 
 def stored_entry(terminal: Terminal) -> Entry | None:
-    """Return what the conversation keeps of a run: its response, or an error in the place of one that is too large.
+    """Return what the conversation keeps of a run: its response, or an error instead of one that is too large.
 
     None for a run that was refused on account of the document as it stands: it stays so.
     """

@@ -197,7 +197,7 @@ def test_a_sweep_asks_threads_that_nobody_touched_for_long_to_remove_what_is_old
             with TaskHubGrpcClient(host_address=address) as now:
                 early = worker.sweep(now)
 
-    assert [(swept.signalled, swept.is_whole) for swept in (late, early)] == [(2, True), (0, True)]
+    assert [(swept.signalled, swept.is_complete) for swept in (late, early)] == [(2, True), (0, True)]
 
 
 @pytest.mark.behaviour("console.client")

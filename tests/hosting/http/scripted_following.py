@@ -26,7 +26,7 @@ BEGUN: list[News] = [
 ]
 LOGGED = LoggedEvent(6, Delta(at=NOW, run_id="r1", offset=0, text="Good day"))
 END = LoggedEvent(ENDED, completed())
-DELTA = DeltaText("r1", 0, "Good", behind=5)
+DELTA = DeltaText("r1", 0, "Good", after=5)
 
 
 class ScriptedFollowing(Following):

@@ -45,7 +45,7 @@ def fields_of(*events: Event) -> list[Any]:
 @pytest.mark.behaviour("streams.ids")
 def test_an_event_s_id_is_its_position_and_deltas_are_numbered_behind_the_last_one() -> None:
     """Those that were logged meanwhile moved it on."""
-    deltas = [DeltaText("r1", 0, "a", behind=5), DeltaText("r1", 1, "b", behind=5), DeltaText("r1", 2, "c", behind=6)]
+    deltas = [DeltaText("r1", 0, "a", after=5), DeltaText("r1", 1, "b", after=5), DeltaText("r1", 2, "c", after=6)]
 
     frames = frames_of(LoggedEvent(5, claimed()), *deltas, LoggedEvent(8, completed()))
 
@@ -62,7 +62,7 @@ def test_an_event_s_id_is_its_position_and_deltas_are_numbered_behind_the_last_o
 @pytest.mark.behaviour("streams.offset")
 def test_deltas_have_their_offset_and_their_time() -> None:
     """Whether they come from the log or from whoever says them."""
-    frames = frames_of(LoggedEvent(5, delta(0, "Good ")), DeltaText("r1", 5, "day", behind=5))
+    frames = frames_of(LoggedEvent(5, delta(0, "Good ")), DeltaText("r1", 5, "day", after=5))
 
     assert frames == [
         ACCEPTED,
@@ -75,7 +75,7 @@ def test_deltas_have_their_offset_and_their_time() -> None:
 def test_a_reader_that_comes_back_gets_all_that_was_logged_behind_its_position() -> None:
     """What is before is folded, so the end's frame is whole."""
     frames = frames_of(
-        LoggedEvent(5, delta(0, "a")), LoggedEvent(6, delta(1, "b")), DeltaText("r1", 2, "c", behind=6), after=5
+        LoggedEvent(5, delta(0, "a")), LoggedEvent(6, delta(1, "b")), DeltaText("r1", 2, "c", after=6), after=5
     )
 
     assert [frame.id for frame in frames] == ["6", "6.1"]
@@ -85,7 +85,7 @@ def test_a_reader_that_comes_back_gets_all_that_was_logged_behind_its_position()
 def test_a_position_past_the_end_has_no_frames() -> None:
     """It waits, or ends with the run."""
     assert (
-        frames_of(LoggedEvent(5, claimed()), DeltaText("r1", 0, "a", behind=5), LoggedEvent(6, completed()), after=9)
+        frames_of(LoggedEvent(5, claimed()), DeltaText("r1", 0, "a", after=5), LoggedEvent(6, completed()), after=9)
         == []
     )
 

@@ -90,7 +90,7 @@ class Holder:
     async def run(self, loop: AgentLoop, agent: Agent[Any] | None = None) -> Outcome:
         """Run the agent once."""
         agent, request = agent or planned_agent(self.noted.append, plan=("all done",)), RunRequest(message="go")
-        steps = AgentSteps(agent, StepRecorder(self.journal, tells_unknown_outcomes=False))
+        steps = AgentSteps(agent, StepRecorder(self.journal, reports_unknown_outcomes=False))
         attempt = Attempt("r1", "t1", request, request_messages(request), History([]), None, steps=steps)
         return await asyncio.wait_for(AgentRunner(agent, "Helper", loop).run(attempt, 5.0), 5.0)
 

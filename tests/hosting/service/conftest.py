@@ -29,6 +29,6 @@ def process(processes: tuple[Process, Process]) -> Process:
 @pytest.fixture
 def counted() -> Iterator[Process]:
     """A process whose holders look after nothing within a test: what it asks its store for are a turn's own calls."""
-    alone = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"look_seconds": 60, "lease_seconds": 60})
+    alone = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"poll_seconds": 60, "lease_seconds": 60})
     yield alone
     alone.loop.close()

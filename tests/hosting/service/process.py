@@ -172,7 +172,7 @@ class Process:
         attempts = Attempts(runner, read, batch_seconds=0.02, listener=listener)
         agents = {AGENT.lower(): HostedAgent(attempts, read.run_timeout_seconds)}
         documents = Conversations(self.log, cached_bytes, **(remembering or {}))
-        bounds: dict[str, Any] = {"most": most, "look_seconds": 0.05, "lease_seconds": LEASE_SECONDS}
+        bounds: dict[str, Any] = {"most": most, "poll_seconds": 0.05, "lease_seconds": LEASE_SECONDS}
         self.holders = HeldRuns(self.log, documents, self.changes, agents, **{**bounds, **(holding or {})})
         self.operations = ThreadOperations(
             self.log,

@@ -166,7 +166,7 @@ async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(proce
 async def test_a_follower_of_a_run_that_waits_hears_it_begin_in_its_process(process: Process) -> None:
     """At once, however long it would be until the next look at a store that cannot push."""
     process.store.pushes = False
-    patient = Following(process.log, process.store, process.changes, process.holders, first_look_seconds=60.0)
+    patient = Following(process.log, process.store, process.changes, process.holders, first_poll_seconds=60.0)
     process.agent.gate.clear()
     await process.runs.start(AGENT, call("first"), process.engine)
     run = await process.runs.start(AGENT, call("hi", streams=True), process.engine)

@@ -11,7 +11,7 @@ from hosting.errors import UnknownApprovalError
 from hosting.names import Address
 from hosting.request.run_request import Decision
 from hosting.service.lost_runs import read_run
-from hosting.service.retention import DAY_SECONDS, EVENTS_BETWEEN_LOOKS, Retention
+from hosting.service.retention import DAY_SECONDS, EVENTS_BETWEEN_TRIMS, Retention
 from hosting.service.runs import Run
 from hosting.thread.commands import TrimThread
 from state.codec import read
@@ -154,7 +154,7 @@ async def test_large_events_go_from_the_attachments_too(process: Process) -> Non
 def test_most_operations_do_not_look(process: Process) -> None:
     """Only one in so many events."""
     rule = retention(process, 0)
-    marks = [LogMark(0, position, position) for position in range(0, 4 * EVENTS_BETWEEN_LOOKS, 3)]
+    marks = [LogMark(0, position, position) for position in range(0, 4 * EVENTS_BETWEEN_TRIMS, 3)]
 
     looks = sum(rule.is_due(one, other.position) for one, other in itertools.pairwise(marks))
 

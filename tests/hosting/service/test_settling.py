@@ -115,7 +115,7 @@ async def test_what_is_settled_is_not_asked_for_again(processes: Processes) -> N
     one.engine.outcomes = {"o1": "running"}
     await deleted(one)
 
-    assert await one.threads.settle(ADDRESS, one.engine)
+    assert await one.threads.purge_instances(ADDRESS, one.engine)
     assert await outcomes(other) == ["running", "deleted"]
     one.engine.outcomes = {"o1": "missing"}
     await other.threads.delete(Address.of(AGENT, "t1"), other.engine, 0.0)
@@ -130,13 +130,13 @@ async def test_an_engine_that_is_away_leaves_instances_pending(process: Process)
     await carried(process, "one", "o1")
     await deleted(process)
     process.engine.is_away = True
-    is_settled = await process.threads.settle(ADDRESS, process.engine)
+    is_over_now = await process.threads.purge_instances(ADDRESS, process.engine)
     pending = await outcomes(process)
     process.engine.is_away = False
 
     await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
 
-    assert (is_settled, pending) == (False, ["pending", "pending"])
+    assert (is_over_now, pending) == (False, ["pending", "pending"])
     assert await outcomes(process) == ["deleted", "deleted"]
 
 
@@ -151,7 +151,7 @@ async def test_the_entity_of_a_thread_that_begins_again_meanwhile_is_not_purged(
         await other.runs.start(AGENT, call("new", waits=False), other.engine)
 
     one.engine.before_purge = begin_again
-    await one.threads.settle(ADDRESS, one.engine)
+    await one.threads.purge_instances(ADDRESS, one.engine)
 
     assert one.engine.purged == ["o1"]
     assert (await one.threads.receipt(Address.of(AGENT, "t1"))).instances[-1] == Instance(id=OWN)

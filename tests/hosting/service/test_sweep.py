@@ -16,8 +16,8 @@ from hosting.service.retention import (
     MOST_AT_ONCE,
     MOST_SECONDS,
     PAGE_SIZE,
-    Asked,
     Retention,
+    Signalled,
     Sweep,
     Swept,
     is_expired,
@@ -81,7 +81,7 @@ def threads(process: Process) -> Threads:
 def sweep_of(
     process: Process,
     threads: Threads,
-    operation: Asked = "expire",
+    operation: Signalled = "expire",
     age_seconds: float = TTL,
     passed_seconds: Callable[[], float] = time.monotonic,
 ) -> Sweep:
@@ -93,7 +93,7 @@ def sweep_of(
         process.threads,
         lambda: threads.now,
         passed_seconds=passed_seconds,
-        settle_seconds=(0.0,),
+        receipt_seconds=(0.0,),
     )
 
 
@@ -105,7 +105,7 @@ async def test_of_a_thousand_threads_those_are_deleted_whose_time_is_up(process:
 
     swept = await sweep_of(process, threads).run(threads)
 
-    assert swept == Swept(signalled=500, is_whole=True)
+    assert swept == Swept(signalled=500, is_complete=True)
     assert sorted(threads.documents) == [f"t-{number:05}" for number in range(0, 1000, 2)]
     assert max(threads.page_sizes) <= PAGE_SIZE
     assert threads.most_at_once == MOST_AT_ONCE
@@ -123,9 +123,9 @@ async def test_a_sweep_ends_after_its_time_and_the_next_one_goes_on(process: Pro
     first, left = await sweep.run(threads), len(threads.documents)
     second = await sweep.run(threads)
 
-    assert (first, left) == (Swept(2 * PAGE_SIZE, is_whole=False), PAGE_SIZE)
+    assert (first, left) == (Swept(2 * PAGE_SIZE, is_complete=False), PAGE_SIZE)
     assert len(set(threads.purged)) == len(threads.purged) == 3 * PAGE_SIZE
-    assert (second, threads.documents) == (Swept(PAGE_SIZE, is_whole=True), {})
+    assert (second, threads.documents) == (Swept(PAGE_SIZE, is_complete=True), {})
 
 
 @pytest.mark.behaviour("erasure.sweep")

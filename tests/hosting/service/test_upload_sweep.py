@@ -78,7 +78,7 @@ async def test_a_thread_with_an_upload_is_asked_once_it_is_old(world: World) -> 
     world.now += TWELVE_HOURS
     old = await world.sweep()
 
-    assert (young, old) == (Swept(0, is_whole=True), Swept(1, is_whole=True))
+    assert (young, old) == (Swept(0, is_complete=True), Swept(1, is_complete=True))
     assert world.engine.asked == [("dafx-joker", "t", "trim")]
     assert UNUSED_SECONDS + TWELVE_HOURS < 86_400
 
@@ -91,7 +91,7 @@ async def test_what_was_looked_at_is_not_looked_at_again(world: World) -> None:
     await world.upload("later")
     for _ in range(3):
         world.now += OVERLAP_SECONDS / 4
-        assert await world.sweep() == Swept(0, is_whole=True)
+        assert await world.sweep() == Swept(0, is_complete=True)
     world.now += TWELVE_HOURS
     await world.sweep()
 
@@ -162,7 +162,7 @@ async def test_a_sweep_that_is_broken_off_is_gone_on_with(world: World) -> None:
     first = await world.sweep(passed_seconds=lambda: next(ticks))
     second = await world.sweep()
 
-    assert (first, second) == (Swept(PAGE_SIZE, is_whole=False), Swept(PAGE_SIZE, is_whole=True))
+    assert (first, second) == (Swept(PAGE_SIZE, is_complete=False), Swept(PAGE_SIZE, is_complete=True))
     assert world.engine.names() == [f"t-{number:04}" for number in range(2 * PAGE_SIZE)]
 
 

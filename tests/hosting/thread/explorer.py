@@ -24,4 +24,4 @@ def explored(world: World) -> Searched:
         for actor in actors:
             yield from actor.steps(state)
 
-    return Search(world.first(), steps).run(world.is_settled)
+    return Search(world.first(), steps).run(world.is_over_now)

@@ -44,7 +44,7 @@ class Search(Generic[StateT]):
         self._fair = (array("i"), array("i"))
         self._count = 0
 
-    def run(self, is_settled: Callable[[StateT], bool]) -> Searched:
+    def run(self, is_over_now: Callable[[StateT], bool]) -> Searched:
         """Search until a promise is broken or nothing new is found; raises `MemoryError` beyond `MOST_STATES`."""
         position = 0
         while position < len(self._states):
@@ -53,7 +53,7 @@ class Search(Generic[StateT]):
                 label, promise = broken
                 return Searched(len(self._states), self._count, promise, (*self._trace(position), label))
             position += 1
-        stuck = self._first_stuck(is_settled)
+        stuck = self._first_stuck(is_over_now)
         if stuck is None:
             return Searched(len(self._states), self._count)
         trace = (*self._trace(stuck), f"stuck: {self._states[stuck]}")
@@ -77,13 +77,13 @@ class Search(Generic[StateT]):
                 targets.append(found)
         return None
 
-    def _first_stuck(self, is_settled: Callable[[StateT], bool]) -> int | None:
+    def _first_stuck(self, is_over_now: Callable[[StateT], bool]) -> int | None:
         """Return the first state from which no fair steps lead to a settled one."""
         before: list[list[int]] = [[] for _ in self._states]
         for source, target in zip(*self._fair, strict=True):
             before[target].append(source)
         reached = bytearray(len(self._states))
-        waiting = [at for at, state in enumerate(self._states) if is_settled(state)]
+        waiting = [at for at, state in enumerate(self._states) if is_over_now(state)]
         for at in waiting:
             reached[at] = 1
         while waiting:

@@ -56,7 +56,7 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
     thread.do(accept("r2", decisions=(yes,)))
 
     assert begun == RunRecord(accepted("r1"), 1, 2, claim=thread.events[1])  # type: ignore[arg-type]
-    assert (begun.cancelled is not None, begun.is_over, begun.settled) == (False, False, 0)
+    assert (begun.cancelled is not None, begun.is_over, begun.stable) == (False, False, 0)
     assert record_of(thread) == RunRecord(
         accepted=accepted("r1"),
         first=1,

@@ -245,7 +245,7 @@ class World:
         )
         return kept(behind), broken
 
-    def is_settled(self, state: State) -> bool:
+    def is_over_now(self, state: State) -> bool:
         """Tell whether all is quiet, and all that was promised has come about."""
         is_quiet = not state.signals and not state.executions and all(stage in (NEW, DONE) for stage in state.requests)
         return is_quiet and not state.promised
