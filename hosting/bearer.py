@@ -196,7 +196,7 @@ class IssuerKeys:
     async def find(self, kid: str | None) -> PyJWK | None:
         """Return the key of that `kid`, or the only key for a token without one; None where the issuer has none.
 
-        Raises `IdentityUnavailableError` where the key is not known and the issuer cannot be asked.
+        Raises `IdentityUnavailableError` where the key is not known and the issuer cannot be reached.
         """
         now = self._clock()
         age_seconds = now - self._fetched_at

@@ -154,7 +154,7 @@ class ApprovalAnsweredError(RequestError, code="approval_answered", status=409):
 
 
 class ApprovalExpiredError(RequestError, code="approval_expired", status=410):
-    """The approval came too late: its time passed, or the thread was reset or went on without it."""
+    """The approval came too late: its time passed, or the thread was reset or continued without it."""
 
 
 class ThreadDeletedError(RequestError, code="thread_deleted", status=410):
@@ -166,7 +166,7 @@ class ThreadDeletingError(RequestError, code="thread_deleting", status=409):
 
 
 class ThreadChangedError(RequestError, code="thread_changed", status=409):
-    """The thread is not as it must be to be handed over: it is at work, went on meanwhile, or its place is taken."""
+    """The thread is not as it must be to be handed over: it is at work, continued meanwhile, or its place is taken."""
 
 
 class TooManyRunsError(RequestError, code="too_many_runs", status=429):
@@ -209,7 +209,7 @@ class StoreUnavailableError(HostingError, status=503):
 
 
 class LogUnavailableError(StoreUnavailableError, code="log_unavailable", status=503):
-    """The log could not be reached, or throttles: a new run was not started, one that was goes on."""
+    """The log could not be reached, or throttles: no new run was started, and started ones continue."""
 
     sentence = "The log cannot be reached. Try again; what was started goes on."
 

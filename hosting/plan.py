@@ -1,6 +1,6 @@
 """What will be registered: every agent checked, every collision refused, before a function exists.
 
-And what is said of it at a start.
+And what is printed about it at a start.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AgentPlan:
 
     @property
     def description(self) -> str:
-        """The agent's own description, or a sentence in its place."""
+        """The agent's own description, or a sentence instead."""
         return getattr(self.agent, "description", None) or f"Asks the agent {self.name}."
 
 

@@ -79,7 +79,7 @@ class Asker:
 
 
 NOBODY = Asker()
-"""Who asks where nobody is signed in: the app, for its own threads."""
+"""The caller where nobody is signed in: the app, for its own threads."""
 
 
 def owner_of(principal: Principal | None) -> str:

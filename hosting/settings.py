@@ -62,7 +62,7 @@ def needs_shared_stores(environ: Mapping[str, str]) -> bool:
 
 
 def is_developers(environ: Mapping[str, str]) -> bool:
-    """Whether a local host runs the app for its developer alone, who may be told what went wrong in it."""
+    """Whether a local host runs the app for its developer alone, who may see what went wrong in it."""
     return is_hosted(environ) and not needs_shared_stores(environ)
 
 
@@ -151,7 +151,7 @@ class Settings(BaseModel):
     """How long after its last answer a conversation is kept, where its agent says nothing; 0: for ever."""
 
     sweep_schedule: str = Field("0 */5 * * * *", pattern=r"^\S+( \S+){5}$")
-    """When conversations whose time is up are looked for, in UTC: an NCRONTAB expression of six fields."""
+    """When conversations whose time is up are searched for, in UTC: an NCRONTAB expression of six fields."""
 
     context_tokens: int = Field(100_000, ge=1000, le=100_000_000)
     """How many tokens of a conversation are sent to the model of an agent without a compaction strategy."""

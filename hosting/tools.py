@@ -43,7 +43,7 @@ T = TypeVar("T", bound=Callable[..., Any] | Any)
 class ToolCall:
     """The call that runs now. `call_key` is the same on every attempt of the run, and no other call has it.
 
-    `principal` is who asked the agent, None where nobody is signed in.
+    `principal` is the caller the agent, None where nobody is signed in.
     """
 
     agent: str

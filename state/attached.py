@@ -87,7 +87,7 @@ def references(entry: Exchange) -> frozenset[str]:
 
 
 def _referred(reference: object) -> str | None:
-    """Return the hash of a reference; another writer's value in its place counts as none."""
+    """Return the hash of a reference; a value of another writer counts as none."""
     name = reference.get("sha256") if isinstance(reference, dict) else None
     return name if isinstance(name, str) and _SHA256.fullmatch(name) else None
 

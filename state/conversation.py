@@ -43,7 +43,7 @@ class Pause:
     """The newest turn ended with tool calls that wait for somebody's approval; its run, and when they stop waiting.
 
     `expires_at` is in seconds since 1970, None for never. Once the pause `is_over` nothing waits any more, and yet the
-    calls have no results: the run that went on ended without an answer.
+    calls have no results: the run that continued ended without an answer.
     """
 
     run_id: str

@@ -20,7 +20,7 @@ SESSION: Final = "agentSession"
 
 
 def host_value(conversation: Conversation) -> dict[str, Any]:
-    """Return the host's own object; another writer's value in its place is as good as none."""
+    """Return the host's own object; a value of another writer counts as none."""
     value = (conversation.data.extension_data or {}).get(HOST)
     return value if isinstance(value, dict) else {}
 
@@ -122,7 +122,7 @@ class Summary:
 
 
 def summary_of(conversation: Conversation) -> Summary | None:
-    """Return the summary; another writer's value in its place counts as none."""
+    """Return the summary; a value of another writer counts as none."""
     value = host_value(conversation).get(SUMMARY)
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         return None

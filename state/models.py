@@ -208,7 +208,7 @@ class History(Sequence[Entry]):
         return self._entries
 
     def with_entries(self, *entries: Entry) -> History:
-        """Return the history that goes on with these; the entries so far are shared."""
+        """Return the history that continues with these; the entries so far are shared."""
         longer = History([*self._entries, *entries], self.message_count + _count_messages(entries))
         longer._made = dict(self._made)
         return longer

@@ -1,7 +1,7 @@
 """`AgentClient` and `AsyncAgentClient`: agents that workers elsewhere host, called from any program.
 
 A client starts runs as an HTTP request does: it appends to the thread's log, signals the entity and waits for the log.
-So it names the log that the workers name, and what it started goes on without it.
+So it names the log that the workers name, and what it started continues without it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class AsyncAgentClient:
         return DurableAgent(check_agent_name(name, has_owners=owner is not None), "", self._caller, None, owner)
 
     async def close(self) -> None:
-        """Let go of the log; what was started goes on."""
+        """Let go of the log; what was started continues."""
         await self._caller.close()
 
     async def __aenter__(self) -> Self:
@@ -104,7 +104,7 @@ class AgentClient:
         return DurableAgent(check_agent_name(name, has_owners=owner is not None), "", self._caller, None, owner)
 
     def close(self) -> None:
-        """Let go of the log; what was started goes on."""
+        """Let go of the log; what was started continues."""
         self._loop.result_of(self._caller.close())
         self._loop.close()
 

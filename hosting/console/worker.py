@@ -110,7 +110,7 @@ class AgentWorker:
         Threads whose time to live is up delete themselves; those that nobody touched for AGENT_LOG_DAYS remove old
         events; threads erase uploads to which nothing refers; those that were deleted AGENT_RECEIPT_DAYS ago are
         forgotten. Raises `EngineUnavailableError`, `LogUnavailableError` and `AttachmentsUnavailableError`; what
-        was begun until then goes on.
+        was begun until then continues.
         """
         hub, threads, days = TaskHubClient(client), self._services.threads, self._settings.log_days
         expiring = Sweep("expire", lambda: self._ttls, threads)

@@ -4,7 +4,7 @@ Theory. What an operation does is decided by the thread's log (`hosting.service`
 deletion carried out. Here its outcome becomes the document that the engine commits, and the answer to whoever called.
 An operation may be delivered again after any crash, and finds in the log and in the document's own mark what was done
 already. It never raises on what a caller sent. It raises only to be delivered again: when a store cannot be reached,
-when the document that it was given is older than the log goes on from, when a newer version of the app works on the
+when the document that it was given is older than the log continues from, when a newer version of the app works on the
 thread, and when the process is about to end.
 """
 
@@ -55,7 +55,7 @@ class UnfinishedError(Exception):
 
 @dataclass(frozen=True)
 class OperationInput:
-    """An operation and the document that it goes on from: what the engine handed out, or the operation before left.
+    """An operation and the document that it continues from: what the engine handed out, or the operation before left.
 
     `until` is when the platform's time for the whole batch comes to its end, by `awake_seconds`.
     """

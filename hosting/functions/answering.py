@@ -72,7 +72,7 @@ class HttpRequest:
     shared: SharedThread | None = None
 
     async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
-        """Return what `parse` makes of the request with its body; of a large one in a thread, so that others go on."""
+        """Return what `parse` makes of request and body; in a thread if it is large, so that others continue."""
         body = await self.req.body()
         raw = RawRequest(joined(self.req.headers.items()), joined(self.req.query_params.multi_items()), body)
         return parse(raw) if len(body) <= _MOST_BYTES_ON_THE_LOOP else await asyncio.to_thread(parse, raw)

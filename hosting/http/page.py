@@ -1,4 +1,4 @@
-"""The page for a browser, `ui/`: its files, read once at start, and what a browser is told with each.
+"""The page for a browser, `ui/`: its files, read once at start, and the headers of each.
 
 Theory. The page is the files of the folder `ui`, and holds no data: what it shows it asks the routes for, with the key
 that is typed into it. So it needs no key itself. A browser keeps every file but the first for good, because each lies

@@ -353,6 +353,6 @@ def done_reply(thread_id: str) -> Reply:
 
 
 def deleting_reply(thread_id: str) -> Reply:
-    """Return that a deletion is under way; it goes on without the caller."""
+    """Return that a deletion is under way; it continues without the caller."""
     body: DeletionUnderWay = {"status": "accepted", "operation": "delete", **thread_ids(thread_id)}
     return json_reply(202, body, {**thread_headers(thread_id), "retry-after": str(RETRY_AFTER_SECONDS)})

@@ -30,7 +30,7 @@ from hosting.service import bodies
 
 @dataclass(frozen=True)
 class Header:
-    """A header of an answer. Where it is not `always` sent, `says` tells when."""
+    """A header of an answer. Where it is not `always` sent, `says` has when."""
 
     name: str
     says: str

@@ -27,7 +27,7 @@ from hosting.errors import HostingError, InternalError, ThreadDeletedError
 from hosting.http.replies import Reply, Streamed, run_headers, run_url
 from hosting.ports import Clock, EntityClient, iso
 from hosting.request.pages import StreamQuery, offset_of
-from hosting.service.broadcast import DeltaText, News
+from hosting.service.broadcast import DeltaText, Update
 from hosting.service.following import Following
 from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
 from hosting.service.runs import Run
@@ -99,16 +99,16 @@ class Frames:
         """Whether the last event was folded: there will be no more."""
         return self._record is not None and self._record.terminal is not None
 
-    def next(self, news: News) -> list[Frame]:
+    def next(self, updates: Update) -> list[Frame]:
         """Fold one more; return its frame, if it has one, after those of the approvals that it asks for."""
-        if isinstance(news, DeltaText):
-            if news.after < self._after:
+        if isinstance(updates, DeltaText):
+            if updates.after < self._after:
                 return []
-            self._number = self._number + 1 if news.after == self._position else 1
-            self._position = news.after
-            delta = {"text": news.text, "offset": news.offset, "at": iso(self._clock())}
+            self._number = self._number + 1 if updates.after == self._position else 1
+            self._position = updates.after
+            delta = {"text": updates.text, "offset": updates.offset, "at": iso(self._clock())}
             return [Frame(f"{self._position}.{self._number}", "delta", delta)]
-        position, event = news.position, news.event
+        position, event = updates.position, updates.event
         if self._record is not None:
             self._record = self._record.after(position, event)
         elif isinstance(event, Accepted):
@@ -173,7 +173,7 @@ def _tool_outcome(event: ToolResult) -> dict[str, str]:
 
 
 def broken(error: HostingError, record: RunRecord, at: float) -> Frame:
-    """Return the frame that ends a stream which cannot go on, for the reason of `error`.
+    """Return the frame that ends a stream which cannot continue, for the reason of `error`.
 
     A deleted thread took the run with it; of every other reason the run knows nothing.
     """
@@ -253,9 +253,9 @@ class Streams:
         """
         frames = Frames(after, self._clock)
         async with aclosing(self._following.follow(run, client, logged_only=logged_only)) as news_lists:
-            async for news in news_lists:
-                new = tuple(frame for one in news for frame in frames.next(one))
-                yield Batch(new, max(after, frames.position), not news, frames.has_ended)
+            async for updates in news_lists:
+                new = tuple(frame for one in updates for frame in frames.next(one))
+                yield Batch(new, max(after, frames.position), not updates, frames.has_ended)
 
     async def _frames(self, run: Run, client: EntityClient, after: int) -> AsyncGenerator[bytes, None]:
         try:

@@ -110,7 +110,7 @@ def fingerprint(agent: str, thread_id: str | None, request: RunRequest) -> str:
 
 @dataclass(frozen=True)
 class AnswerRequest:
-    """A caller's decision, and how the caller wants the answer of the run that may go on."""
+    """A caller's decision, and how the caller wants the answer of the run that may continue."""
 
     decision: Decision
     wait: Wait

@@ -1,7 +1,7 @@
 """The loop on which agents run: a thread of its own, so that a tool that blocks stops no HTTP and no other trigger.
 
 Synchronous tools run in this loop's thread pool (agent-framework sends them there). No thread can be stopped: when a
-run is stopped while a tool works for it, the thread goes on to its end and nobody takes its result. So the pool knows
+run is stopped while a tool works for it, the thread continues to its end and nobody takes its result. So the pool knows
 for which run each thread works, and the log can say so. What still blocks the loop itself is an agent's own code, and a
 watchdog names it in the log: while it does, and with the time it took. Nobody can stop it. So once it blocks the loop
 for longer than a limit no new run is admitted, and the host sends callers to another process, or restarts this one.
@@ -121,7 +121,7 @@ class ToolThreads(ThreadPoolExecutor):
 class AgentLoop:
     """An event loop in a daemon thread, started by the first run.
 
-    It admits no run once it is blocked for `most_blocked_seconds`; `names_code`: callers are told by which line, and
+    It admits no run once it is blocked for `most_blocked_seconds`; `names_code`: callers learn by which line, and
     `names_causes`: what a failed run's agent raised.
     """
 
@@ -224,7 +224,6 @@ class AgentLoop:
                 self._blocked_since = began
                 with thread_marked(invocation_at_work(loop)):
                     self._log_blocked(loop, answered, began)
-                self._blocked_since = None
             time.sleep(_PING_SECONDS)
 
     def _log_blocked(self, loop: asyncio.AbstractEventLoop, answered: threading.Event, began: float) -> None:
@@ -238,6 +237,7 @@ class AgentLoop:
             refused = " No new run is taken until it goes on." if seconds >= most else ""
             logger.error("The %s is blocked for %.1f s by %s, and still is.%s", name, seconds, where, refused)
             due = most if seconds < most < 2 * seconds else 2 * seconds
+        self._blocked_since = None
         logger.warning(
             "The %s was blocked for %.1f s by %s. Make it async, or move it to a synchronous function.",
             name,

@@ -96,7 +96,7 @@ Outcome = AgentAnswer | AgentFailure
 class Attempt:
     """What one attempt needs: the request, its messages, and the thread before them.
 
-    `refusals` is what the model is told of tool calls that a person refused, by the framework's id of the call. Without
+    `refusals` is what the model gets about tool calls that a person refused, by the framework's id of the call. Without
     `steps` nothing is recorded. The agent runs as a stream where `deltas` or a `listener` takes its updates.
     """
 
@@ -269,10 +269,10 @@ async def _streamed(updates: AsyncIterable[AgentResponseUpdate], attempt: Attemp
 
 
 class RefusedCalls(ChatMiddleware):
-    """Tells the model why a person refused a tool call: agent-framework says only that it was refused.
+    """Gives the model the reason why a person refused a tool call: agent-framework says only that it was refused.
 
-    `reasons` are by the framework's id of the call. A result is changed in its place, so that the conversation keeps
-    what the model was told.
+    `reasons` are by the framework's id of the call. A result is changed in place, so that the conversation keeps
+    what the model got.
     """
 
     def __init__(self, reasons: Mapping[str, str]) -> None:

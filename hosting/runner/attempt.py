@@ -2,7 +2,7 @@
 
 Theory. Whoever holds the claim runs the agent; nobody else does. How the run ends is appended under the holder's token,
 as the one end of the run. A holder that was taken over finds its token stale and drops what it did. A holder whose log
-stays away lets go of the run: its lease runs out, and whoever takes over replays what was recorded.
+stays away releases the run: its lease runs out, and whoever takes over replays what was recorded.
 
 How long an attempt may take is what the app's author chose, inside what the platform gives a function. The platform
 ends a function at `functionTimeout` by ending its worker, and with it every other run there. So we must stop a run
@@ -104,7 +104,7 @@ class Attempts:
         """Return how the run ends; nothing of its end is appended yet.
 
         Raises `StaleTokenError` once another holds the run, and `LogUnavailableError` when a step could not be
-        recorded: the run then goes on elsewhere.
+        recorded: the run then continues elsewhere.
         """
         run_id = held.journal.run.run_id
         while True:

@@ -3,7 +3,7 @@
 The names are those of `agent-framework-azurefunctions`; `on_agent_failure` and `run_id` are ours.
 
 Theory. Callbacks are called on a loop of their own, synchronous ones in threads of their own: whatever they do, no run
-fails or waits because of it. Each call has its time. A call that goes on after it is left behind; one that could not
+fails or waits because of it. Each call has its time. A call that continues after it is left behind; one that could not
 even begin, because others block everything, is reported, so that it is tried again.
 
 Updates are passed on at best effort, one of a run at a time and in order. A callback that is too slow misses what does
@@ -41,7 +41,7 @@ Callback = Callable[..., Any]
 
 @dataclass(frozen=True)
 class AgentCallbackContext:
-    """The run that a callback is called for. `request_message` is the text of its request, `principal` who asked."""
+    """The run that a callback is called for. `request_message` is the text of its request, `principal` the caller."""
 
     agent_name: str
     correlation_id: str
@@ -69,7 +69,7 @@ class AgentResponseCallbackProtocol(Protocol):
     """An object for `callback`. Each method may be left out, but not all; each may be synchronous."""
 
     async def on_streaming_response_update(self, update: AgentResponseUpdate, context: AgentCallbackContext) -> None:
-        """Take what the agent says, as it says it. At best effort: a run that is made again says it again."""
+        """Take what the agent writes, as it writes it. At best effort: a run that is made again says it again."""
 
     async def on_agent_response(self, response: AgentResponse[Any], context: AgentCallbackContext) -> None:
         """Take the answer of a run, at least once."""

@@ -2,7 +2,7 @@
 
 Theory. A delta goes out when it comes; the log gets it together with others. So the batch is what a crash may make the
 model say again, and not what a person waits for. Each delta says its offset in the answer, so that it stands right
-whatever was logged twice or said anew. Deltas never come after the step that they precede: a step's append takes the
+whatever was logged twice or repeated. Deltas never come after the step that they precede: a step's append takes the
 waiting ones along. A later attempt that replays a recorded model answer logs its text no second time.
 
 `write` is called on the agents' loop, everything else on the log's.

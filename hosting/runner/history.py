@@ -136,7 +136,7 @@ class ThreadHistory(HistoryProvider):
 
 
 def attach_history(agent: SupportsAgentRun, name: str) -> bool:
-    """Give the agent our history provider; tell whether it takes history providers at all.
+    """Give the agent our history provider; return whether it takes history providers at all.
 
     An agent that does not (any class with `run`) gets the whole thread as its messages instead. A second provider
     that loads messages is refused: the model would see every message twice.

@@ -113,7 +113,7 @@ class Journal:
         """Append steps from the agent's loop, in one write; return once they are in the log.
 
         Raises `StaleTokenError` when this attempt does not hold the run any more, and `LogUnavailableError` when the
-        log stays away. Both end the attempt, and a later one goes on from what is recorded.
+        log stays away. Both end the attempt, and a later one continues from what is recorded.
         """
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.append_on_loop(*steps), self._loop))
 

@@ -7,7 +7,7 @@ unless its tool is idempotent. A model's answer is appended together with the st
 An answer without tool calls is not recorded here: the event that follows it holds it, the run's end or a tool's result.
 
 Of a client without chat middleware only the tool calls are recorded. A later attempt calls its model again, and the run
-goes on as long as the model asks for the same calls in the same order. Otherwise the run ends, and nothing is done
+continues as long as the model asks for the same calls in the same order. Otherwise the run ends, and nothing is done
 twice.
 
 A later attempt must find the same digests, so they cover only what the model is shown: not the ids that the framework
@@ -282,7 +282,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
 async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
     """Append the result of a call that began in an earlier attempt and is not made again; return it.
 
-    It is appended before the model is told, or the run fails by it: so whoever reads the run sees the call end. Where
+    It is appended before the model gets it, or the run fails by it: so whoever reads the run sees the call end. Where
     the run is to fail, no call next to it is made any more while this is appended.
     """
     if not recorder.reports_unknown_outcomes:
@@ -393,6 +393,6 @@ def digest_of_arguments(arguments: Any) -> str:
 
 
 def digest(value: Any) -> str:
-    """Return the digest of a value as JSON; half of a character counts as what is recorded in its place."""
+    """Return the digest of a value as JSON; half a character counts as its replacement."""
     text = json.dumps(portable_value(value), sort_keys=True, default=str)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -176,7 +176,7 @@ class ThreadLog:
                 known, is_read = newest, True
 
     async def head(self, address: Address) -> Head:
-        """Return the head as the store has it now. Raises as `ask` does."""
+        """Return the head as the store has it now. Raises as `execute` does."""
         return (await self._read(address)).head
 
     async def threads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[Address, Head]]:
@@ -187,7 +187,8 @@ class ThreadLog:
     async def events(
         self, address: Address, after: int, head: Head | None = None, *, through: int = MOST_POSITION
     ) -> list[tuple[int, Event]]:
-        """Return the events after position `after`, up to `through`, with theirs, oldest first. Raises as `ask` does.
+        """Return the events after position `after`, up to `through`, with theirs, oldest first. Raises as `execute`
+        does.
 
         With a `head`, which the caller has just read, they are those up to it, and what this process appended itself is
         not read again.
@@ -212,7 +213,7 @@ class ThreadLog:
         ]
 
     async def row(self, address: Address, kind: type[RowT], name: str, head: Head) -> RowT | rows.DeletedRow | None:
-        """Return the row of that name, as it stands under this head; None when there is none. Raises as `ask` does."""
+        """Return the row of that name under this head, or None. Raises as `execute` does."""
         found = await self._retried("read", lambda: self._store.row(address, name))
         return None if found is None else rows.decode(kind, found.payload, head)
 
@@ -236,7 +237,7 @@ class ThreadLog:
         await self._store.trim(address, head.trimmed, head.trimmed)
 
     async def forget(self, address: Address) -> bool:
-        """Remove all that is left of a deleted thread, its receipt too; tell whether it was one, and still is.
+        """Remove all that is left of a deleted thread, its receipt too; return whether it was one, and still is.
 
         The thread is then as if it had never been. Raises `LogUnavailableError`; called again it finishes what was
         broken off.

@@ -1,8 +1,8 @@
-"""Tool calls that wait for a person: listed, and answered once. The last answer begins the run that goes on.
+"""Tool calls that wait for a person: listed, and answered once. The last answer begins the run that continues.
 
-Theory. The decision and, with the last one, the run that goes on are one append, so no answer is recorded that nothing
-follows. A repeated last answer finds that run. Whoever decides on a head that has moved since reads what was decided
-meanwhile and decides anew.
+Theory. The decision and, with the last one, the run that continues are one append, so no answer is recorded that
+nothing follows. A repeated last answer finds that run. Whoever decides on a head that has moved since reads what was
+decided meanwhile and decides anew.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hosting.thread.run import RunRecord
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer was recorded for the run `asked`; `resumed` goes on from there if it was the last one."""
+    """An answer was recorded for the run `asked`; `resumed` continues from there if it was the last one."""
 
     requested: Run
     resumed: Run | None
@@ -61,7 +61,7 @@ class Approvals:
         waits: bool = True,
         streamed: bool = False,
     ) -> Answered:
-        """Record the decision, and begin the run that goes on if it was the last one missing; see `Runs.start`.
+        """Record the decision, and begin the run that continues if it was the last one missing; see `Runs.start`.
 
         That run is asked for by whoever decided last, as one that somebody begins by a message.
 
@@ -119,7 +119,7 @@ def _resumed(
     *,
     streamed: bool,
 ) -> Accepted:
-    """Return the run that goes on: with every decision, and the answer's form that the run before was asked for."""
+    """Return the run that continues: with every decision, and the answer's form that the run before was asked for."""
     before = RunRequest() if requested is None else requested.accepted.request
     made = () if requested is None else tuple(answer.decision for answer in requested.answers)
     request = RunRequest(

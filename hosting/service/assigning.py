@@ -2,7 +2,7 @@
 
 Theory. The person's thread begins with one event, which holds the whole conversation and says where it came from; its
 pictures and files are put before it. Then the app's thread is deleted, if it still stands where it was read. So nothing
-is lost whenever this dies: before the event nothing has happened, and after it a repeat finds it and goes on to the
+is lost whenever this dies: before the event nothing has happened, and after it a repeat finds it and continues to the
 deletion. Runs stay behind with their thread; the conversation is what moves.
 """
 
@@ -33,7 +33,7 @@ class Assigning:
         self._hub = hub
 
     async def assign(self, address: Address, principal: Principal, client: EntityClient, seconds: float) -> bool:
-        """Make the thread one of the principal's, under the same id; tell whether the old one is gone by now.
+        """Make the thread one of the principal's, under the same id; return whether the old one is gone by now.
 
         Again changes nothing. Raises `UnknownThreadError` where there is no such thread, `ThreadChangedError` where
         runs of it are open, approvals wait, it changes meanwhile, or the principal has a thread of that id that did

@@ -69,7 +69,7 @@ class ApprovalList(ThreadIds):
 
 
 class AnsweredApproval(ThreadIds):
-    """An answer was recorded; the thread goes on when those that are left are answered too."""
+    """An answer was recorded; the thread continues when those that are left are answered too."""
 
     status: Literal["answered"]
     id: str

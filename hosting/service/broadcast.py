@@ -1,8 +1,8 @@
-"""Passes on what this process appends to threads, in the same loop turn, to whoever follows them here.
+"""Gives what this process appends to threads to their followers here, in the same turn of the event loop.
 
-Theory. The log is the truth. A follower gets what this process has just appended to it, and the text of deltas that are
-not in it yet; what another process appends it reads from the log. A slow follower holds up nobody: each has a bounded
-queue of its own, and one whose queue overflows goes on from the log.
+Theory. The log is the truth. A follower gets what this process has just appended, and the text of deltas that are not
+logged yet. It reads from the log what another process appends. Publishing never waits: each follower has a bounded
+queue of its own, and one whose queue overflows loses it and reads the log.
 """
 
 from __future__ import annotations
@@ -29,10 +29,7 @@ class LoggedEvent:
 
 @dataclass(frozen=True)
 class DeltaText:
-    """Words of a run at their offset, which are not in the log yet.
-
-    Whoever follows a run is told `after` which position of the log they came.
-    """
+    """Text of a run at its offset, not logged yet. `after`: the position of the log after which a follower got it."""
 
     run_id: str
     offset: int
@@ -40,22 +37,22 @@ class DeltaText:
     after: int = 0
 
 
-News = LoggedEvent | DeltaText
+Update = LoggedEvent | DeltaText
 
 
 class Wakeup:
-    """Wakes the task that waits last. An event with a time limit would cost a task for each wait."""
+    """Wakes the task that waits last. An `asyncio.Event` with a time limit would cost a task for each wait."""
 
     def __init__(self) -> None:
         self._waiting: asyncio.Future[bool] | None = None
 
     def wake(self) -> None:
-        """End the wait that is under way; without one nothing is remembered."""
+        """End the wait that is under way; without one, do nothing."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(True)
 
     async def wait(self, seconds: float) -> bool:
-        """Return whether somebody woke this task before so many seconds were over."""
+        """Return whether `wake` was called within so many seconds."""
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[bool] = loop.create_future()
         self._waiting = waiting
@@ -69,36 +66,36 @@ class Wakeup:
 
 
 class Follower:
-    """Hears one thread from the moment on at which it was made. `has_missed`: it must read the log to go on."""
+    """A queue of one thread's updates from now on. `has_missed`: it overflowed, so the log must be read."""
 
     def __init__(self) -> None:
         self.has_missed = False
-        self._news: deque[News] = deque()
+        self._news: deque[Update] = deque()
         self._characters = 0
         self._arrived = Wakeup()
 
-    def put(self, news: News) -> None:
-        """Put one more into the queue; what does not fit is missed, and the queue with it."""
-        delta = news.event if isinstance(news, LoggedEvent) else news
+    def push(self, updates: Update) -> None:
+        """Queue one more update; if it does not fit, drop it and the queue."""
+        delta = updates.event if isinstance(updates, LoggedEvent) else updates
         self._characters += len(delta.text) if isinstance(delta, Delta | DeltaText) else 1000
         if self._characters > MOST_WAITING_CHARACTERS:
             self.has_missed = True
             self._news.clear()
             self._characters = 0
         else:
-            self._news.append(news)
+            self._news.append(updates)
         self._arrived.wake()
 
-    async def arrives(self, seconds: float) -> bool:
-        """Tell as soon as there is something for `next`, or that there is nothing after so many seconds."""
+    async def wait(self, seconds: float) -> bool:
+        """Return True as soon as `next` has something to return, False if that takes longer than `seconds`."""
         return bool(self._news) or self.has_missed or await self._arrived.wait(seconds)
 
-    async def next(self, seconds: float) -> list[News]:
-        """Return what has come, as soon as there is something; nothing after so many seconds."""
-        return self.take() if await self.arrives(seconds) else []
+    async def next(self, seconds: float) -> list[Update]:
+        """Return the queued updates as soon as there are any; none after so many seconds."""
+        return self.drain() if await self.wait(seconds) else []
 
-    def take(self) -> list[News]:
-        """Return what has come."""
+    def drain(self) -> list[Update]:
+        """Return the queued updates."""
         found, self._characters = list(self._news), 0
         self._news.clear()
         return found
@@ -111,8 +108,8 @@ class Broadcast:
         self._followers: dict[Address, set[Follower]] = {}
 
     @contextmanager
-    def followed(self, address: Address) -> Iterator[Follower]:
-        """Have a follower told of the thread until the block ends."""
+    def subscribe(self, address: Address) -> Iterator[Follower]:
+        """Queue the thread's updates for a follower until the block ends."""
         follower = Follower()
         self._followers.setdefault(address, set()).add(follower)
         try:
@@ -122,7 +119,7 @@ class Broadcast:
             if not self._followers[address]:
                 del self._followers[address]
 
-    def publish(self, address: Address, news: News) -> None:
-        """Tell all who follow the thread."""
+    def publish(self, address: Address, updates: Update) -> None:
+        """Queue an update for all followers of the thread."""
         for follower in self._followers.get(address, ()):
-            follower.put(news)
+            follower.push(updates)

@@ -122,7 +122,7 @@ class Conversations:
         )
 
     def appended(self, address: Address, head: Head, events: Sequence[tuple[int, Event]]) -> None:
-        """Have what is remembered of the thread go on with what this process has just appended."""
+        """Have what is remembered of the thread continue with what this process has just appended."""
         cached = self._cached.get(address)
         if cached is None or not events:
             return
@@ -142,7 +142,7 @@ class Conversations:
     async def resumed(
         self, address: Address, text: str | None, head: Head, client: EntityClient
     ) -> tuple[Snapshot, str | None, Head]:
-        """Return from where the stored document goes on, that document, and the head it was compared with.
+        """Return from where the stored document continues, that document, and the head it was compared with.
 
         The document is read again where a newer one has been stored meanwhile, and the head where the log has gone on.
         Raises as `at` does.

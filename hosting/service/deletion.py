@@ -1,14 +1,13 @@
-"""The entity's operation `delete`: a tombstone first, then nothing of the thread is left but its receipt.
+"""The entity's operation `delete`: a tombstone first, then everything of the thread but its receipt goes.
 
-Theory. `deleting` ended all runs and keeps new ones out. The tombstone is one append: from that moment nothing older
-counts, whatever stands in any store, in a document that was handed out or in a signal that is under way. Only then the
-rest goes, and every step of that may be repeated: it removes what is older than the tombstone, so a delivery that comes
-late takes nothing of a later life of the thread. What is archived or attached lies under its epoch for the same reason.
+Theory. `deleting` ended all runs and refuses new ones. The tombstone is one append: from then on nothing older counts,
+in any store, document or signal. Only then the rest is removed, and every step may be repeated: it removes what is
+older than the tombstone, so a late delivery takes nothing of a later life of the thread. Archive and attachments lie
+under their epoch for the same reason.
 
-The receipt of a deletion: what was deleted where, in counts and hashes, and what became of its durable instances.
-
-It stands in the tombstone, holds no word of the conversation, and outlives the thread. Instances are found by the
-entity and purged by whoever holds a durable client, so each begins as pending; what became of them is an event after.
+The receipt stands in the tombstone: what was deleted where, in counts and hashes, and what became of the durable
+instances. It holds no text of the conversation. The entity finds the instances, and a process with a durable client
+purges them, so each begins as pending; what became of them is a later event.
 """
 
 from __future__ import annotations
@@ -121,7 +120,8 @@ class ThreadDeletion:
         self._clock = clock
 
     async def delete(self, address: Address, stored: str | None) -> bool:
-        """Erase the thread if it is being deleted, or was and is not erased yet; tell whether its document must go too.
+        """Erase the thread if it is being deleted, or was and is not erased yet; return whether its document must go
+        too.
 
         Of a thread that lives again only what its earlier lives left is erased: the process may have died after the
         tombstone. Raises `LogUnavailableError`, `ArchiveUnavailableError` and `AttachmentsUnavailableError`: the

@@ -90,7 +90,7 @@ class Attachments:
 
 
 def _in_common(conversation: Conversation, known: Conversation | None) -> int:
-    """Return with how many entries the conversation goes on from the known one; 0 where it does not begin with it."""
+    """Return with how many entries the conversation continues from the known one; 0 where it does not begin with it."""
     before = () if known is None else known.data.conversation_history.held
     held = conversation.data.conversation_history.held
     return len(before) if len(before) <= len(held) and all(map(is_, before, held)) else 0

@@ -1,10 +1,9 @@
-"""A run's events and words for whoever follows it: each once, in order, as they come, from whichever process.
+"""Follows a run: its events and text, each once, in order, as they come, from whichever process.
 
-Theory. What this process appends, and the words that its agents say, reach a follower at once; words of a run that
-another process holds come with the log, which is watched, or looked at from 25 ms up to 1 s apart. Words that were told
-when they came are not told again when they are logged. A later attempt says anew what was not settled: its words stand
-at a smaller offset, and whoever shows `text[:offset] + delta` is right. How slowly a follower takes what it is told is
-nobody else's matter.
+Theory. A follower gets at once what this process appends and what its agents write. The text of a run that another
+process holds comes with the log, which is watched, or polled every 25 ms to 1 s. Text that was delivered when it came
+is not delivered again when it is logged. A later attempt repeats what was not yet stable, at a smaller offset:
+`text[:offset] + delta` is always right. A slow follower delays nobody.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from hosting.errors import LogUnavailableError, ThreadDeletedError
 from hosting.ports import EntityClient, awake_seconds
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, News
+from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, Update
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import LostRunCheck
 from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, POLL_GROWTH, Run, unbroken
@@ -32,10 +31,7 @@ OUTAGE_SECONDS = 20.0
 
 
 class Following:
-    """Follows runs of this app's log, which may stay away for `outage_seconds`.
-
-    A run that waits for its turn for longer than `queue_seconds` is ended.
-    """
+    """Follows runs of this app. The log may be away for `outage_seconds`; a run may be queued for `queue_seconds`."""
 
     def __init__(
         self,
@@ -62,13 +58,12 @@ class Following:
 
     async def follow(
         self, run: Run, client: EntityClient, *, logged_only: bool = False
-    ) -> AsyncGenerator[list[News], None]:
-        """Yield the run's events from its first to its end, and its words as they come; nothing for each quiet time.
+    ) -> AsyncGenerator[list[Update], None]:
+        """Yield the run's events from its first to its end, and its text as it comes; an empty list per quiet time.
 
-        Words that were told when they came are not told again when they are logged. Whoever follows a run watches it
-        (`Holders.watched`), and it begins here where nobody holds it in its turn. With `logged_only` nothing is told
-        but what the log says, words as its deltas. Raises `ThreadDeletedError` once its thread is deleted, and
-        `LogUnavailableError` when the log stays away.
+        A followed run is watched (`HeldRuns.watched`), and is claimed here if nobody holds it in its turn. With
+        `logged_only` the follower gets nothing but the log's events. Raises `ThreadDeletedError` once its thread is
+        deleted, and `LogUnavailableError` when the log stays away.
         """
         delivery = _Delivery(run, logged_only=logged_only)
         check = LostRunCheck(self._log, run.address, run.run_id, self._queue_seconds, clock=self._clock)
@@ -76,11 +71,11 @@ class Following:
         pause, sent_at, seen_at = self._first_poll_seconds, clock(), clock()
         with (
             self._holders.watched(run.address, run.run_id, client),
-            self._changes.followed(run.address) as follower,
+            self._changes.subscribe(run.address) as follower,
         ):
-            news: Iterable[News] = await self._read(delivery)
+            updates: Iterable[Update] = await self._read(delivery)
             while True:
-                if new := delivery.newer(news):
+                if new := delivery.newer(updates):
                     yield new
                     pause, sent_at = self._first_poll_seconds, clock()
                 if delivery.is_over:
@@ -89,9 +84,9 @@ class Following:
                     yield []
                     sent_at = clock()
                 is_here = self._holders.held(run.run_id) is not None
-                news = await follower.next(LONGEST_POLL_SECONDS if is_here else 0.0)
-                has_gap = follower.has_missed or delivery.misses(news)
-                if news and not has_gap:
+                updates = await follower.next(LONGEST_POLL_SECONDS if is_here else 0.0)
+                has_gap = follower.has_missed or delivery.misses(updates)
+                if updates and not has_gap:
                     continue
                 try:
                     if delivery.awaits_holder and not has_gap and not is_here:
@@ -105,7 +100,7 @@ class Following:
                         pause = min(pause * POLL_GROWTH, LONGEST_POLL_SECONDS)
                     if not is_here or has_gap:
                         follower.has_missed = False
-                        news = await self._read(delivery)
+                        updates = await self._read(delivery)
                     seen_at = clock()
                 except LogUnavailableError:
                     if clock() - seen_at > self._outage_seconds:
@@ -114,8 +109,8 @@ class Following:
                     await asyncio.sleep(pause)
 
     async def _watch(self, delivery: _Delivery, follower: Follower, seconds: float) -> None:
-        """Return when there may be more: as soon as the store or this process says so, or after so many seconds."""
-        arriving = asyncio.ensure_future(follower.arrives(seconds))
+        """Return when there may be more: when the store or this process signals it, or after so many seconds."""
+        arriving = asyncio.ensure_future(follower.wait(seconds))
         watching = asyncio.ensure_future(self._store.watch(delivery.run.address, delivery.position, seconds))
         try:
             await asyncio.wait((arriving, watching), return_when=asyncio.FIRST_COMPLETED)
@@ -125,7 +120,7 @@ class Following:
             arriving.cancel()
             watching.cancel()
 
-    async def _read(self, delivery: _Delivery) -> list[News]:
+    async def _read(self, delivery: _Delivery) -> list[Update]:
         run, after = delivery.run, delivery.position
         through = run.record.end or MOST_POSITION
         events = unbroken(run.record, after, await self._log.events(run.address, after, through=through))
@@ -133,7 +128,7 @@ class Following:
 
 
 class _Delivery:
-    """What one follower has got of a run: up to which position, and which text."""
+    """What one follower has of a run: up to which position, and which text."""
 
     def __init__(self, run: Run, *, logged_only: bool) -> None:
         self.run = run
@@ -144,7 +139,7 @@ class _Delivery:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last event was told; raises `ThreadDeletedError` for a run that has no end of its own."""
+        """Whether the last event was delivered; raises `ThreadDeletedError` for a run that has no end of its own."""
         if self.record is not None and self.record.is_deleted and self.record.terminal is None:
             raise ThreadDeletedError(f"Run {self.run.run_id!r} was deleted with its thread.")
         return self.record is not None and self.record.terminal is not None
@@ -154,22 +149,22 @@ class _Delivery:
         """Whether nobody holds the run, as far as the follower knows."""
         return self.record is not None and self.record.claim is None
 
-    def newer(self, news: Iterable[News]) -> list[News]:
-        """Return what of it is new to the follower, and its own run's."""
-        new: list[News] = []
-        for one in news:
+    def newer(self, updates: Iterable[Update]) -> list[Update]:
+        """Return those of the follower's run that it does not have yet."""
+        new: list[Update] = []
+        for one in updates:
             if isinstance(one, DeltaText):
                 new += [] if self._logged_only else self._unlogged(one)
             elif one.position == self.position + 1:
                 new += self._appended(one)
         return new
 
-    def misses(self, news: Iterable[News]) -> bool:
-        """Return whether something came between what was told and this, from another process: the log has it."""
-        positions = [one.position for one in news if isinstance(one, LoggedEvent) and one.position > self.position]
+    def misses(self, updates: Iterable[Update]) -> bool:
+        """Return whether another process appended something before these, which must be read from the log."""
+        positions = [one.position for one in updates if isinstance(one, LoggedEvent) and one.position > self.position]
         return bool(positions) and positions[0] != self.position + 1
 
-    def _appended(self, one: LoggedEvent) -> list[News]:
+    def _appended(self, one: LoggedEvent) -> list[Update]:
         self.position, event = one.position, one.event
         if self.record is None:
             self.record = RunRecord(self.run.record.accepted, one.position, one.position)
@@ -183,9 +178,9 @@ class _Delivery:
             self._text = self._text[: len(self.record.text)]
         return [one]
 
-    def _unlogged(self, delta: DeltaText) -> list[News]:
+    def _unlogged(self, delta: DeltaText) -> list[Update]:
         if delta.run_id != self.run.run_id or delta.offset > len(self._text):
-            return []  # another run's, or text after some that were missed: the log has both
+            return []  # of another run, or after text that was missed: the log has both
         return [DeltaText(delta.run_id, delta.offset, delta.text, self.position)] if self._add_text(delta) else []
 
     def _add_text(self, delta: DeltaText | Delta) -> bool:

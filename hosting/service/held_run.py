@@ -1,4 +1,4 @@
-"""One run that this process holds, and what is to become of it."""
+"""One run that this process holds, and how it is to end here."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from hosting.thread.run import RunRecord
 class HeldRun:
     """One run that this process holds, from its claim to its end or to the loss of the claim.
 
-    `began_at` is the head after its claim, and `events` what the append of the claim added. `before` is the
-    conversation at that position, where it is known. `checked_at` is when this process last knew that nobody cancelled
-    it, by the event loop's clock, and `until` how long it may take, by `awake_seconds`. `is_draining`: it is handed on
-    rather than ended. `is_unwatched`: everybody who waited for it or followed it here has left. `lacks_store`: it was
-    released because its conversation could not be had. `lacks_log`: it was let go of because the log stayed away.
+    `began_at` is the head after its claim, `events` what the claim's append added, and `before` the conversation at
+    that position, if known. `checked_at`: when this process last saw it not cancelled, by the event loop's clock;
+    `until`: when its time is up, by `awake_seconds`. `is_draining`: it is released rather than ended. `is_unwatched`:
+    all its waiters and followers here have left. `lacks_store`: it was released because its conversation could not be
+    read. `lacks_log`: it was dropped because the log stayed away.
     """
 
     address: Address
@@ -57,15 +57,15 @@ class HeldRun:
 
     @property
     def record(self) -> RunRecord | None:
-        """The run as this holder knows it, once it has begun."""
+        """The run as its journal has it, once it has begun."""
         return None if self.journal is None else self.journal.run
 
     def is_in(self, head: Head) -> bool:
-        """Return whether this is the claim that the head names."""
+        """Return whether the head names this claim."""
         return head.is_held_by(self.token) if self.journal is None else self.journal.is_held_in(head)
 
     def hand_over(self) -> None:
-        """Have the run stopped and released, from wherever it is; again changes nothing."""
+        """Stop the run and release it, wherever it is; a repeat changes nothing."""
         if self.is_draining:
             return
         self.is_draining = True
@@ -73,13 +73,13 @@ class HeldRun:
         self.stop.request()
 
     def watch(self, *, is_watched: bool) -> None:
-        """Have the run of a caller handed on after its next step for as long as nobody watches it."""
+        """Release a caller's run after its next step, unless somebody watches it by then."""
         assert self.began_at.claim is not None
         self.is_unwatched = not is_watched and self.began_at.claim.holder == "caller"
         self._mark_draining()
 
     def record_in(self, journal: Journal) -> None:
-        """Have the run's steps recorded there, to be handed on as was wished before it had one."""
+        """Record the run's steps in this journal, which learns whether the run is draining."""
         self.journal = journal
         self._mark_draining()
 
@@ -90,7 +90,7 @@ class HeldRun:
 
 @dataclass(frozen=True, eq=False)
 class Watcher:
-    """Who watches a run here, and the context of its invocation, in which the run begins if its turn comes."""
+    """A caller that watches a run here, and its invocation's context, in which the run begins in its turn."""
 
     run_id: str
     client: EntityClient
@@ -99,7 +99,7 @@ class Watcher:
 
 @dataclass(frozen=True)
 class HostedAgent:
-    """How runs of one agent are held: who runs it, and for how long an attempt may."""
+    """How runs of one agent are held: its attempts, and how long one may take."""
 
     attempts: Attempts
     run_timeout_seconds: float

@@ -1,11 +1,10 @@
-"""The runs that this process holds: begun after their claim, kept alive, ended, handed on.
+"""The runs that this process holds: begun after their claim, kept alive, ended, released.
 
-Theory. A request that waits is claimed with its acceptance, and the run becomes a task of its own here, which the
-request only watches: a caller that leaves ends nothing. Before the agent starts, the signal for the run must have been
-taken by the engine, so that the entity watches over it; where that fails the claim is taken back. One task renews the
-leases of all runs and reads their cancellations, once a second and only where nothing was appended meanwhile. What a
-process that dies leaves behind is found by the entity. A claim that may have been appended is never left alone: what
-leads to one goes on to its end whatever becomes of the request (`finish`).
+Theory. A request that waits claims its run with the acceptance. The run is a task of its own, which the request only
+watches: a caller that leaves ends nothing. The agent starts when the engine has taken the run's signal, so that the
+entity finishes the run if this process dies; without the signal the claim is taken back. One task renews all leases and
+reads cancellations, once a second and only if nothing was appended meanwhile. A request can be cancelled while its
+claim is being appended. That work is shielded (`shield`), so a claim of ours always has a holder.
 """
 
 from __future__ import annotations
@@ -83,8 +82,8 @@ class HeldRuns:
     ) -> None:
         """`agents` are by name in lower case. `hands_on_unwatched`: see `watched`.
 
-        `inline` gives the agent the conversation with all that its entries refer to; without it they refer to nothing.
-        `admits` says why a request has no room in a conversation. No run is claimed here while not `takes_runs`.
+        `inline` returns the conversation with the attachments that its entries refer to. `admits` returns why a request
+        does not fit into a conversation, or None. No run is claimed here unless `takes_runs`.
         """
         self._log = log
         self._conversations = conversations
@@ -106,7 +105,7 @@ class HeldRuns:
 
     @contextmanager
     def reserve(self, agent: str, *, wanted: bool = True) -> Iterator[ClaimTerms | None]:
-        """Give the terms for one more run, whose place is kept until the block ends; None where there is no room."""
+        """Reserve a slot for a run until the block ends, and yield the terms of its claim; None if all are taken."""
         is_full = len(self._held) + self._claiming >= self._most
         if not wanted or is_full or self.is_draining or agent not in self._agents or not self._takes_runs():
             yield None
@@ -118,7 +117,7 @@ class HeldRuns:
             self._claiming -= 1
 
     async def shield(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
-        """Return what comes of the work; it goes on to its end when whoever waits for it here is cancelled."""
+        """Return the work's result; the work continues to its end if the caller is cancelled."""
         return await asyncio.shield(self._spawn(work))
 
     def _spawn(self, work: Coroutine[Any, Any, ResultT]) -> asyncio.Task[ResultT]:
@@ -130,14 +129,14 @@ class HeldRuns:
     def _discard(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # whoever is still there has it
+            task.exception()  # its caller has it, if that is still there
 
     def longest_seconds(self, agent: str) -> float:
-        """Return how long a run of the agent that is begun now may take at most."""
+        """Return how long a run of the agent may take (s)."""
         return self._agents[agent].run_timeout_seconds
 
     def claim_terms(self, agent: str, holder: Holder = "caller") -> ClaimTerms:
-        """Return terms on which a run of the agent would be held here, under a token of their own."""
+        """Return the terms of a claim by this process, with a new token."""
         deadline = time.time() + self._agents[agent].run_timeout_seconds
         return ClaimTerms(new_id(), holder, self._lease_seconds, deadline)
 
@@ -147,10 +146,10 @@ class HeldRuns:
 
     @contextmanager
     def watched(self, address: Address, run_id: str, client: EntityClient) -> Iterator[None]:
-        """Watch a run until the block ends: it is claimed here if its turn comes with an end that this process appends.
+        """Watch a run until the block ends: it is claimed here if an end that this process appends makes it the next.
 
-        On Azure only an open invocation keeps an instance alive. So a run that is held here for its callers is handed
-        on after its next step when the last of them leaves, unless one comes back before that.
+        On Azure only an open invocation keeps an instance alive. So when the last caller of a run leaves, the run is
+        released after its next step, unless a caller comes back before that.
         """
         watcher = Watcher(run_id, client)
         self._watchers.setdefault(address, []).append(watcher)
@@ -169,7 +168,7 @@ class HeldRuns:
             held.watch(is_watched=any(one.run_id == run_id for one in self._watchers.get(address, ())))
 
     async def claim_next(self, address: Address, run_id: str, client: EntityClient) -> HeldRun | None:
-        """Claim the run if its turn has come and nobody holds it; return it if it is held here now."""
+        """Claim the run if it is the next and nobody holds it; return it if it is held here now."""
         with self.reserve(address.agent) as terms:
             if terms is None:
                 return None
@@ -178,7 +177,7 @@ class HeldRuns:
     async def claim_as_entity(
         self, address: Address, since: int, idle_append: str | None, before: Snapshot
     ) -> HeldRun | None:
-        """Claim the run whose turn it is if nobody holds it, or its holder is gone; return it if it is held here now.
+        """Claim the next run if nobody holds it or its holder is lost; return it if it is held here now.
 
         `since` and `idle_append` as in `ClaimRun`; `before` is the conversation as the entity has it.
         """
@@ -212,11 +211,10 @@ class HeldRuns:
         fingerprint: str = "",
         until: float | None = None,
     ) -> HeldRun | None:
-        """Begin the run that an append of this process claimed, if it claimed one; return it. The append was told here.
+        """Begin the run that a published append of this process claimed, and return it; None if it claimed none.
 
-        `signal` is awaited before the agent starts. `before` is the conversation after that append, if the caller has
-        it. `key` and `fingerprint` are what a failed signal frees. `until` is when its time is up, if that counts from
-        before the append.
+        `signal` is awaited before the agent starts. `before` is the conversation after the append, if known. A failed
+        signal frees `key` with `fingerprint`. `until`: when the run's time is up, if counted from before the append.
         """
         claim = decided.head.claim
         events = decided.outcome.events if isinstance(decided.outcome, Change) else ()
@@ -235,19 +233,16 @@ class HeldRuns:
 
     @property
     def is_draining(self) -> bool:
-        """Whether this process claims no run any more, because it is to end."""
+        """Whether this process is ending and claims no more runs."""
         return self._draining.is_set()
 
     async def rest(self, seconds: float) -> None:
-        """Return after so many seconds, or as soon as this process is to end."""
+        """Return after so many seconds, or as soon as `drain` is called."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._draining.wait(), seconds)
 
     async def drain(self, seconds: float) -> None:
-        """Return once nothing is held: runs that end within so many seconds end, the others are handed on.
-
-        From now on this process claims no run.
-        """
+        """Claim no more runs, let those here end within so many seconds, release the others, and return."""
         self._draining.set()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
@@ -285,7 +280,7 @@ class HeldRuns:
             held.is_over.set()
 
     async def _run(self, held: HeldRun) -> RunEnd:
-        """Run the agent, with what stood before the claim and what earlier attempts recorded."""
+        """Run the agent on the conversation before the claim and on the steps of earlier attempts."""
         address, head = held.address, held.began_at
         record = await claimed_run(self._log, address, head, held.events)
         journal = Journal(self._log, address, record, held.token, held.lease, on_append=partial(self.publish, address))
@@ -311,7 +306,7 @@ class HeldRuns:
         return await attempts.run(ClaimedRun(journal, conversation, held.until, send_delta, held.stop))
 
     async def _end(self, held: HeldRun, ended: RunEnd) -> None:
-        """Append the end, and begin the next run if its caller waits here; hand the run on where it is to be left."""
+        """Append the end, and begin the next run if its caller waits here. Release a draining run that was stopped."""
         journal = held.journal
         assert journal is not None
         if held.is_draining and ended.terminal.kind == "cancelled":
@@ -327,13 +322,13 @@ class HeldRuns:
             decided = await self._log.execute(held.address, replace(end, terminal=refused, words=()))
         self.publish(held.address, decided)
         following = decided.head.next_run
-        if following is not None and following.id in callers:  # also for a caller that has left meanwhile
+        if following is not None and following.id in callers:  # also if its caller has left meanwhile
             caller = callers[following.id]
             caller.context.run(self.hold, held.address, decided, caller.client)
             self._note_watchers(held.address, following.id)
 
     async def _release(self, held: HeldRun) -> None:
-        """Let go of the run, whose signal was taken, for its entity to go on at once."""
+        """Release the run, whose signal was taken: its entity continues at once."""
         token = held.token if held.journal is None else held.journal.token
         await self._let_go(held, ReleaseRun(time.time(), token, signalled=True))
 
@@ -344,10 +339,7 @@ class HeldRuns:
             logger.warning("Run %s stays claimed until its lease is out.", held.run_id)
 
     async def _renew_leases(self) -> None:
-        """Renew leases and read cancellations, for as long as runs are held.
-
-        Each run has at most one check under way, and a slow one delays no other run's.
-        """
+        """Renew leases and read cancellations while runs are held; a slow check delays no other run's."""
         clock = asyncio.get_running_loop().time
         while self._held:
             first = min(held.checked_at for held in self._held.values())
@@ -359,7 +351,7 @@ class HeldRuns:
                     held.checking = self._spawn(self._check(held))
 
     async def _check(self, held: HeldRun) -> None:
-        """Renew the run's lease if that is due, which shows the head too; else read the head."""
+        """Renew the run's lease if that is due, which returns the head too; else read the head."""
         held.checked_at = asyncio.get_running_loop().time()
         try:
             if held.lease.is_due and held.journal is not None:
@@ -374,13 +366,13 @@ class HeldRuns:
             logger.exception("The log of run %s cannot be read.", held.run_id)
 
     def _stop_unless_held(self, held: HeldRun, head: Head) -> None:
-        """Stop the agent where the run was cancelled, or this process holds it no more."""
+        """Stop the agent if the run was cancelled or another process holds it."""
         run = head.run(held.run_id)
         if run is None or run.cancelled is not None or not held.is_in(head):
             held.stop.request()
 
     def publish(self, address: Address, decided: Decided) -> None:
-        """Tell this process what it appended: followers, the conversation remembered, the run that is held."""
+        """Apply an append of this process to its followers, its cached conversation and the run that it holds."""
         if isinstance(decided.outcome, Change):
             events = appended(decided)
             self._conversations.appended(address, decided.head, events)
@@ -389,7 +381,7 @@ class HeldRuns:
                 if isinstance(event, TERMINALS):
                     ended = self._held.get(event.run_id)
                     log_end(address, event, None if ended is None else ended.record)
-        if decided.head.state == "deleting":  # it has no open runs any more, and ends whichever was held here
+        if decided.head.state == "deleting":  # no run is open any more
             for deleted in [held for held in self._held.values() if held.address == address]:
                 self._stop_unless_held(deleted, decided.head)
         turn = decided.head.next_run

@@ -1,8 +1,8 @@
-"""How long a run may wait, and its holder be silent, before somebody else ends it; and a run read from its log.
+"""How long a run may be queued, and its holder append nothing, before another process ends it; a run read from its log.
 
-Theory. A head has its times from the clocks of other machines, which may be an hour off. So every limit is the
-difference of two times of one's own clock: since when this process has seen the run unclaimed, and since when it has
-seen no append by the run's holder. So nobody waits for ever, whatever died.
+Theory. The times in a head are of other machines' clocks, which may be an hour off. So every limit is a difference of
+two times of one's own clock: since when this process has seen the run unclaimed, or its holder idle. So no wait is
+endless, whatever died.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ async def read_run(
 
 
 async def claimed_run(log: ThreadLog, address: Address, head: Head, events: list[tuple[int, Event]]) -> RunRecord:
-    """Return the run whose turn it is at that head, the newest `events` of which the caller has.
+    """Return the run that is next at that head, the newest `events` of which the caller has.
 
     Raises `LogUnavailableError`.
     """

@@ -1,7 +1,7 @@
 """All that one owner has with an app's agents: exported page by page, and deleted, each with its receipt.
 
 Theory. A deletion of everything is the deletions of each thread, which are durable by themselves: what was begun is
-finished whatever dies, and the caller again goes on with what is left. It ends when a list has nothing alive any
+finished whatever dies, and the caller again continues with what is left. It ends when a list has nothing alive any
 more, so a thread that was begun meanwhile goes too. Receipts stand in the tombstones.
 """
 
@@ -59,7 +59,7 @@ class Owners:
     async def erase(self, owner: str, client: EntityClient, seconds: float) -> ErasedOwner:
         """Delete all of the owner's threads, and return the receipts of those that are gone.
 
-        After so many seconds what is left goes on by itself, or with the next call. Raises as `Threads.delete` does.
+        After so many seconds what is left continues by itself, or with the next call. Raises as `Threads.delete` does.
         """
         clock = asyncio.get_running_loop().time
         end, gate = clock() + seconds, asyncio.Semaphore(_AT_ONCE)

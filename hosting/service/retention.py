@@ -1,42 +1,31 @@
-"""Events of living threads go by their age, once a committed document holds what they say.
+"""Removes what is old: events of living threads, expired threads, tombstones and unused uploads.
 
-Theory. The entity trims, and only what the document says that it was given: that one is committed, what it is about to
-store may never be. `Trimmed` is an event first, so that a reader knows what may be gone; then the store removes it. A
-process that dies between the two leaves events that nobody reads: the next check finds the `Trimmed` event and removes
-them. Whole runs go, with their rows, so a run is answered for so long after its end, and its key as long.
-Looking costs a read of the events, so a thread that is in use is looked at once in many events, and one that is not
-when the sweep asks. Source: thread-log.md rule 6.
+Trimming. Events go by age once a committed document holds what they say. The entity trims, and only up to the position
+of the document that it was given: that one is committed, the one that it returns may never be. `Trimmed` is an event
+first, so that a reader knows what may be missing; then the store removes it. A process that dies in between leaves
+events that nobody reads: the next check finds `Trimmed` and removes them. Complete runs go, with their rows. A check
+costs a read of the events, so a thread in use is checked once in many events, and an idle one by the sweep
+(thread-log.md rule 6).
 
-When a conversation's time is up: so long after its last successful turn, where its agent has a time to live.
+Expiry. An agent may have a time to live, counted from the last successful turn. The turn itself writes the time, from
+its event, so a turn applied twice gives one document. Other packages read and write the same property. A time that
+cannot be read never passes.
 
-Written by the turn itself, from the time in its record, so that a turn applied twice gives one document. Other packages
-write and read the same property. A time that cannot be read is never up.
+The sweep decides nothing. It lists the threads that nobody has used for so long, a page at a time, and signals each;
+the entity checks its own document, clock and runs. So a message at the last second wins, and a sweep may be interrupted
+or run twice. A sweep waits a moment for the receipts of those that it signalled to expire, because only a durable
+client can purge the instances that they name. What it does not see by then stays pending until somebody deletes the
+thread again.
 
-Threads that nobody has touched for long are asked to look: a page at a time, a few at once, and not for ever.
+Tombstones go when nothing can come late any more: after AGENT_RECEIPT_DAYS no lease, signal or repeated request of that
+life is left. A log cannot be listed by time, attachments can: an erasure first puts the thread's address there, so no
+death leaves a tombstone without one. Only the very tombstone that was read goes. A thread that lives again keeps its
+log.
 
-Theory. The sweep decides nothing. It lists the threads that nobody has touched for so long and sends each an operation;
-the entity looks at its own document, clock and runs. So a message that came at the last second wins, a sweep may be
-broken off or run twice, and its next one goes on where this one ended: whoever has looked is either gone from the list,
-or at its new end. A sweep waits a moment for the receipts of those that it asked whether their time is up, because the
-instances that they name are for a durable client to purge; what it does not live to see stays pending in the receipt
-until somebody deletes the thread again.
-
-Tombstones of erased threads go when nothing can come late any more.
-
-Theory. A tombstone outlives its thread: its receipt is read, a key that was used is known, and whatever comes late
-finds that the thread is gone. Behind AGENT_RECEIPT_DAYS no lease, no signal and no repeated request of that life is
-left, so the rest of the log goes too, with the number of the thread's lives. A log cannot be listed by time,
-attachments can: an erasure puts the thread's address there before it is done, so no death leaves a tombstone without
-one. What goes is the very tombstone that was read. A thread that lives again keeps its log, and its next erasure puts
-its address again.
-
-Threads with uploads are asked once these are so old that nobody is about to refer to them any more.
-
-Theory. An upload comes before what refers to it, so a process that dies in between leaves it unused, perhaps on a
-thread that has nothing else. The store of attachments is listed by time, and no log is read: each thread with uploads
-that became old enough since the sweep before is asked once, and looks itself. Up to which moment that was done stands
-next to the attachments. So missed moments are made up for, an interrupted sweep continues, and two at once ask twice,
-which changes nothing. The spans of two sweeps overlap by more than clocks differ.
+Uploads come before what refers to them, so a process that dies in between leaves some that are not used. The
+attachments are listed by time; each thread with uploads that became old enough since the last sweep is signalled once
+and checks itself. The moment up to which that was done is stored next to the attachments, so missed moments are made up
+for. The spans of two sweeps overlap by more than clocks differ.
 """
 
 from __future__ import annotations
@@ -160,7 +149,7 @@ MOST_AT_ONCE = 8
 """Signals under way at one time: each is a call to the engine, which has other work."""
 
 MOST_SECONDS = 120.0
-"""After which a sweep begins no further page; the next one goes on."""
+"""After which a sweep begins no further page; the next one continues."""
 
 RECEIPT_SECONDS = (0.0, 0.5, 2.0)
 """How long a sweep waits each time before it looks for the receipts of those that it asked."""

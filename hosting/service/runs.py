@@ -1,10 +1,10 @@
 """Runs as callers see them: started, waited for, found, cancelled, whichever process holds them.
 
-Theory. A request begins with one append, which accepts its run and, where the caller waits and it is the run's turn,
-claims it for this process. Whoever is promised an outcome has a signal of its own taken by the engine first, unless the
-log proves that one was: after a 202, a wait, a cancel. So a process may die at any moment, and what it promised is
-kept by the entity. A waiter of a run that is held here is woken by its end; of one that is held elsewhere it watches
-the log, from 25 ms up to 1 s apart where the store cannot push, and takes the run when its turn comes.
+Theory. A request begins with one append. It accepts the run and, if the caller waits and the run is the next, claims it
+for this process. Before we answer about a run (a 202, a wait, a cancel), the engine must hold a signal for its entity,
+unless the log proves that one was taken. So a process may die at any moment, and the entity finishes the run. A waiter
+of a run that is held here is woken by its end. For a run that is held elsewhere it watches the log, polled every 25 ms
+to 1 s where the store cannot push, and claims the run when it becomes the next.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ FIRST_POLL_SECONDS = 0.025
 POLL_GROWTH = 1.25
 LONGEST_POLL_SECONDS = 1.0
 SHORT_WAIT_SECONDS = 1.0
-"""Who waits no longer than this has left before an agent is done, and the run would be handed on in the middle."""
+"""A caller that waits no longer leaves before an agent is done, and the run would be released in the middle."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a thread as it stands; `replayed` when a request found it rather than started it."""
+    """One run of a thread as it stands; `replayed`: the request found it and did not start it."""
 
     address: Address
     record: RunRecord
@@ -65,10 +65,10 @@ START_SECONDS = 0.01
 
 
 class Starts:
-    """Lets runs start one after the other when many come at once: a burst of starts would hold up all that run.
+    """Lets at most four runs start at once, because a burst of starts delays all that run; an async context manager.
 
-    The next one goes when fewer than four are starting, or 10 ms after the one before: starts that wait for a slow
-    store or engine hold up nobody. Used on one event loop, as `async with`.
+    The next one starts when fewer than four are starting, or 10 ms after the one before, so that a slow store or engine
+    blocks no start. For one event loop.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Starts:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                await self.__aexit__()  # its turn came at that moment
+                await self.__aexit__()  # it was let in at that moment
             raise
 
     async def __aexit__(self, *_: object) -> None:
@@ -123,7 +123,7 @@ class Runs:
         admits: Sequence[Callable[[], None]] = (),
         clock: Callable[[], float] = awake_seconds,
     ) -> None:
-        """Each of `admits` raises its refusal of a run that may not be started now."""
+        """Each of `admits` raises an error if no run may be started now."""
         self._log = log
         self._holders = holders
         self._changes = changes
@@ -133,24 +133,24 @@ class Runs:
         self._starts = Starts()
 
     async def start(self, agent: str, call: StartRun, client: EntityClient, asker: Asker = NOBODY) -> Run:
-        """Begin a run on a thread of the owner whom the asker may ask for, or find the one that its key began.
+        """Start a run on a thread of the asker's owner, or find the one that its idempotency key started.
 
-        Returns once somebody is sure to bring it to its end. Raises what `admits` do, what the thread refuses
-        (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` where no signal was taken: then
-        nothing is started, unless somebody else was promised it. What was begun goes on when the caller is cancelled.
+        Returns once the run is sure to end. Raises what `admits` raise, what the thread refuses
+        (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` if no signal was taken: then
+        nothing is started, unless another caller was answered about it. The run continues if the caller is cancelled.
         """
         self.admit()
         key = call.idempotency_key
         thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, asker.owner, key))
         address = Address.of(agent, thread_id, asker.owner)
-        with self._changes.followed(address) as follower:
+        with self._changes.subscribe(address) as follower:
             async with self._starts:
                 run = await self._holders.shield(self._start(address, agent, call, client, asker))
             has_news = call.wait.answer and not (run.replayed or follower.has_missed)
-            return _with_updates(run, follower.take()) if has_news else run
+            return _with_updates(run, follower.drain()) if has_news else run
 
     def admit(self) -> None:
-        """Let a run begin in this process; raises what `admits` do."""
+        """Raise what `admits` raise if no run may start in this process now."""
         for admit in self._admits:
             admit()
 
@@ -187,16 +187,16 @@ class Runs:
     async def begun(
         self, address: Address, decided: Decided, run_id: str, client: EntityClient, *, is_new: bool = False
     ) -> Run | None:
-        """Return the run that a command accepted or found, once it is promised to this caller; None for no run.
+        """Return the run that a command accepted or found, once its signal is taken; None for no run.
 
-        `run_id` is what a run that it accepted is called: if it was claimed it begins, and a signal for it is taken
-        first. Where none is, the run is taken back: by whoever holds it, or here. Raises as `start` does.
+        `run_id` is the id of a run that it accepted. If it was claimed, it begins after the signal. If no signal is
+        taken, the run is withdrawn, by its holder or here. Raises as `start` does.
         """
         outcome = decided.outcome
         if isinstance(outcome, Refused):
             if outcome.signal:
                 await self._signal(address, client, "delete")
-            raise copy(outcome.error)  # of its own, so that no frame holds what holds the frame, and the request
+            raise copy(outcome.error)  # a copy: a raised error refers to frames, and they to the request
         assert isinstance(outcome, Change | Unchanged)
         self._holders.publish(address, decided)
         if not outcome.run_id:
@@ -224,25 +224,24 @@ class Runs:
         return Run(address, record)
 
     async def wait_as(self, wanted: Wait, run: Run, client: EntityClient) -> Run:
-        """Return the run once it has ended, or as it stands when its caller does not want to wait any longer."""
+        """Return the run once it has ended, or as it stands when the wait is over."""
         seconds = self.wait_seconds(wanted)
         return await self.wait(run, client, seconds, takes=seconds > SHORT_WAIT_SECONDS) if seconds else run
 
     def wait_seconds(self, wanted: Wait, form: Form = "json") -> float:
-        """Return for how long a caller who wants it so is kept waiting at most; one who reads the events is for good.
+        """Return how long the caller waits at most (s); infinity for one that reads events.
 
-        A run is begun in the process of a caller who waits for more than `SHORT_WAIT_SECONDS`.
+        The process of a caller that waits for more than `SHORT_WAIT_SECONDS` claims the run.
         """
         longest = self._settings.wait_seconds if wanted.seconds is None else wanted.seconds
         longest = math.inf if form == "events" else min(longest, self._settings.wait_seconds)
         return longest if wanted.answer else 0.0
 
     async def wait(self, run: Run, client: EntityClient, seconds: float, *, takes: bool = True) -> Run:
-        """Return the run once its end is certain, or as it stands after so many seconds.
+        """Return the run once its end is certain, or as it stands after so many seconds or when the log stays away.
 
-        Who `takes` it runs it in its turn. It is returned as it stands, too, once it was let go of here because the log
-        stayed away. It ends in the same loop turn in which this process appends the end. Raises `ThreadDeletedError`
-        once its thread is deleted.
+        With `takes` this process claims the run when it is the next. The wait ends in the loop turn in which this
+        process appends the end. Raises `ThreadDeletedError` once the thread is deleted.
         """
         clock = asyncio.get_running_loop().time
         end, pause = clock() + seconds, FIRST_POLL_SECONDS
@@ -250,15 +249,15 @@ class Runs:
         check = LostRunCheck(self._log, run.address, run.run_id, most_queued, clock=self._clock)
         with (
             self._holders.watched(run.address, run.run_id, client) if takes else nullcontext(),
-            self._changes.followed(run.address) as follower,
+            self._changes.subscribe(run.address) as follower,
         ):
             held = self._holders.held(run.run_id)
             if held is None and run.record.certain_end is None:
                 run = await self._refresh(run, client if takes else None, check)
             while run.record.certain_end is None and not run.record.is_deleted and (left := end - clock()) > 0:
                 held = (here := self._holders.held(run.run_id)) or held
-                news = await follower.next(min(left, LONGEST_POLL_SECONDS if here is not None else pause))
-                known = _with_updates(run, news) if not follower.has_missed else run
+                updates = await follower.next(min(left, LONGEST_POLL_SECONDS if here is not None else pause))
+                known = _with_updates(run, updates) if not follower.has_missed else run
                 if known is not run:
                     run, pause = known, FIRST_POLL_SECONDS
                 elif held is not None and held.lacks_log:
@@ -281,7 +280,7 @@ class Runs:
         return await self._promised(run, decided, client)
 
     async def cancel(self, address: Address, run_id: str, client: EntityClient) -> Run:
-        """Have a run end as cancelled, and return it as it then stands; cancelling again changes nothing.
+        """Cancel a run, and return it as it then stands; a repeat changes nothing.
 
         Raises as `find` does.
         """
@@ -292,7 +291,7 @@ class Runs:
         return await self._promised(run, decided, client)
 
     async def _promised(self, run: Run, decided: Decided, client: EntityClient) -> Run:
-        """Return the run after that decision, once a signal is sure to have been taken."""
+        """Return the run after that decision, once its signal is taken."""
         self._holders.publish(run.address, decided)
         outcome = decided.outcome
         if decided.head.state == "deleting":
@@ -305,9 +304,9 @@ class Runs:
         return Run(run.address, record)
 
     async def _refresh(self, run: Run, client: EntityClient | None, check: LostRunCheck) -> Run:
-        """Return the run as the log has it; with a client take it in its turn, and end it where nobody else would.
+        """Return the run as the log has it, unchanged if the log is away.
 
-        With the log away, as it was.
+        With a client, claim it if it is the next, and end it if it is lost.
         """
         try:
             record = run.record
@@ -347,10 +346,10 @@ def unbroken(run: RunRecord, after: int, events: list[tuple[int, Event]]) -> lis
     return events
 
 
-def _with_updates(run: Run, news: list[LoggedEvent | DeltaText]) -> Run:
+def _with_updates(run: Run, updates: list[LoggedEvent | DeltaText]) -> Run:
     """Return the run after what happened, the same one where nothing of it did."""
     record = run.record
-    for one in news:
+    for one in updates:
         if isinstance(one, LoggedEvent) and one.position > record.last:
             record = record.after(one.position, one.event)
     return run if record is run.record else Run(run.address, record, run.replayed)

@@ -1,10 +1,10 @@
 """The operations of a thread's entity: the one writer of its document, which also finishes what others began.
 
-Theory. Every run has a signal to its entity, so whatever becomes of the processes that hold runs, an operation comes by
-here. It applies the ends that the document lacks, in their order. Then, until the run that it was sent for has ended,
-it claims and runs what nobody holds or what a lost process held, and watches what is held elsewhere. It does not watch
-for ever: after a while it commits what it has and sends itself on. It raises only to be delivered again, when the log
-cannot be reached before an agent started; bad data it answers.
+Theory. Every run has signalled its entity, so an operation arrives here even if the process that held the run has died.
+It applies the ends that the document lacks, in their order. Then, until the run that it was sent for has ended, it
+claims runs that nobody holds or whose holder is lost, and watches those that are held elsewhere. After a while it
+commits what it has and signals itself to continue. It raises only to be delivered again, when the log cannot be reached
+before an agent started; bad data it answers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WATCHED_SECONDS = 60.0
 
 
 class OutdatedDocumentError(Exception):
-    """The entity was given an older document than the log goes on from: its operation is to be delivered again."""
+    """The entity was given an older document than the log continues from: its operation is to be delivered again."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class ThreadOperations:
     async def _refuse(
         self, address: Address, since: int, idle_append: str | None, refusal: UnreadableStateError
     ) -> None:
-        """End the run whose turn it is by the refusal, unless somebody else is at work on it."""
+        """End the run that is next by the refusal, unless somebody else is at work on it."""
         terms = self._holders.claim_terms(address.agent, "entity")
         decided = await self._log.execute(address, ClaimRun(time.time(), terms, idle_append=idle_append, since=since))
         if decided.head.is_held_by(terms.token) and decided.head.next_run is not None:

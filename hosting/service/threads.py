@@ -1,9 +1,9 @@
-"""Threads as callers see them: listed, read with what the log has and the document lacks, exported, reset, deleted.
+"""Threads as callers see them: listed, read, exported, reset, deleted.
 
-Theory. Whoever reads a thread is shown its document and the log after it, so an answer is there as soon as it was
-given. A reset and a deletion are events first: from then on they hold in every process, and a signal has the entity
-carry them out. A reset is answered once its signal is taken, a deletion once its tombstone stands: nothing of the
-thread can come back after that, whatever dies.
+Theory. A reader gets the document and the log after it, so an answer is there as soon as it was given. A reset and a
+deletion are events first: from then on they hold in every process, and a signal makes the entity carry them out. A
+reset is answered when its signal is taken, a deletion when its tombstone stands: nothing of the thread can come back
+after that, whatever dies.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class Threads:
     async def receipt(self, address: Address) -> Receipt:
         """Return the receipt of the thread's last deletion.
 
-        Raises `ThreadDeletingError` while that goes on, `UnknownThreadError` when there was none or it was removed.
+        Raises `ThreadDeletingError` while that continues, `UnknownThreadError` when there was none or it was removed.
         """
         head = await self._log.head(address)
         if head.state == "deleting":
@@ -219,7 +219,7 @@ class Threads:
         return found
 
     async def purge_instances(self, address: Address, client: EntityClient) -> bool:
-        """Purge what the receipt of the thread's deletion names; tell whether there is a receipt and nothing pending.
+        """Purge what the receipt of the thread's deletion names; return whether there is a receipt and nothing pending.
 
         One at a time and by id, never in bulk (host contract 0.5, 26). An instance that runs is left alone. Raises
         `LogUnavailableError`; an engine that cannot be reached leaves instances pending.

@@ -217,7 +217,7 @@ class ThreadStore(Protocol):
         ...
 
     async def forget(self, address: Address, known: StoredHead) -> bool:
-        """Remove the head and all rows, if the head is still the known one; tell whether it was.
+        """Remove the head and all rows, if the head is still the known one; return whether it was.
 
         The thread is then as if it had never been: an append that knows no head counts again, so nobody may still be
         repeating one of before. Its events were erased before.
@@ -259,7 +259,7 @@ class Watcher:
             self.loop.call_soon_threadsafe(self.woken.set)
 
     async def woken_within(self, seconds: float) -> bool:
-        """Wait until there is more, or for so long, or until the store closes; tell whether there is more."""
+        """Wait until there is more, or for so long, or until the store closes; return whether there is more."""
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.woken.wait(), seconds)
         return self.has_more

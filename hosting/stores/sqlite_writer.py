@@ -41,7 +41,7 @@ class StoreFile:
 
     Every verb raises the error that `unavailable` makes when the file cannot be opened, read or written, when somebody
     else holds it for longer than `busy_seconds`, and when it was removed or replaced since it was opened: what is
-    written into a file without a name is lost, and a new one in its place would hide that.
+    written into a file without a name is lost, and a new file would hide that.
     """
 
     def __init__(

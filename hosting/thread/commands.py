@@ -1,7 +1,7 @@
-"""What may be asked of a thread, and how it may be answered. `hosting.thread.decide` is between the two.
+"""The commands to a thread, and the four outcomes. `hosting.thread.decide` is between the two.
 
 A command brings all that its decision needs besides the head: the time, the rows that its caller has read, and what the
-caller knows by its own clock. Whoever decides again on a newer head reads those rows anew.
+caller knows by its own clock. To decide again on a newer head, the caller reads those rows anew.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunR
 
 @dataclass(frozen=True)
 class ClaimTerms:
-    """On which terms somebody would run the agent; `deadline` is in seconds since 1970."""
+    """What a claim says of its holder; `deadline` is in seconds since 1970."""
 
     token: str
     holder: Holder
@@ -41,10 +41,10 @@ class ClaimTerms:
 
 @dataclass(frozen=True)
 class AcceptRun:
-    """Begin a run, and claim it too on the `terms`, if there are some and it would be its turn.
+    """Accept a run, and claim it with `terms` if it is the next.
 
-    `key` is the row of its idempotency key, `known` that of a run id which the caller did not make itself. `epoch` is
-    the thread's when the caller began, for one that may be late: in another life of the thread it begins nothing.
+    `key` is the row of its idempotency key, `known` that of a run id which another process made. `epoch` is the
+    thread's when a caller that may be late began: in another life of the thread nothing is accepted.
     """
 
     accepted: Accepted
@@ -57,7 +57,7 @@ class AcceptRun:
 
 @dataclass(frozen=True)
 class AttachToRun:
-    """Promise somebody the outcome of a run that is there."""
+    """Answer about a run that exists, and be sure that it will end."""
 
     at: float
     run_id: str
@@ -65,7 +65,7 @@ class AttachToRun:
 
 @dataclass(frozen=True)
 class ClaimRun:
-    """Run the agent for the run whose turn it is; if a `run_id` is given, only for that one.
+    """Claim the next run; if a `run_id` is given, only that one.
 
     `idle_append`: the newest append, if the claimer saw none by the claim's holder (`head.Claim.renewals`) for the
     lease plus 5 s by its own clock. The holder is then lost. `since`: the head's position when an entity's
@@ -81,7 +81,7 @@ class ClaimRun:
 
 @dataclass(frozen=True)
 class RetryRun:
-    """Go on with one's own run in another attempt, under a new token, because this one `failed` with that code."""
+    """Claim one's own run again as the next attempt, because this one `failed` with that code."""
 
     at: float
     token: str
@@ -91,7 +91,7 @@ class RetryRun:
 
 @dataclass(frozen=True)
 class RecordSteps:
-    """Append what the agent's run came to, or nothing, which renews the lease alone."""
+    """Append steps of the run; without any, renew the lease alone."""
 
     token: str
     steps: tuple[Step, ...] = ()
@@ -99,7 +99,7 @@ class RecordSteps:
 
 @dataclass(frozen=True)
 class ReleaseRun:
-    """Let go of one's run, for the entity to go on with. `signalled`: the signal for it was taken."""
+    """Give up one's claim, so that the entity continues. `signalled`: its signal was taken."""
 
     at: float
     token: str
@@ -108,7 +108,7 @@ class ReleaseRun:
 
 @dataclass(frozen=True)
 class EndRun:
-    """End one's run, after its last `words`. `callers` are the runs whose callers this process holds."""
+    """End one's run after its last `words`. `callers`: runs with a caller in this process, and their claim terms."""
 
     token: str
     terminal: Terminal
@@ -118,7 +118,7 @@ class EndRun:
 
 @dataclass(frozen=True)
 class CancelRun:
-    """Have a run end without an answer: because somebody asked, or because it waited in the queue for too long."""
+    """End a run without an answer: a caller cancelled it, or it was queued for too long."""
 
     at: float
     run_id: str
@@ -127,9 +127,9 @@ class CancelRun:
 
 @dataclass(frozen=True)
 class ExpireRun:
-    """End a run whose holder is gone; `idle_append` as in `ClaimRun`, for as long as the claim could last at most.
+    """End a run whose holder is lost; `idle_append` as in `ClaimRun`, for as long as the claim could last.
 
-    Wall clocks of two machines are compared by nobody: how long that is, is told by two times of one of them.
+    Clocks of two machines are never compared: the length of that time is a difference on one of them.
     """
 
     at: float
@@ -139,9 +139,9 @@ class ExpireRun:
 
 @dataclass(frozen=True)
 class SignalFailed:
-    """Take back what a failed signal leaves without a watchman. `token` is of the claim made with the run, if any.
+    """Withdraw a run whose signal failed. `token` is of the claim made with the run, if any.
 
-    `key` is the name of the idempotency key's row, and `fingerprint` what it says.
+    `key` is the idempotency key that this frees, with the `fingerprint` of its request.
     """
 
     at: float
@@ -153,9 +153,9 @@ class SignalFailed:
 
 @dataclass(frozen=True)
 class AnswerApproval:
-    """Decide on an approval, whose row the caller has read. `resumed` goes on if this is the last decision.
+    """Decide on an approval, whose `row` the caller has read.
 
-    It brings every decision on what its run had asked for.
+    `resumed` is the run that continues after the last decision; it brings all decisions.
     """
 
     at: float
@@ -167,14 +167,14 @@ class AnswerApproval:
 
 @dataclass(frozen=True)
 class ResetThread:
-    """Have the conversation forgotten and the thread kept (reset)."""
+    """Forget the conversation and keep the thread."""
 
     at: float
 
 
 @dataclass(frozen=True)
 class ImportThread:
-    """Begin a thread with a conversation from elsewhere, in that epoch; again for as long as nothing came after it."""
+    """Begin a thread with a conversation from elsewhere, in that epoch; repeatable while nothing came after it."""
 
     at: float
     text: str
@@ -203,9 +203,9 @@ class WithdrawGrant:
 
 @dataclass(frozen=True)
 class DeleteThread:
-    """Have the thread deleted: somebody asked, its time was up, or it was handed to an owner.
+    """Delete the thread: a caller asked, it expired, or it was assigned to an owner.
 
-    The last two hold for a thread without open runs that stands at `position` still; after that it went on.
+    The last two only while it has no open runs and is at `position` still.
     """
 
     at: float
@@ -215,7 +215,7 @@ class DeleteThread:
 
 @dataclass(frozen=True)
 class FinishDelete:
-    """Put the tombstone on a thread that is being deleted, with the receipt of what goes."""
+    """Append the tombstone of a thread that is being deleted, with the receipt of what goes."""
 
     at: float
     receipt: Mapping[str, Any]
@@ -265,8 +265,8 @@ Command = (
 class Change:
     """Append these events and rows; `head` is what the head is then.
 
-    `signal`: whoever promised something by this must have a signal of its own taken by the engine before it answers.
-    `run_id` is the run that the command was about.
+    `signal`: the engine must take a signal of the caller's before it answers. `run_id`: the run that the command is
+    about.
     """
 
     head: Head
@@ -278,7 +278,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Unchanged:
-    """It is so already, or nothing is to be done now; `signal` and `run_id` as in `Change`."""
+    """Nothing needs to be appended; `signal` and `run_id` as in `Change`."""
 
     run_id: str = ""
     signal: bool = False
@@ -286,7 +286,7 @@ class Unchanged:
 
 @dataclass(frozen=True)
 class Refused:
-    """Nothing is done, for this reason; `signal` as in `Change`, before the refusal is answered."""
+    """Refused with this error; `signal` as in `Change`, before the refusal is answered."""
 
     error: HostingError
     signal: bool = False
@@ -294,7 +294,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Stale:
-    """The token holds the run no more, or what the caller has read is no longer so: what it did is dropped."""
+    """The token no longer holds the run, or what the caller has read is outdated: its work is dropped."""
 
 
 Outcome = Change | Unchanged | Refused | Stale

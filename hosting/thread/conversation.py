@@ -5,7 +5,7 @@ conversation is a document and the tail after it, whoever needs it and wherever:
 it, a reader is shown it. Ends stand in the log in the order in which runs were accepted, so applying them as they come
 gives each run its one place. A run that was open when the conversation was reset leaves nothing in it.
 
-Nothing here reads or writes. `resume` says where to begin, `Snapshot.follow` goes on.
+Nothing here reads or writes. `resume` says where to begin, `Snapshot.follow` continues.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class DocumentAhead:
     mark: LogMark
 
     def refusal(self) -> UnreadableStateError:
-        """Return why the thread is not gone on with."""
+        """Return why the thread cannot continue."""
         return UnreadableStateError(
             f"The stored conversation names position {self.mark.position} of epoch {self.mark.epoch}, which its log "
             "does not have: one of the two was restored without the other. Delete or reset the thread."
@@ -112,12 +112,12 @@ class DocumentAhead:
 
 
 def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind | DocumentAhead:
-    """Return from where a document goes on with the log whose head this is; None is a thread without a document.
+    """Return from where a document continues with the log whose head this is; None is a thread without a document.
 
-    Without a mark of ours it goes on after the newest run of the log that it holds; one without entries was emptied by
-    somebody else, which counts as a reset. Nobody knows when that was, so it is now: what has ended is forgotten, and
-    what is open keeps its place. A document of an older epoch counts as empty. A tombstone is forgotten only after its
-    document, so one that is ahead of its log was not left by that.
+    Without a mark of ours it continues after the newest run of the log that it holds; one without entries was emptied
+    by somebody else, which counts as a reset. Nobody knows when that was, so it is now: what has ended is forgotten,
+    and what is open keeps its place. A document of an older epoch counts as empty. A tombstone is forgotten only after
+    its document, so one that is ahead of its log was not left by that.
     """
     if stored is None:
         return _from(read(None), head.trimmed)
@@ -135,7 +135,7 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind
 
 
 def before_reset(stored: Conversation, head: Head) -> Snapshot:
-    """Return from where a document that is ahead of its log goes on: the log's newest reset, which forgets it."""
+    """Return from where a document that is ahead of its log continues: the log's newest reset, which forgets it."""
     return Snapshot(stored, head.reset_at - 1, head.trimmed, {})
 
 

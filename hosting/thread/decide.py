@@ -1,12 +1,12 @@
 """One rule for each command to a thread, decided on the head alone.
 
-Theory. `decide(head, command)` has no side effect and asks nobody, so it is the same in every process and over every
-store. A caller appends what comes of it to the very head that was decided on; where another append came first it
+Theory. `decide(head, command)` has no side effect and reads nothing else, so it is the same in every process and over
+every store. The caller appends the result to the very head that was decided on; if another append came first, it
 decides again on the new head. Three things always hold: one run at a time is claimed, the first of the open ones; ends
 stand in the order in which runs were accepted; and after a claim was taken over or released, its token appends nothing.
 
-A run that is not claimed and may not be, because it was cancelled or because the thread waits for approvals, gets its
-end in its turn: with whatever append makes it the first (`Draft.end_in_turn`).
+A run that may not be claimed, because it was cancelled or because the thread waits for approvals, ends when it becomes
+the first: with whatever append makes it so (`Draft.end_in_turn`).
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _refusal(head: Head, command: AcceptRun) -> Refused | None:
         if waiting is not None and decided == set(waiting.undecided) and waiting.asked == len(waiting.undecided):
             return None  # exactly the decisions that the thread waits for, and nobody has made one of them
         return Refused(
-            ApprovalsVoidError("These are not the tool calls that the thread waits for, or it waits no more.")
+            ApprovalsVoidError("These are not the tool calls that the thread waits for, or it no longer waits.")
         )
     if head.is_waiting_for_approval(accepted.at):
         return Refused(pending_approvals())
@@ -173,7 +173,7 @@ def _claim(head: Head, command: ClaimRun) -> Outcome:
 
 
 def _end_unanswered(head: Head, at: float, error: HostingError) -> Outcome:
-    """End the run whose turn it is for the reason of `error`, and those after it that may not be claimed."""
+    """End the next run with `error`, and those after it that may not be claimed."""
     run = head.runs[0]
     return Draft(head).end(unanswered(run.id, at, error)).end_in_turn(at).change(run.id)
 
@@ -234,7 +234,7 @@ def _end(head: Head, command: EndRun) -> Outcome:
 
 
 def _cancel(head: Head, command: CancelRun) -> Outcome:
-    """Have the run end; its end is to reach the document too, so a run that ends at once needs a signal as any does."""
+    """Cancel the run. Its end must reach the document too, so it needs a signal even if it ends at once."""
     run = head.run(command.run_id)
     if run is None:
         return already_ended(head, command.run_id)
@@ -258,7 +258,7 @@ def _expire(head: Head, command: ExpireRun) -> Outcome:
 
 
 def _answer(head: Head, command: AnswerApproval) -> Outcome:
-    """Record a decision. Each is made once, and the last one and the run that goes on are one append."""
+    """Record a decision. Each is made once, and the last one and the run that continues are one append."""
     decision, row, waiting = command.decision, command.row, head.waiting
     if row is None:
         return Refused(UnknownApprovalError(f"This thread has no approval {decision.id[:80]!r}."))
@@ -276,8 +276,8 @@ def _answer(head: Head, command: AnswerApproval) -> Outcome:
     if waiting is None or decision.id not in waiting.undecided or not head.is_waiting_for_approval(command.at):
         return Refused(
             ApprovalExpiredError(
-                f"Approval {decision.id!r} waits no more: its time has passed, or the thread was reset or went on. "
-                "Send the thread its next message."
+                f"Approval {decision.id!r} is no longer pending: it expired, or the thread was reset or continued. "
+                "Send the next message."
             )
         )
     draft = Draft(head).add(ApprovalAnswered(at=command.at, run_id=waiting.run_id, decision=decision))

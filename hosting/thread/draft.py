@@ -1,10 +1,10 @@
-"""An append while it is made, and the rules of who is promised the outcome of a run.
+"""An append while it is made, and when an answer about a run needs a signal first.
 
 Theory. A draft holds an append's events and rows, and the head as it would be after them.
 
-A promise is kept by the thread's entity, which a signal calls. So whoever promises something has a signal of
-its own taken first, unless the log proves that one was: a live holder proves nothing, it may die before its signal. A
-proof is good for as long as something may come of the signal: an engine that was lost or moved has none of them.
+Before we answer about a run, the engine must hold a signal for its entity; else nobody finishes the run if this process
+dies. A live claim is no proof: its holder may die before it signals. A proof holds as long as the signal may still have
+an effect: an engine that was lost or moved has none of them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Draft:
         return self.row(RowChange(run_name(accepted.run_id), self.head.position, row))
 
     def claim(self, at: float, terms: ClaimTerms) -> Draft:
-        """Have the run whose turn it is claimed on these terms."""
+        """Claim the next run with these terms."""
         run = self.head.runs[0]
         return self.add(
             Claimed(
@@ -64,14 +64,14 @@ class Draft:
         )
 
     def end(self, terminal: Terminal) -> Draft:
-        """End the run whose turn it is, and say so in its row."""
+        """End the next run, and note that in its row."""
         run = self.head.runs[0]
         self.add(terminal)
         row = RunRow(epoch=self.head.epoch, first=run.first, last=self.head.position)
         return self.row(RowChange(run_name(run.id), run.first, row, is_new=False))
 
     def end_in_turn(self, at: float) -> Draft:
-        """End the runs that come first now and may not be claimed, as many of them as one append takes."""
+        """End the first runs that may not be claimed, as many as fit into one append."""
         while self.head.claim is None and (run := self.head.next_run) and (reason := end_without_agent(run)):
             if len(self._rows) == MOST_ROWS:
                 break
@@ -84,7 +84,7 @@ class Draft:
 
 
 def end_without_agent(run: OpenRun) -> HostingError | None:
-    """Return why a run whose turn it is ends without its agent, or None when it may be claimed."""
+    """Return why the next run ends without its agent, or None if it may be claimed."""
     if run.cancelled is not None:
         return cancellation(run.cancelled)
     if run.barred:
@@ -107,7 +107,7 @@ The times may be of two machines: whatever their clocks say, it is one signal mo
 
 
 def attach(head: Head, command: AttachToRun) -> Outcome:
-    """Promise the outcome of a run, with a signal of one's own where the log does not prove that one was taken."""
+    """Answer about a run, with a signal first if the log does not prove that one was taken."""
     run = head.run(command.run_id)
     if run is None:
         return already_ended(head, command.run_id)
@@ -119,23 +119,23 @@ def attach(head: Head, command: AttachToRun) -> Outcome:
 
 
 def needs_signal(head: Head, run: OpenRun, at: float) -> bool:
-    """Return whether the log does not prove that a signal for the run was taken, or shows that nothing came of it.
+    """Return whether no signal for the run is proved by the log, or the one that is had no effect.
 
-    The thread's run is past its deadline, or none is held, and nothing was appended since.
+    It had none if the claimed run is past its deadline, or none is claimed, and nothing was appended since.
     """
     since = head.changed_at if head.claim is None else max(head.changed_at, head.claim.deadline)
     return not run.signalled or at > since + SIGNAL_SECONDS
 
 
 def already_ended(head: Head, run_id: str) -> Unchanged:
-    """Answer that a run has ended; a thread that is being deleted needs a signal, so that its deletion ends."""
+    """Return that the run has ended; a thread that is being deleted needs a signal, so that its deletion ends."""
     return Unchanged(run_id, signal=head.state == "deleting")
 
 
 def signal_failed(head: Head, command: SignalFailed) -> Outcome:
-    """Cancel the run if nobody else was promised anything of it, and free its key; else let go of its claim.
+    """Cancel the run and free its key if no other caller was answered about it; else release its claim.
 
-    A run that brings decisions stays: they are made, and whoever repeats the last of them finds it and signals.
+    A run that brings decisions stays: they are made, and a caller that repeats the last one finds it and signals.
     """
     run = head.run(command.run_id)
     if run is None:
@@ -159,6 +159,6 @@ def signal_failed(head: Head, command: SignalFailed) -> Outcome:
 
 
 def refuse_while_deleting() -> Refused:
-    """Refuse a run; whoever meets this signals, so that the deletion comes to its end."""
+    """Refuse, with a signal, so that the deletion comes to its end."""
     error = ThreadDeletingError("The thread is being deleted and takes no runs until that is done. Try again then.")
     return Refused(error, signal=True)

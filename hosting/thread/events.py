@@ -1,7 +1,7 @@
 """What can happen in a thread: the events of its log, oldest first.
 
-Theory. A thread is the list of its events and nothing else. Whoever decides looks at the head, which is their fold
-(`hosting.thread.head`); whoever answers about a run looks at the fold of that run's events (`hosting.thread.run`); the
+Theory. A thread is the list of its events and nothing else. Decisions are made on the head, which is their fold
+(`hosting.thread.head`); answers about a run are made of the fold of that run's events (`hosting.thread.run`); the
 stored conversation is a third fold (`hosting.thread.conversation`). Events are never changed once they are written, so
 a log of today is read by every later version: members that it does not know are ignored. What an older version could
 not understand is of a higher version, and the older one then decides nothing on that thread.
@@ -65,7 +65,7 @@ class RunEvent(_Event):
 class Accepted(RunEvent):
     """The run exists. `fingerprint` is of the request and the thread that it named; `key` is its idempotency key's row.
 
-    `agent` and `thread_id` are as they were given, `principal` is who asked, None where nobody is signed in,
+    `agent` and `thread_id` are as they were given, `principal` is the caller, None where nobody is signed in,
     `grant` is what let them in where the thread is another's, and `traceparent` the W3C trace context.
     The text of a `streamed` run are logged while they come.
     """
@@ -106,14 +106,14 @@ class Claimed(RunEvent):
 
 
 class Released(RunEvent):
-    """The holder let go of the run, which somebody else goes on with. `signalled`: its signal had been taken."""
+    """The holder released the run, which somebody else continues with. `signalled`: its signal had been taken."""
 
     kind: Literal["released"] = "released"
     signalled: bool
 
 
 class Delta(RunEvent):
-    """The agent went on speaking: `text` replaces what stands after `offset`, in characters of the answer so far."""
+    """The agent continued speaking: `text` replaces what stands after `offset`, in characters of the answer so far."""
 
     kind: Literal["delta"] = "delta"
     offset: int
@@ -175,7 +175,7 @@ class ToolResult(RunEvent):
 class CancelRequested(RunEvent):
     """The run is to end: its holder ends it, or it gets its end in its turn and is claimed no more.
 
-    Somebody asked for it, or it waited in the queue for longer than it may.
+    A caller cancelled it, or it waited in the queue for longer than it may.
     """
 
     kind: Literal["cancel_requested"] = "cancel_requested"
@@ -202,7 +202,7 @@ class Completed(Ending):
     """The agent answered; `session` is the framework session's state.
 
     With a `summary` the model is sent that in place of the conversation's beginning, from the next run on.
-    Not `kept`: the answer is too large for the conversation, which holds an error in its place. With `approvals` the
+    Not `kept`: the answer is too large for the conversation, which holds an error instead. With `approvals` the
     thread waits for the decision on each of them, until `expires_at` (None: for ever).
     """
 

@@ -63,9 +63,9 @@ class _Part(BaseModel):
 class OpenRun(_Part):
     """A run that has not ended. `first` is the position of its `accepted`, `settled` of its newest model result.
 
-    `decides`: it brings decisions on approvals. `signalled`: the log proves that a signal was taken. `barred`: it
-    waited after a run that asked for approvals, and is claimed no more. `lost` counts the claims that were taken over
-    because their holder was gone, `failures` those that were made to try again after a failure.
+    `decides`: it brings decisions on approvals. `signalled`: the log proves that a signal was taken. `barred`: it was
+    queued when an earlier run began to wait for approvals; it ends as `approvals_pending` without its agent. `lost`
+    counts the claims that were taken over because their holder was lost, `failures` the attempts after a failure.
     """
 
     id: str
@@ -165,7 +165,7 @@ class Head(_Part):
 
     @property
     def next_run(self) -> OpenRun | None:
-        """The run whose turn it is: the first of the open ones."""
+        """The run that is next: the first of the open ones."""
         return self.runs[0] if self.runs else None
 
     def run(self, run_id: str) -> OpenRun | None:

@@ -1,7 +1,7 @@
 """The messages that a run gives its agent: the request's, or decisions on tool calls that wait; never a call left open.
 
 A conversation that paused holds tool calls without results, which no model takes before a message. The decisions make
-agent-framework close them. Where there will be none any more, because the time passed or the run that went on ended
+agent-framework close them. Where there will be none any more, because the time passed or the run that continued ended
 without an answer, the next run closes them itself, in front of its message.
 """
 
@@ -92,7 +92,7 @@ def open_requests(conversation: Conversation) -> dict[str, Content]:
 
 
 def refusals(request: RunRequest, conversation: Conversation) -> dict[str, str]:
-    """Return what the model is told of each tool call that was refused with a reason, by the framework's id of it."""
+    """Return what the model gets about each tool call that was refused with a reason, by the framework's id of it."""
     if not request.decisions:
         return {}
     requests = open_requests(conversation)

@@ -45,7 +45,7 @@ class RunRow(_Row):
 
 
 class ApprovalRow(_Row):
-    """An approval: the run that asked for it, its decision once there is one, and the run that goes on from there."""
+    """An approval: the run that asked for it, its decision once there is one, and the run that continues from there."""
 
     asked_by: str
     decision: Decision | None = None

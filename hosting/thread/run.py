@@ -101,7 +101,7 @@ class RunRecord:
 
     @property
     def requested_approvals(self) -> tuple[PendingApproval, ...]:
-        """What it asked for, decided or not; nothing for a run that has not completed."""
+        """The approvals that it requested, decided or not; nothing for a run that has not completed."""
         return self.terminal.approvals if isinstance(self.terminal, Completed) else ()
 
     @property
@@ -137,7 +137,7 @@ class RunRecord:
 
 
 def fold_run(run_id: str, events: Iterable[tuple[int, Event]]) -> RunRecord | None:
-    """Return the run as the events of its thread tell it, from its `accepted` on; None when that is not among them."""
+    """Return the run as a fold of its events, from its `accepted` on; None when that is not among them."""
     record: RunRecord | None = None
     for position, event in events:
         if record is not None:

@@ -52,9 +52,9 @@ class Lines(logging.Handler):
         """Return the next line."""
         return await asyncio.to_thread(self._told.get, True, GUARD_SECONDS)
 
-    async def blocked(self) -> str:
-        """Return the next line about a loop that is blocked: on a busy machine one may have been before, by nothing."""
-        while "and still is" not in (line := await self.next()):
+    async def of(self, part: str) -> str:
+        """Return the next line with that part: on a busy machine there may be others before it."""
+        while part not in (line := await self.next()):
             pass
         return line
 
@@ -75,10 +75,10 @@ async def test_a_process_whose_agents_are_blocked_takes_no_new_run_until_they_go
     agent = Blocking()
     async with served(app_of(agent, environ=BRIEF)) as (_, http):
         blocked = asyncio.ensure_future(ask(http, "block"))
-        told = await lines.blocked()
+        told = await lines.of("and still is")
         refused, ready = await ask(http, "hi"), await http.get("/api/health/ready")
         agent.let_go.put(None)
-        ended, gone_on = await blocked, await lines.next()
+        ended, gone_on = await blocked, await lines.of("was blocked")
         after = [(await http.get("/api/health/ready")).status_code, (await ask(http, "hi")).status_code]
 
     assert re.fullmatch(
@@ -102,7 +102,7 @@ async def test_callers_of_an_app_in_production_are_told_no_line_of_its_code(line
 
     loop = AgentLoop(1, most_blocked_seconds=0.1)
     blocked = loop.submit(block())
-    await lines.next()
+    await lines.of("and still is")
     with pytest.raises(AgentsBlockedError, match=r"blocked for \d+ s by some code, and no new run is taken"):
         loop.admit()
     let_go.put(None)
@@ -116,7 +116,7 @@ async def test_a_run_that_a_signal_brings_waits_while_the_agents_are_blocked(lin
     agent = Blocking()
     async with served(app_of(agent, environ=BRIEF)) as (host, http):
         blocked = asyncio.ensure_future(ask(http, "block"))
-        await lines.blocked()
+        await lines.of("and still is")
         host.entities.deliver("dafx-joker", "other", "run", {"message": "hi", "run_id": RUN})
         while (run := await http.get(f"/api/agents/Joker/threads/other/runs/{RUN}")).status_code == 404:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -154,7 +154,7 @@ async def test_a_process_whose_agents_are_blocked_for_less_than_the_limit_takes_
     agent = Blocking()
     async with served(app_of(agent)) as (_, http):
         blocked = asyncio.ensure_future(ask(http, "block"))
-        told = await lines.next()
+        told = await lines.of("is blocked")
         ready = await http.get("/api/health/ready")
         agent.let_go.put(None)
         ended = await blocked

@@ -7,7 +7,7 @@ from typing import Any
 
 from hosting.names import Address
 from hosting.ports import EntityClient
-from hosting.service.broadcast import DeltaText, LoggedEvent, News
+from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.service.following import Following
 from hosting.service.runs import Run
 from hosting.thread.events import Claimed, Delta
@@ -17,7 +17,7 @@ from tests.support.threads import NOW, accepted, completed
 NO_CLIENT: Any = None
 FIRST = 4
 ENDED = 7
-BEGUN: list[News] = [
+BEGUN: list[Update] = [
     LoggedEvent(FIRST, accepted()),
     LoggedEvent(
         5,
@@ -32,7 +32,7 @@ DELTA = DeltaText("r1", 0, "Good", after=5)
 class ScriptedFollowing(Following):
     """Yields the same batches to all who follow, each at once; then raises `breaks`, if there is one."""
 
-    def __init__(self, *batches: list[News], breaks: Exception | None = None) -> None:
+    def __init__(self, *batches: list[Update], breaks: Exception | None = None) -> None:
         self._batches = batches
         self._breaks = breaks
         self.logged_only: list[bool] = []
@@ -40,7 +40,7 @@ class ScriptedFollowing(Following):
 
     async def follow(
         self, run: Run, client: EntityClient, *, logged_only: bool = False
-    ) -> AsyncGenerator[list[News], None]:
+    ) -> AsyncGenerator[list[Update], None]:
         """Yield the batches."""
         self.logged_only.append(logged_only)
         try:
@@ -52,7 +52,7 @@ class ScriptedFollowing(Following):
             self.let_go += 1
 
 
-def run_after(*news: News) -> Run:
+def run_after(*news: Update) -> Run:
     """Return the run as it stands behind its beginning and these."""
     record = RunRecord(accepted(), FIRST, FIRST)
     for one in (*BEGUN[1:], *news):

@@ -9,7 +9,7 @@ import pytest
 from hosting.errors import HostingError, InternalError, LogUnavailableError, ThreadDeletedError
 from hosting.http.streams import Frame, Frames, broken
 from hosting.ports import iso
-from hosting.service.broadcast import DeltaText, LoggedEvent, News
+from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.thread.events import Claimed, Delta, Event, Failed, ModelResult, Released, TimedOut, ToolResult
 from hosting.thread.run import RunRecord
 from tests.support.threads import NOW, accepted, completed, tool_started
@@ -31,7 +31,7 @@ def delta(offset: int, text: str) -> Delta:
     return Delta(at=NOW, run_id="r1", offset=offset, text=text)
 
 
-def frames_of(*news: News, after: int = 0) -> list[Frame]:
+def frames_of(*news: Update, after: int = 0) -> list[Frame]:
     """Return the frames of a run that was accepted at position 4."""
     frames = Frames(after, lambda: NOW)
     return [frame for one in (LoggedEvent(4, accepted()), *news) for frame in frames.next(one)]

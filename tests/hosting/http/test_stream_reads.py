@@ -12,7 +12,7 @@ from hosting.http.replies import Reply, Streamed
 from hosting.http.streams import Streams
 from hosting.request.pages import StreamQuery
 from hosting.request.run_request import Decision
-from hosting.service.broadcast import LoggedEvent, News
+from hosting.service.broadcast import LoggedEvent, Update
 from hosting.service.runs import Run
 from hosting.thread.events import ApprovalAnswered
 from tests.hosting.http.scripted_following import BEGUN, END, ENDED, LOGGED, NO_CLIENT, ScriptedFollowing, run_after
@@ -96,7 +96,7 @@ async def test_a_read_of_what_the_reader_has_is_304_until_the_run_has_ended() ->
     ids=["news", "silence"],
 )
 async def test_a_poll_waits_for_news_or_the_first_silence(
-    news: list[list[News]], status: int, events: list[str] | None
+    news: list[list[Update]], status: int, events: list[str] | None
 ) -> None:
     """What is before its offset is no news."""
     got, messages, headers = await read(ScriptedFollowing(*news), run_after(), 5, live="long-poll")

@@ -9,7 +9,7 @@ import pytest
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError
 from hosting.names import Address
-from hosting.service.broadcast import DeltaText, Follower, LoggedEvent, News
+from hosting.service.broadcast import DeltaText, Follower, LoggedEvent, Update
 from hosting.service.following import Following
 from hosting.service.runs import Run
 from hosting.stores.memory import MemoryObjects, SharedMemory
@@ -22,12 +22,12 @@ Processes = tuple[Process, Process]
 WHOLE = ["accepted", "claimed", "echo:", " hi", "completed"]
 
 
-def shown(news: list[News]) -> list[str]:
+def shown(news: list[Update]) -> list[str]:
     """Return events by their kinds and words as they are."""
     return [words(one) or one.event.kind if isinstance(one, LoggedEvent) else one.text for one in news]
 
 
-def words(one: News) -> str:
+def words(one: Update) -> str:
     """Return what the agent said, from whichever place; nothing for an event of another kind."""
     output = one.event if isinstance(one, LoggedEvent) else one
     return output.text if isinstance(output, Delta | DeltaText) else ""
@@ -38,7 +38,7 @@ async def followed(process: Process, run: Run) -> list[str]:
     return [name async for news in process.following.follow(run, process.engine) for name in shown(news)]
 
 
-async def joined(frames: AsyncIterator[list[News]]) -> list[News]:
+async def joined(frames: AsyncIterator[list[Update]]) -> list[Update]:
     """Return all that is still told."""
     return [one async for news in frames for one in news]
 
@@ -264,6 +264,6 @@ def test_a_follower_that_fell_behind_keeps_nothing_of_what_it_missed() -> None:
     """It is sent to the log."""
     follower = Follower()
     for offset in range(3):
-        follower.put(DeltaText("r1", offset, "x" * 400_000))
+        follower.push(DeltaText("r1", offset, "x" * 400_000))
 
-    assert (follower.has_missed, follower.take()) == (True, [])
+    assert (follower.has_missed, follower.drain()) == (True, [])

@@ -330,7 +330,7 @@ async def test_a_run_of_a_deleted_thread_is_gone(process: Process) -> None:
 @pytest.mark.behaviour("service.words")
 async def test_words_are_heard_here_before_they_are_logged(process: Process) -> None:
     """And stand in the log, by their offset, before the end."""
-    with process.changes.followed(ADDRESS) as follower:
+    with process.changes.subscribe(ADDRESS) as follower:
         run = await process.runs.start(AGENT, call(streams=True), process.engine)
         ended = await process.runs.wait(run, process.engine, 5.0)
         news = await follower.next(1.0)
