@@ -125,10 +125,10 @@ def response_of(conversation: Conversation, run_id: str) -> ResponseEntry | None
     """Return the newest response entry of the run, or None."""
     history = conversation.data.conversation_history
     held = history.held
-    for place in range(len(held) - 1, -1, -1):
-        entry = held[place]
+    for index in range(len(held) - 1, -1, -1):
+        entry = held[index]
         if (type(entry) is ResponseEntry or type(entry) is PlainResponse) and entry.correlation_id == run_id:
-            return cast(ResponseEntry, history[place])
+            return cast(ResponseEntry, history[index])
     return None
 
 
@@ -250,10 +250,10 @@ def cuts(entries: Sequence[Entry | PlainEntry]) -> list[int]:
     """Return after how many entries the conversation may be cut, in ascending order, its two ends left out."""
     allowed = []
     earliest = len(entries)
-    for place, begins in reversed(list(enumerate(_beginnings(entries)))):
+    for index, begins in reversed(list(enumerate(_beginnings(entries)))):
         earliest = min(earliest, begins)
-        if 0 < place <= earliest:
-            allowed.append(place)
+        if 0 < index <= earliest:
+            allowed.append(index)
     return allowed[::-1]
 
 
@@ -261,10 +261,10 @@ def _beginnings(entries: Sequence[Entry | PlainEntry]) -> list[int]:
     """Return for each entry the place of the earliest that it may not be parted from."""
     latest: dict[_Link, int] = {}
     beginnings = []
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         mentioned, begun = _links(entry)
-        beginnings.append(min((latest.get(link, place) for link in mentioned - begun), default=place))
-        latest.update(dict.fromkeys(mentioned, place))
+        beginnings.append(min((latest.get(link, index) for link in mentioned - begun), default=index))
+        latest.update(dict.fromkeys(mentioned, index))
     return beginnings
 
 

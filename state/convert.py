@@ -20,7 +20,7 @@ from state import models
 from state.codec import read_entry
 from state.contents import AnyContent, Stored, StoredContent, TextContent, UnknownContent, checked_content
 from state.conversation import UNANSWERED, is_unanswered
-from state.extension import Place, archived
+from state.extension import Position, archived
 from state.json_values import dump, from_json_value, to_json_value
 from state.models import OURS, PLAIN, UNSENT, PlainEntry, PlainMessage
 from state.portable import moment, portable_text
@@ -80,7 +80,7 @@ def shared_messages(conversation: models.Conversation) -> list[Message]:
     return list(chain.from_iterable(messages_of_run for messages_of_run in messages if messages_of_run))
 
 
-def placed_messages(conversation: models.Conversation) -> list[tuple[Place, Message]]:
+def placed_messages(conversation: models.Conversation) -> list[tuple[Position, Message]]:
     """Return the same messages, each with its place."""
     first = archived(conversation).entries + 1
     replays = conversation.data.conversation_history.each(_replay)

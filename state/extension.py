@@ -109,7 +109,7 @@ def _count(value: object) -> int:
 
 SUMMARY: Final = "summary"
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """A message: the position of its entry in the whole conversation, from 1, and its number in what is replayed of it."""
 
 
@@ -117,7 +117,7 @@ Place = tuple[int, int]
 class Summary:
     """The text, and the place of the last message that it stands for."""
 
-    through: Place
+    through: Position
     text: str
 
 

@@ -231,15 +231,15 @@ class History(Sequence[Entry]):
         return len(self._entries)
 
     @overload
-    def __getitem__(self, place: int) -> Entry: ...
+    def __getitem__(self, index: int) -> Entry: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Entry]: ...
-    def __getitem__(self, place: int | slice) -> Entry | list[Entry]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(len(self))[place]]
-        entry = self._entries[place]
+    def __getitem__(self, index: slice) -> list[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(len(self))[index]]
+        entry = self._entries[index]
         if isinstance(entry, PLAIN):
-            entry = self._entries[place] = _model(entry)
+            entry = self._entries[index] = _model(entry)
         return entry
 
     def __eq__(self, other: object) -> bool:

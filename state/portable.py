@@ -46,8 +46,8 @@ def is_address(text: str) -> bool:
     authority = _END_OF_AUTHORITY.split(rest[2:], maxsplit=1)[0]
     if not authority:
         return scheme.lower() not in _NEEDS_HOST
-    user, _, place = authority.rpartition("@")
-    return _USER.fullmatch(user) is not None and _is_host_and_port(place)
+    user, _, host_and_port = authority.rpartition("@")
+    return _USER.fullmatch(user) is not None and _is_host_and_port(host_and_port)
 
 
 def is_media_type(text: str) -> bool:
@@ -96,11 +96,11 @@ def moment(text: str) -> str:
     return _LEAP_SECOND.sub(r"\g<1>59", text.upper())
 
 
-def _is_host_and_port(place: str) -> bool:
-    if place.startswith("["):
-        host, closing, rest = place[1:].partition("]")
+def _is_host_and_port(host_and_port: str) -> bool:
+    if host_and_port.startswith("["):
+        host, closing, rest = host_and_port[1:].partition("]")
         return bool(closing) and _is_ipv6(host) and (not rest or (rest.startswith(":") and _is_port(rest[1:])))
-    host, colon, port = place.partition(":")
+    host, colon, port = host_and_port.partition(":")
     labels = host.split(".")
     is_host = len(host) <= _MOST_HOST_CHARACTERS and all(map(_LABEL.fullmatch, labels))
     return is_host and (not colon or _is_port(port))

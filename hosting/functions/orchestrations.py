@@ -191,8 +191,8 @@ def _called(function: FunctionType, names: set[str]) -> list[FunctionType]:
         if cell != CellType()  # one that is not filled yet
     }
     found = [around.get(name, function.__globals__.get(name)) for name in names]
-    places = [place for place in found if isinstance(place, ModuleType | type)]
-    found += [vars(place).get(name) for place in places for name in names]
+    scopes = [scope for scope in found if isinstance(scope, ModuleType | type)]
+    found += [vars(scope).get(name) for scope in scopes for name in names]
     bare = (getattr(one, "__func__", one) for one in found)
     plain = (inspect.unwrap(one) for one in bare if isinstance(one, FunctionType))
     return [one for one in plain if isinstance(one, FunctionType)]

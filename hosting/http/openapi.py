@@ -150,7 +150,7 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
     requires_key = app.requires_key and not route.is_anonymous
     operation: Schema = {
         "operationId": route.function,
-        "summary": route.says,
+        "summary": route.description,
         "responses": _responses(route, _links(agent), requires_key, app.has_owners and not route.is_for_all),
     }
     name = Parameter("name", "path", "The agent.", {"type": "string", "enum": list(app.agents)})
@@ -176,7 +176,7 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
             {
                 "name": parameter.name,
                 "in": parameter.location,
-                "description": parameter.says,
+                "description": parameter.description,
                 "required": parameter.location == "path",
                 "schema": dict(parameter.schema),
             }
@@ -209,14 +209,15 @@ def _run_body(agent: str, app: ServedApp) -> Schema:
     A field that is null counts as absent, and there must be a message or a content.
     """
     limits = app.agents[agent]
-    fields = {name: (field.schema(limits), field.says) for name, field in REQUEST_FIELDS.items()}
+    fields = {name: (field.schema(limits), field.description) for name, field in REQUEST_FIELDS.items()}
     fields |= {name: (_thread_id(agent, app), _THREAD_TEXT) for name in THREAD_ID_FIELDS}
     fields |= dict.fromkeys(WAIT_FIELDS, (_WAIT_IN_BODY, _WAIT_TEXT))
     fields[STREAM] = ({"type": "boolean"}, _STREAM_TEXT)
     schema = {
         "type": "object",
         "properties": {
-            name: {"anyOf": [schema, {"type": "null"}], "description": says} for name, (schema, says) in fields.items()
+            name: {"anyOf": [schema, {"type": "null"}], "description": description}
+            for name, (schema, description) in fields.items()
         },
         "additionalProperties": False,
         "not": {"properties": {"message": {"type": "null"}, "contents": {"enum": [None, []]}}},
@@ -306,7 +307,7 @@ def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool
 
 
 def _response(answer: ResponseSpec, links: Schema) -> Schema:
-    response: Schema = {"description": answer.says}
+    response: Schema = {"description": answer.description}
     content: Schema = {}
     if answer.body is not None:
         content["application/json"] = {"schema": _schemas(has_owners=True)[0][answer.body]}
@@ -323,7 +324,7 @@ def _response(answer: ResponseSpec, links: Schema) -> Schema:
 
 
 def _header(header: Header) -> Schema:
-    return {"description": header.says, "required": header.always, "schema": {"type": header.type}}
+    return {"description": header.description, "required": header.always, "schema": {"type": header.type}}
 
 
 def _links(agent: str | None) -> Schema:

@@ -30,10 +30,10 @@ from hosting.service import bodies
 
 @dataclass(frozen=True)
 class Header:
-    """A header of an answer. Where it is not `always` sent, `says` has when."""
+    """A header of an answer. Where it is not `always` sent, `description` has when."""
 
     name: str
-    says: str
+    description: str
     type: Literal["string", "integer"] = "string"
     always: bool = True
 
@@ -46,7 +46,7 @@ class ResponseSpec:
     """
 
     status: int
-    says: str
+    description: str
     body: Any = None
     headers: tuple[Header, ...] = ()
     or_text: bool = False
@@ -94,7 +94,7 @@ class Route:
     function: str
     method: Literal["GET", "HEAD", "POST", "DELETE"]
     path: str
-    says: str
+    description: str
     answers: tuple[ResponseSpec, ...] = field(hash=False)
     refusals: Refusals = ()
     query: tuple[Parameter, ...] = ()
@@ -155,8 +155,8 @@ _START: Refusals = (
 )
 
 
-def ok(says: str, body: Any, headers: tuple[Header, ...] = ()) -> tuple[ResponseSpec, ...]:
-    return (ResponseSpec(200, says, body, headers),)
+def ok(description: str, body: Any, headers: tuple[Header, ...] = ()) -> tuple[ResponseSpec, ...]:
+    return (ResponseSpec(200, description, body, headers),)
 
 
 HEALTH = Route(

@@ -90,7 +90,7 @@ class Field:
     member: str
     read: Callable[[object, Limits], Any]
     schema: Callable[[Limits], Mapping[str, Any]]
-    says: str
+    description: str
 
 
 _FORMAT = Field(

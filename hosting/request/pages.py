@@ -30,7 +30,7 @@ class Parameter:
 
     name: str
     location: Literal["path", "query", "header"]
-    says: str
+    description: str
     schema: Schema = field(hash=False)
     pattern: re.Pattern[str] | None = None
     advice: str = ""

@@ -42,14 +42,14 @@ from agent_framework import (
 
 from hosting.errors import ConfigurationError
 from state.convert import placed_messages, shared_messages
-from state.extension import Place, Summary, summary_of
+from state.extension import Position, Summary, summary_of
 from state.models import Conversation, entry_text
 from state.portable import portable_text
 
 SOURCE_ID = "durable_thread"
 ATTRIBUTION = {"source_id": SOURCE_ID, "source_type": "ThreadHistory"}
 
-_PLACE = "_thread_place"
+_POSITION = "_thread_place"
 _SUMMARY_ID = "thread_summary"
 _MARKS = frozenset({GROUP_ANNOTATION_KEY, EXCLUDED_KEY, EXCLUDE_REASON_KEY})
 _GIVEN_ID = "msg_"
@@ -92,8 +92,8 @@ def _sent(conversation: Conversation, summary: Summary | None) -> list[Message]:
     if summary is not None:
         first = Message("assistant", [summary.text], message_id=_SUMMARY_ID)
         placed = [(summary.through, first), *((at, message) for at, message in placed if at > summary.through)]
-    for place, message in placed:
-        message.additional_properties[_PLACE] = place
+    for position, message in placed:
+        message.additional_properties[_POSITION] = position
     return [message for _, message in placed]
 
 
@@ -326,19 +326,19 @@ def _summary(message: Message, messages: Sequence[Message]) -> Summary | None:
     """
     message_id = message.message_id
     covered = [
-        one.additional_properties.get(_PLACE)
+        one.additional_properties.get(_POSITION)
         for one in messages
         if message_id is not None and _group(one).get(SUMMARIZED_BY_SUMMARY_ID_KEY) == message_id
     ]
     if not covered or None in covered:
         return None
-    through: Place = max(place for place in covered if place is not None)
+    through: Position = max(position for position in covered if position is not None)
     is_beginning = all(
         one.additional_properties.get(EXCLUDED_KEY)
         for one in messages
-        if one.additional_properties.get(_PLACE, (through[0] + 1, 0)) <= through
+        if one.additional_properties.get(_POSITION, (through[0] + 1, 0)) <= through
     )
-    message.additional_properties[_PLACE] = through
+    message.additional_properties[_POSITION] = through
     return Summary(through, portable_text(message.text)) if is_beginning and message.text.strip() else None
 
 

@@ -18,7 +18,7 @@ from hosting.names import Address
 from hosting.ports import awake_seconds
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.thread.commands import Change, Command, RecordSteps, RetryRun
-from hosting.thread.events import Delta, Event, ModelResult, Step, ToolResult, ToolStarted
+from hosting.thread.events import Delta, ModelResult, Step, ToolResult, ToolStarted
 from hosting.thread.head import Head
 from hosting.thread.run import RunRecord
 
@@ -69,7 +69,7 @@ class Journal:
     `run` is the run as this holder knows it, from its claim on. Recorded by earlier attempts: `models`, by the call
     within which the agent works ("" for the agent that runs) and the number of the model call, counted from 1;
     `started` and `results`, by the key of the tool call. `take_deltas` returns the deltas that the log does not have.
-    `on_append` is called with every append, on the log's loop. While it is `leaving`, the next tool result is the last
+    `on_append` is called with every append, on the log's loop. While it `is_draining`, the next tool result is the last
     step if no other tool is at work: its append raises `DrainingError`.
     """
 
@@ -87,7 +87,7 @@ class Journal:
         self.run = run
         self.token = token
         self.lease = lease
-        self.leaving = False
+        self.is_draining = False
         self.take_deltas: Callable[[], tuple[Delta, ...]] = tuple
         self._log = log
         self._on_append = on_append
@@ -133,10 +133,10 @@ class Journal:
         self._at_work.difference_update(ended)
         # An agent that is a tool may be cut short, because its own steps are replayed.
         around = {tool for tool in self._at_work if any(key.startswith(f"{tool}/") for key in ended)}
-        if self.leaving and ended and self._at_work == around:
+        if self.is_draining and ended and self._at_work == around:
             raise DrainingError(f"Run {self.run.run_id} is let go of behind this step.")
 
-    def unlogged(self, last: tuple[Delta, ...]) -> tuple[Delta, ...]:
+    def unconfirmed(self, last: tuple[Delta, ...]) -> tuple[Delta, ...]:
         """Return what is appended with the end: deltas that may not be in the log yet, then the last ones."""
         return (*self._unsure, *last)
 
@@ -168,7 +168,7 @@ class Journal:
         if not isinstance(decided.outcome, Change):
             raise StaleTokenError(f"Run {self.run.run_id} is held by another attempt, or has ended.")
         self.lease.renew(began_at)
-        for position, event in appended(decided):
+        for position, event in decided.events:
             self.run = self.run.after(position, event)
         self._on_append(decided)
 
@@ -176,10 +176,3 @@ class Journal:
 def unstorable_step(run_id: str) -> UnstorableAnswerError:
     """Return why a run ends whose step cannot be written; raised from the cause, which is logged with it."""
     return UnstorableAnswerError(f"A step of the run cannot be kept; the cause is in the log under run {run_id}.")
-
-
-def appended(decided: Decided) -> list[tuple[int, Event]]:
-    """Return the events that an append added, with their positions."""
-    assert isinstance(decided.outcome, Change)
-    first = decided.head.position - len(decided.outcome.events) + 1
-    return list(enumerate(decided.outcome.events, start=first))

@@ -78,6 +78,12 @@ class Decided:
     outcome: Outcome
     head: Head
 
+    @property
+    def events(self) -> list[tuple[int, Event]]:
+        """The events that were appended, with their positions; none unless the outcome is a `Change`."""
+        events = self.outcome.events if isinstance(self.outcome, Change) else ()
+        return list(enumerate(events, start=self.head.position - len(events) + 1))
+
 
 class _Reference(BaseModel):
     """What stands in the log for an event that lies in the store of attachments."""
@@ -97,7 +103,7 @@ class _Uploads:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _CachedHead:
     """A head as the store has it, and as it reads; without `stored` the thread has none.
 
     `tail` are the newest events before it with their positions and sizes, as far as this process appended them one
@@ -137,7 +143,7 @@ class ThreadLog:
         self._hub = hub
         self._patience_seconds = patience_seconds
         self.readiness = Readiness(lambda: self.head(Address.of("ready", new_id())))
-        self._heads: Recent[Address, _Known] = Recent(cached_bytes)
+        self._heads: Recent[Address, _CachedHead] = Recent(cached_bytes)
         self._calling: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
     async def execute(
@@ -154,7 +160,7 @@ class ThreadLog:
         """
         lock = self._calling.setdefault(address, asyncio.Lock())
         async with lock:
-            known = _Known(None, NEW) if is_new else self._heads.get(address)
+            known = _CachedHead(None, NEW) if is_new else self._heads.get(address)
             is_read, has_all_rows = known is None, refresh is None
             if known is None:
                 known = await self._read(address)
@@ -259,17 +265,17 @@ class ThreadLog:
         """Let go of the store."""
         await self._store.close()
 
-    async def _read(self, address: Address) -> _Known:
+    async def _read(self, address: Address) -> _CachedHead:
         known = self._heads.get(address)
         self._heads.forget(address)
         stored = await self._retried("read", lambda: self._store.head(address))
         if known is None or stored is None or stored != known.stored:
-            known = _Known(stored, NEW if stored is None else head.decode(stored.payload))
+            known = _CachedHead(stored, NEW if stored is None else head.decode(stored.payload))
         if self._heads.get(address) is None:  # an append that came meanwhile left a newer one
             self._heads.keep(address, known, known.memory_bytes)
         return known
 
-    async def _append(self, address: Address, known: _Known, change: Change) -> tuple[bool, _Known]:
+    async def _append(self, address: Address, known: _CachedHead, change: Change) -> tuple[bool, _CachedHead]:
         """Return whether the change was appended, and return the head as it stands then.
 
         Events that are too large are put elsewhere first.
@@ -296,7 +302,7 @@ class ThreadLog:
         appended = partial(self._append_to_newest, uploads=uploads) if large else self._store.append
         answer: Appended | Conflict = await self._retried("append", partial(appended, address, known.stored, append))
         if isinstance(answer, Appended):
-            newest = _Known(answer.head, changed)
+            newest = _CachedHead(answer.head, changed)
             if changed.state == "open":
                 positions = range(changed.position - len(payloads) + 1, changed.position + 1)
                 tail = (*known.tail, *zip(positions, change.events, sizes, strict=True))
@@ -304,9 +310,9 @@ class ThreadLog:
                 while tail_bytes > _TAIL_BYTES:
                     tail_bytes -= tail[dropped][2]
                     dropped += 1
-                newest = _Known(answer.head, changed, tail[dropped:], tail_bytes)
+                newest = _CachedHead(answer.head, changed, tail[dropped:], tail_bytes)
         else:
-            newest = _Known(answer.head, NEW if answer.head is None else head.decode(answer.head.payload))
+            newest = _CachedHead(answer.head, NEW if answer.head is None else head.decode(answer.head.payload))
         self._heads.keep(address, newest, newest.memory_bytes)
         return isinstance(answer, Appended), newest
 

@@ -15,12 +15,11 @@ from hosting.ports import EntityClient
 from hosting.principal import NOBODY, Asker
 from hosting.request.run_call import fingerprint
 from hosting.request.run_request import Decision, RunRequest
-from hosting.runner.journal import appended
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import read_run
 from hosting.service.runs import Run, Runs
-from hosting.thread.commands import AnswerApproval, Change, Stale
+from hosting.thread.commands import AnswerApproval, Stale
 from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, approval_name
@@ -101,7 +100,7 @@ class Approvals:
                 done = await self._log.execute(address, await command(done.head), command)
         going_on = await self._runs.begun(address, done, run_id, client)
         assert requested is not None
-        for position, event in appended(done) if isinstance(done.outcome, Change) else ():
+        for position, event in done.events:
             requested = requested.after(position, event)
         return Answered(Run(address, requested), going_on)
 

@@ -85,7 +85,7 @@ class HeldRun:
 
     def _mark_draining(self) -> None:
         if self.journal is not None:
-            self.journal.leaving = self.is_draining or self.is_unwatched
+            self.journal.is_draining = self.is_draining or self.is_unwatched
 
 
 @dataclass(frozen=True, eq=False)

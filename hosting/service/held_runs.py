@@ -36,7 +36,6 @@ from hosting.runner.journal import (
     Journal,
     Lease,
     StaleTokenError,
-    appended,
 )
 from hosting.runner.telemetry import log_end
 from hosting.runner.thread_log import Decided, ThreadLog
@@ -44,7 +43,7 @@ from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent
 from hosting.service.conversations import Conversations
 from hosting.service.held_run import HeldRun, HostedAgent, Watcher
 from hosting.service.lost_runs import claimed_run
-from hosting.thread.commands import Change, ClaimRun, ClaimTerms, EndRun, Refused, ReleaseRun, SignalFailed
+from hosting.thread.commands import ClaimRun, ClaimTerms, EndRun, Refused, ReleaseRun, SignalFailed
 from hosting.thread.conversation import Snapshot
 from hosting.thread.events import TERMINALS, Accepted, Claimed, Holder
 from hosting.thread.head import Head
@@ -193,9 +192,8 @@ class HeldRuns:
         until = awake_seconds() + self.longest_seconds(address.agent)
         decided = await self._log.execute(address, command)
         self.publish(address, decided)
-        events = appended(decided) if isinstance(decided.outcome, Change) else []
-        is_next = before is not None and bool(events) and events[0][0] == before.position + 1
-        before = before.follow(events) if before and is_next else None
+        is_next = before is not None and bool(decided.events) and decided.events[0][0] == before.position + 1
+        before = before.follow(decided.events) if before and is_next else None
         return self.hold(address, decided, client, before=before, until=until)
 
     def hold(
@@ -216,12 +214,11 @@ class HeldRuns:
         `signal` is awaited before the agent starts. `before` is the conversation after the append, if known. A failed
         signal frees `key` with `fingerprint`. `until`: when the run's time is up, if counted from before the append.
         """
-        claim = decided.head.claim
-        events = decided.outcome.events if isinstance(decided.outcome, Change) else ()
-        if claim is None or not any(isinstance(event, Claimed) and event.token == claim.token for event in events):
+        claim, events = decided.head.claim, decided.events
+        if claim is None or not any(isinstance(event, Claimed) and event.token == claim.token for _, event in events):
             return None
         before = before or self._conversations.cached(address, decided.head)
-        held = HeldRun(address, claim.token, decided.head, appended(decided), client, before, is_new, key, fingerprint)
+        held = HeldRun(address, claim.token, decided.head, events, client, before, is_new, key, fingerprint)
         held.lease = Lease(self._lease_seconds)
         held.until = awake_seconds() + self.longest_seconds(address.agent) if until is None else until
         held.checked_at = asyncio.get_running_loop().time()
@@ -315,7 +312,7 @@ class HeldRuns:
         takes_more = not self.is_draining and len(self._held) <= self._most and self._takes_runs()
         callers = {one.run_id: one for one in self._watchers.get(held.address, ())} if takes_more else {}
         terms = {run_id: self.claim_terms(held.address.agent) for run_id in callers}
-        end = EndRun(journal.token, ended.terminal, journal.unlogged(ended.words), terms)
+        end = EndRun(journal.token, ended.terminal, journal.unconfirmed(ended.words), terms)
         decided = await self._log.execute(held.address, end)
         if isinstance(decided.outcome, Refused):
             refused = unanswered(held.run_id, ended.terminal.at, decided.outcome.error)
@@ -373,8 +370,7 @@ class HeldRuns:
 
     def publish(self, address: Address, decided: Decided) -> None:
         """Apply an append of this process to its followers, its cached conversation and the run that it holds."""
-        if isinstance(decided.outcome, Change):
-            events = appended(decided)
+        if events := decided.events:
             self._conversations.appended(address, decided.head, events)
             for position, event in events:
                 self._changes.publish(address, LoggedEvent(position, event))

@@ -105,17 +105,17 @@ def approval_fields(record: RunRecord, approvals: Sequence[PendingApproval]) -> 
     ]
 
 
-def text_with_decisions(record: RunRecord, terminal: Completed, place: str = "") -> str:
+def text_with_decisions(record: RunRecord, terminal: Completed, url: str = "") -> str:
     """Return the answer for those who read text only: what the agent said, and a line for each call that waits.
 
-    With a `place`, how the calls are answered there.
+    With a `url`, how the calls are answered there.
     """
     waits = [
         f"Waits for approval {approval.id}: {approval.tool}({json.dumps(approval.arguments, ensure_ascii=False)})"
         for approval in record.requested_approvals
     ]
     choice = '{"approved": true} or {"approved": false, "reason": "..."}'
-    how = f"To answer, POST {choice} as application/json to {place}" if waits and place else ""
+    how = f"To answer, POST {choice} as application/json to {url}" if waits and url else ""
     return "\n\n".join(part for part in (completed_text(terminal), "\n".join(waits), how) if part)
 
 

@@ -24,14 +24,23 @@ from hosting.names import Address, keyed_thread_id, new_id
 from hosting.ports import EntityClient, awake_seconds
 from hosting.principal import NOBODY, Asker
 from hosting.request.run_call import Form, StartRun, Wait
-from hosting.runner.journal import appended
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import LostRunCheck, read_run
 from hosting.settings import Settings
-from hosting.thread.commands import AcceptRun, AttachToRun, CancelRun, Change, Command, Refused, SignalFailed, Unchanged
+from hosting.thread.commands import (
+    AcceptRun,
+    AttachToRun,
+    CancelRun,
+    Change,
+    Command,
+    Refused,
+    SignalFailed,
+    Stale,
+    Unchanged,
+)
 from hosting.thread.events import Accepted, Event
 from hosting.thread.head import Head
 from hosting.thread.rows import DeletedRow, KeyRow, key_name
@@ -205,7 +214,7 @@ class Runs:
             if outcome.signal:
                 await self._signal(address, client, "run", run_id=outcome.run_id)
             return replace(await self._read(address, outcome.run_id, client), replayed=True)
-        record = fold_run(run_id, appended(decided))
+        record = fold_run(run_id, decided.events)
         assert record is not None
         accepted = record.accepted
         signal = asyncio.ensure_future(self._signal(address, client, "run", run_id=run_id))
@@ -293,13 +302,12 @@ class Runs:
     async def _promised(self, run: Run, decided: Decided, client: EntityClient) -> Run:
         """Return the run after that decision, once its signal is taken."""
         self._holders.publish(run.address, decided)
-        outcome = decided.outcome
         if decided.head.state == "deleting":
             await self._signal(run.address, client, "delete")
-        elif getattr(outcome, "signal", False):
+        elif not isinstance(decided.outcome, Stale) and decided.outcome.signal:
             await self._signal(run.address, client, "run", run_id=run.run_id)
         record = run.record
-        for position, event in appended(decided) if isinstance(outcome, Change) else ():
+        for position, event in decided.events:
             record = record.after(position, event) if position > record.last else record
         return Run(run.address, record)
 

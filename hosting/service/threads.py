@@ -232,8 +232,8 @@ class Threads:
             return False
         instances = [await self._purged(instance, address, head.epoch, client) for instance in receipt.instances]
         if tuple(instances) != receipt.instances:
-            settled = tuple(InstanceOutcome(id=instance.id, outcome=instance.outcome) for instance in instances)
-            await self._log.execute(address, RecordInstances(time.time(), head.epoch, settled))
+            outcomes = tuple(InstanceOutcome(id=instance.id, outcome=instance.outcome) for instance in instances)
+            await self._log.execute(address, RecordInstances(time.time(), head.epoch, outcomes))
         return all(instance.outcome != "pending" for instance in instances)
 
     async def _purged(self, instance: Instance, address: Address, epoch: int, client: EntityClient) -> Instance:

@@ -123,6 +123,6 @@ async def test_deltas_of_an_append_that_nobody_knows_of_go_again_with_the_end() 
     await asyncio.sleep(0.05)
     streaming.store.is_away = False
 
-    last = streaming.journal.unlogged(await streaming.writer.close("Good morning"))
+    last = streaming.journal.unconfirmed(await streaming.writer.close("Good morning"))
 
     assert [(one.offset, one.text) for one in last] == [(0, "Good morning")]

@@ -82,7 +82,7 @@ async def test_deltas_that_wait_stand_before_the_step_that_follows_them_and_only
     await holding.journal.append_on_loop(model_result(number=2))
 
     assert (await holding.kinds(), holding.store.calls["append"]) == (["delta", "model_result"], before + 1)
-    assert holding.journal.unlogged(()) == ()
+    assert holding.journal.unconfirmed(()) == ()
 
 
 @pytest.mark.behaviour("runner.steps")
@@ -104,7 +104,7 @@ async def test_deltas_of_a_failed_append_go_with_the_next_step() -> None:
 async def test_a_holder_that_leaves_stops_behind_the_tool_that_it_has_finished() -> None:
     """What the tool answered is recorded, and so is what the model says before."""
     holding = await Holding().begin(model_result(), *[tool_started()] * 2)
-    holding.journal.leaving = True
+    holding.journal.is_draining = True
     await holding.journal.append_on_loop(model_result(number=2))
     with pytest.raises(DrainingError):
         await holding.journal.append_on_loop(tool_result())
@@ -116,7 +116,7 @@ async def test_a_holder_that_leaves_stops_behind_the_tool_that_it_has_finished()
 async def test_a_holder_that_leaves_cuts_no_other_tool_short() -> None:
     """A tool that began and has no result counts as called; only an agent as a tool has its steps replayed."""
     journal = (await Holding().begin(*[model_result()] * 3)).journal
-    journal.leaving = True
+    journal.is_draining = True
     await journal.append_on_loop(tool_started(), tool_started(key="1.agent"), tool_started(key="1.agent/1.tool"))
     await journal.append_on_loop(tool_result())
 
