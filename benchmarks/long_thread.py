@@ -35,7 +35,7 @@ from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
 from state.codec import held_entry, read
 from state.conversation import message_count
 from state.extension import without_oldest
-from state.models import History
+from state.models import Entries
 
 HUB, AGENT, THREAD = "Measured", "timed", "long"
 ADDRESS = Address.of(AGENT, THREAD)
@@ -172,7 +172,7 @@ async def _made(archive: CountedArchive, settings: Settings, messages: int) -> s
     ledger = {"durableAgentHost": {"applied": run_ids[-256:]}}
     empty = {"schemaVersion": "1.1.0", "data": {"conversationHistory": [], "extensionData": ledger}}
     conversation = read(json.dumps(empty))
-    whole = conversation.data.model_copy(update={"conversation_history": History(map(held_entry, texts))})
+    whole = conversation.data.model_copy(update={"conversation_history": Entries(map(held_entry, texts))})
     recent = without_oldest(conversation.model_copy(update={"data": whole}), older)
     document = await Archiver(archive, settings.document_bytes).shorten(PLACE, document_of(recent))
     return document.text

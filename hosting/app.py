@@ -38,7 +38,7 @@ from hosting.functions.http_triggers import (
     register_threads,
 )
 from hosting.functions.mcp import ServedTool, register_tool
-from hosting.functions.orchestrations import Orchestrations, warn_of_management_urls
+from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.owner_triggers import register_owners
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
@@ -143,7 +143,7 @@ class AgentFunctionApp(df.DFApp):
         )
         self._served = Served(self, self._plan, Access(principal, self._settings.admin_role, self._services.sharing))
         prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
-        self._orchestrations = Orchestrations(self._served, "api" if prefix is None else str(prefix))
+        self._orchestrations = OrchestrationRoutes(self._served, "api" if prefix is None else str(prefix))
         self._register_shared(has_health=enable_health_check, requires_key=requires_key)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         if self._has_page:

@@ -185,7 +185,7 @@ class IssuerKeys:
     """
 
     def __init__(self, address: str, issuer: str, algorithm: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """`address` is that of the key set or of the OpenID metadata; `clock` tells seconds."""
+        """`address` is that of the key set or of the OpenID metadata; `clock` returns seconds."""
         self._address, self._issuer, self._algorithm = address, issuer, algorithm
         self._clock = clock
         self._keys: Mapping[str | None, PyJWK] = {}

@@ -27,7 +27,7 @@ from typing import Any, ParamSpec, TypeVar
 from hosting.settings import is_hosted
 
 MOST_RECORDS = 100
-"""Start-up records that are kept; an app that logs more than these has said enough."""
+"""Start-up records that are kept, the first ones."""
 
 TASK_MARK = "__azure_function_invocation_id__"
 """The attribute of a task that both workers read."""

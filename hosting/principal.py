@@ -61,7 +61,7 @@ class Principal:
 
 
 @dataclass(frozen=True)
-class Asker:
+class Caller:
     """Who sends a request, and whose threads it is about: their own, or with the `grant` another's.
 
     `epoch` is the life of the thread for which the grant was given.
@@ -73,12 +73,12 @@ class Asker:
     epoch: int | None = None
 
     @classmethod
-    def of(cls, principal: Principal | None) -> Asker:
+    def of(cls, principal: Principal | None) -> Caller:
         """Return somebody the caller for threads of their own; nobody asks for those of the app."""
         return cls(principal, owner_of(principal))
 
 
-NOBODY = Asker()
+NOBODY = Caller()
 """The caller where nobody is signed in: the app, for its own threads."""
 
 
@@ -220,7 +220,7 @@ def _signed_in_by_platform(request: PrincipalRequest) -> Principal | None:
 
 
 def _identity(found: _ClientPrincipal, given_provider: str) -> tuple[str, list[str]]:
-    """Return the issuer, and who it is by the claims, best first; `ValueError` for an issuer that is not said.
+    """Return the issuer, and who it is by the claims, best first; `ValueError` for an issuer that is not named.
 
     An issuer that begins with `https:` is an Entra tenant's: no name of a provider has a colon or a slash. Google is
     known to name itself with and without the scheme.

@@ -27,7 +27,7 @@ from state.contents import (
     UriContent,
 )
 from state.conversation import exchanges, generation, is_unanswered, message_count
-from state.errors import UnreadableStateError
+from state.errors import UnreadableDocumentError
 from state.extension import archived
 from state.models import OURS, Conversation, Entry, RequestEntry, ResponseEntry, UnknownEntry
 
@@ -123,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     try:
         conversation = read(text)
-    except UnreadableStateError as error:
+    except UnreadableDocumentError as error:
         print(f"not readable ({error.code}): {error}", file=sys.stderr)
         return 1
     unknown = [f"unknown, kept: {path}" for path in unknown_paths(conversation)]

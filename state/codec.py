@@ -24,11 +24,11 @@ from state.errors import (
     NotAnObjectError,
     NotAVersionError,
     NoVersionError,
-    UnreadableStateError,
+    UnreadableDocumentError,
     UnsupportedVersionError,
 )
 from state.json_values import MAX_DEPTH, dump, parse, parse_from
-from state.models import Conversation, Entry, History, PlainEntry, entry_text, plain_entry, validated_entry
+from state.models import Conversation, Entries, Entry, PlainEntry, entry_text, plain_entry, validated_entry
 
 CURRENT: Final = "1.1.0"
 _MAJOR: Final = 1
@@ -54,7 +54,7 @@ _PARTS: Final = ("data", "conversation_history", "messages", "contents", "usage"
 def read(text: str | None) -> Conversation:
     """Return the stored conversation; nothing, "" and "null" are a new one.
 
-    Raises a subclass of `UnreadableStateError`, whatever the text is, and nothing else.
+    Raises a subclass of `UnreadableDocumentError`, whatever the text is, and nothing else.
     """
     if text is None or text.strip() in _ABSENT:
         return Conversation.model_validate({"schemaVersion": CURRENT, "data": {"conversationHistory": []}})
@@ -62,8 +62,8 @@ def read(text: str | None) -> Conversation:
         cut = _cut(text)
         if cut is not None:
             return _conversation(*cut)
-    except (ValidationError, UnreadableStateError):
-        pass  # only the whole text tells what is wrong with it
+    except (ValidationError, UnreadableDocumentError):
+        pass  # only the whole text shows what is wrong with it
     try:
         return _conversation(parse(text))
     except ValidationError as error:
@@ -113,7 +113,7 @@ def entry_value(entry: Entry) -> dict[str, Any]:
     return value
 
 
-def _conversation(value: Any, history: History | None = None) -> Conversation:
+def _conversation(value: Any, history: Entries | None = None) -> Conversation:
     _require_readable(value)
     conversation = Conversation.model_validate(value)
     unset_namesakes(conversation, value)
@@ -142,7 +142,7 @@ def _require_readable(value: Any) -> None:
         raise NoDataError("The stored document has no data.")
 
 
-def _cut(text: str) -> tuple[Any, History] | None:
+def _cut(text: str) -> tuple[Any, Entries] | None:
     """Return the document's value around an empty history, and the history; None for a text of another form.
 
     Raises what `json_values.parse` raises, and `pydantic.ValidationError`.
@@ -159,7 +159,7 @@ def _cut(text: str) -> tuple[Any, History] | None:
     rest = text[end:] if entries else text[start:]
     if not rest.startswith("]") or _AMBIGUOUS.search(rest):
         return None
-    return parse(text[:start] + rest), History(entries)
+    return parse(text[:start] + rest), Entries(entries)
 
 
 def _plain(text: str, start: int) -> tuple[PlainEntry, int] | None:
@@ -194,7 +194,7 @@ def unset_namesakes(stored: Stored, value: dict[str, Any]) -> None:
     """Mark the fields of a model just validated from `value` as absent where `value` lacks them, at every level.
 
     `{"created_at": 1}` has an unknown property and no `createdAt`; pydantic keeps the first and then takes the field
-    `created_at` for given, so that a null `createdAt` would be written. No setting of pydantic's tells the two apart.
+    `created_at` for given, so that a null `createdAt` would be written. No setting of pydantic's distinguishes them.
     """
     names, parts = _names_and_parts(type(stored))
     for name in names.keys() & value.keys():

@@ -19,8 +19,8 @@ from state.models import (
     OURS,
     PLAIN,
     Conversation,
+    Entries,
     Entry,
-    History,
     PlainEntry,
     PlainResponse,
     RequestEntry,
@@ -75,7 +75,7 @@ def append_turn(
 ) -> Conversation:
     """Return the conversation with one more turn, and the response's run in the ledger. Entries are shared.
 
-    The `owner`, where one is given, is named for whoever looks into the store; the first one stays.
+    The `owner`, where one is given, is named for whoever reads the store; the first one stays.
 
     It waits for `pause` then, or for nobody. A `summary` and a `session` state replace those before, an empty session
     removes it, and None keeps them.
@@ -107,7 +107,7 @@ def forget(conversation: Conversation, reset_id: str) -> Conversation:
     host = {name: value for name, value in host_value(conversation).items() if name not in _OF_ENTRIES}
     host["generation"] = generation(conversation) + 1
     host["applied"] = [*_applied_ids(conversation), reset_id][-LEDGER_SIZE:]
-    return changed(conversation, History(), {HOST: host, SESSION: None})
+    return changed(conversation, Entries(), {HOST: host, SESSION: None})
 
 
 def generation(conversation: Conversation) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 
-class UnreadableStateError(Exception):
+class UnreadableDocumentError(Exception):
     """A stored document that this version must not interpret. Its bytes stay as they are.
 
     `code` is stable and says which rule was broken; `str(error)` is one sentence for the operator.
@@ -14,55 +14,55 @@ class UnreadableStateError(Exception):
     code: ClassVar[str]
 
 
-class NotJsonError(UnreadableStateError):
+class NotJsonError(UnreadableDocumentError):
     """The text is not JSON (NaN and Infinity are not JSON either)."""
 
     code = "not_json"
 
 
-class NestedTooDeepError(UnreadableStateError):
+class NestedTooDeepError(UnreadableDocumentError):
     """The document nests deeper than any reader can be expected to follow."""
 
     code = "nested_too_deep"
 
 
-class NumberOutOfRangeError(UnreadableStateError):
+class NumberOutOfRangeError(UnreadableDocumentError):
     """A number cannot be held without changing it, so it could not be written back."""
 
     code = "number_out_of_range"
 
 
-class NotAnObjectError(UnreadableStateError):
+class NotAnObjectError(UnreadableDocumentError):
     """The document is JSON, but not an object."""
 
     code = "not_an_object"
 
 
-class NoVersionError(UnreadableStateError):
+class NoVersionError(UnreadableDocumentError):
     """The document has no `schemaVersion`."""
 
     code = "no_version"
 
 
-class NotAVersionError(UnreadableStateError):
+class NotAVersionError(UnreadableDocumentError):
     """`schemaVersion` is not three numbers with dots between them."""
 
     code = "not_a_version"
 
 
-class UnsupportedVersionError(UnreadableStateError):
+class UnsupportedVersionError(UnreadableDocumentError):
     """`schemaVersion` has another major number than the documents that this version understands."""
 
     code = "unsupported_version"
 
 
-class NoDataError(UnreadableStateError):
+class NoDataError(UnreadableDocumentError):
     """The document has no `data`."""
 
     code = "no_data"
 
 
-class MalformedError(UnreadableStateError):
+class MalformedError(UnreadableDocumentError):
     """A property that this version knows holds a value of another kind."""
 
     code = "malformed"

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from state.codec import RAISED_MINORS, held_entry
 from state.contents import TOKEN_COUNTS
-from state.models import Conversation, History, PlainEntry, RequestEntry, ResponseEntry, UnknownEntry
+from state.models import Conversation, Entries, PlainEntry, RequestEntry, ResponseEntry, UnknownEntry
 
 HOST: Final = "durableAgentHost"
 SESSION: Final = "agentSession"
@@ -25,7 +25,7 @@ def host_value(conversation: Conversation) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def changed(conversation: Conversation, history: History, extension: dict[str, Any]) -> Conversation:
+def changed(conversation: Conversation, history: Entries, extension: dict[str, Any]) -> Conversation:
     """Return a copy with these entries and extension properties; a property that is None is removed."""
     merged = {**(conversation.data.extension_data or {}), **extension}
     kept = {key: value for key, value in merged.items() if value is not None or key not in extension}
@@ -84,21 +84,21 @@ def without_oldest(conversation: Conversation, count: int) -> Conversation:
     since = before.since or next((entry.created_at for entry in exchanges), None)
     value = {
         "entries": before.entries + len(moved),
-        "messages": before.messages + History(moved).message_count,
+        "messages": before.messages + Entries(moved).message_count,
         **({} if since is None else {"since": since}),
         "usage": {
             key: getattr(before, name) + sum(_count(getattr(usage, name, None)) for usage in used)
             for key, name in TOKEN_COUNTS.items()
         },
     }
-    return changed(conversation, History(held[count:]), {HOST: {**host_value(conversation), ARCHIVED: value}})
+    return changed(conversation, Entries(held[count:]), {HOST: {**host_value(conversation), ARCHIVED: value}})
 
 
 def with_older(conversation: Conversation, entries: Sequence[str]) -> Conversation:
     """Return the conversation with its archived entries, given as JSON texts, back in their place."""
     if not entries:
         return conversation
-    history = History([*map(held_entry, entries), *conversation.data.conversation_history.held])
+    history = Entries([*map(held_entry, entries), *conversation.data.conversation_history.held])
     host = {name: value for name, value in host_value(conversation).items() if name != ARCHIVED}
     return changed(conversation, history, {HOST: host})
 

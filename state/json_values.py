@@ -95,7 +95,7 @@ def dump(value: Any) -> str:
 
 
 def is_deeper_than(value: Any, limit: int) -> bool:
-    """Tell by walking level by level, so that no depth can exhaust the stack."""
+    """Return whether a value nests deeper, level by level, so that no depth can exhaust the stack."""
     level = [value] if type(value) in (dict, list) else []
     for _ in range(limit):
         if not level:

@@ -190,7 +190,7 @@ def entry_text(entry: Entry | PlainEntry) -> str:
         return dump(entry.model_dump(by_alias=True, exclude_unset=True))
 
 
-class History(Sequence[Entry]):
+class Entries(Sequence[Entry]):
     """The entries of a conversation, in their order and never changed.
 
     Plain entries are held as they were read, with their text, and become models when they are looked at: a turn looks
@@ -207,9 +207,9 @@ class History(Sequence[Entry]):
         """The entries, models or not."""
         return self._entries
 
-    def with_entries(self, *entries: Entry) -> History:
+    def with_entries(self, *entries: Entry) -> Entries:
         """Return the history that continues with these; the entries so far are shared."""
-        longer = History([*self._entries, *entries], self.message_count + _count_messages(entries))
+        longer = Entries([*self._entries, *entries], self.message_count + _count_messages(entries))
         longer._made = dict(self._made)
         return longer
 
@@ -243,13 +243,13 @@ class History(Sequence[Entry]):
         return entry
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, History) and list(self) == list(other)
+        return isinstance(other, Entries) and list(self) == list(other)
 
     def __hash__(self) -> int:
         return hash(tuple(self))
 
-    def __reduce__(self) -> tuple[type[History], tuple[list[Entry]]]:
-        return History, (list(self),)
+    def __reduce__(self) -> tuple[type[Entries], tuple[list[Entry]]]:
+        return Entries, (list(self),)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -277,7 +277,7 @@ def _model(plain: PlainEntry) -> Entry:
 class ConversationData(Stored):
     """The conversation's entries in their order, and what programs keep next to them."""
 
-    conversation_history: History = Field(default_factory=History)
+    conversation_history: Entries = Field(default_factory=Entries)
     extension_data: dict[str, Any] | None = None
     expiration_time_utc: str | None = None
 

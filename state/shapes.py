@@ -24,7 +24,7 @@ from state.contents import (
     Usage,
     UsageContent,
 )
-from state.errors import UnreadableStateError
+from state.errors import UnreadableDocumentError
 from state.json_values import MAX_DEPTH, dump, from_json_value, is_deeper_than, parse, portable_value
 from state.portable import is_address, is_data_uri, is_media_type
 
@@ -98,7 +98,7 @@ def _stored_call(own: Value) -> Value | None:
         return {**value, "arguments": arguments, "argumentsKind": "object"}
     try:
         parsed = parse(arguments) if isinstance(arguments, str) else None
-    except UnreadableStateError:
+    except UnreadableDocumentError:
         parsed = None
     is_object = isinstance(parsed, dict) and not is_deeper_than(parsed, MAX_DEPTH // 2)
     return {**value, "arguments": portable_value(parsed) if is_object else {}}

@@ -82,9 +82,9 @@ async def _microseconds(resolver: PrincipalResolver, headers: dict[str, str], ch
     for _ in range(ROUNDS):
         began = time.perf_counter()
         for _ in range(checks):
-            asker, _ = await access.of(RUN, "Joker", headers, {}, {})
-            Address.of("Joker", "t", asker.owner).entity  # noqa: B018
+            caller, _ = await access.of(RUN, "Joker", headers, {}, {})
+            Address.of("Joker", "t", caller.owner).entity  # noqa: B018
         rounds.append((time.perf_counter() - began) / checks * 1e6)
-    if asker.principal is None or asker.principal.id != WHO:
-        raise WrongAnswerError(f"{asker.principal} was signed in.")
+    if caller.principal is None or caller.principal.id != WHO:
+        raise WrongAnswerError(f"{caller.principal} was signed in.")
     return median(rounds)

@@ -21,7 +21,7 @@ from hosting.entity.called_run import AgentCall, AgentRunError, answer_text, rea
 from hosting.entity.proxy import DurableAgent
 from hosting.errors import ConfigurationError
 from hosting.names import check_agent_name, new_id
-from hosting.principal import Asker, Principal
+from hosting.principal import Caller, Principal
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
 from hosting.request.run_call import StartRun, Wait
@@ -154,7 +154,7 @@ class _Caller(Generic[T]):
         start = StartRun(request, call.thread_id, Wait(), form="json", idempotency_key=None)
         runs, seconds = self._services.runs, self._settings.wait_seconds
         run = await runs.wait(
-            await runs.start(call.agent, start, self._engine, Asker.of(call.owner)), self._engine, seconds
+            await runs.start(call.agent, start, self._engine, Caller.of(call.owner)), self._engine, seconds
         )
         named = replace(call, run_id=run.run_id)
         if (end := run.record.certain_end) is None:

@@ -1,10 +1,11 @@
-"""The end of a run, told to its agent's callback at least once.
+"""The entity that calls an agent's callback for the end of each run, at least once.
 
 Theory. The entity sends a signal with the same commit that applies a run's end to its document; so the engine holds
-what is still to be told, through any crash, whoever ended the run, and a turn without callbacks has nothing to do with
-it. The signal names the run and nothing else: what is told is in the thread's log, and of a run that was deleted
-nothing is. It is received by an entity without state under one of a few keys, so callbacks that hang hold no more than
-so many of the host's places and no run's. A callback that failed was called; one that could not be is delivered again.
+which calls are still to be made, through any crash, whoever ended the run, and a turn without callbacks has nothing to
+do with it. The signal names the run and nothing else: the callback gets what the thread's log has, and is not called
+for a run that was deleted. It is received by an entity without state under one of a few keys, so callbacks that hang
+hold no more than so many of the host's executions and no run's. A callback that failed was called; one that could not
+be is delivered again.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class CallbacksBusyError(Exception):
 
 
 def callback_signal(address: Address, run_id: str) -> Signal:
-    """Return the signal that has a run's end told."""
+    """Return the signal that has the callback called for a run's end."""
     order = {"agent": address.agent, "thread_id": address.entity[1], "run_id": run_id}
     return Signal(ENTITY, str(zlib.crc32(run_id.encode()) % KEYS), OPERATION, order)
 

@@ -120,13 +120,13 @@ class AgentRunError(Exception):
 
 
 def answer_text(record: RunRecord, terminal: Terminal) -> str:
-    """Return the text that tells what a run ended in: the answer's fields and its response entry, or the problem."""
+    """Return a run's end as text: the answer's fields and its response entry, or the problem."""
     fields = dict(outcome_fields(record, terminal))
     return json.dumps({**fields, "entry": terminal.entry} if isinstance(terminal, Completed) else fields)
 
 
 def refusal_text(accepted: Accepted, error: HostingError) -> str:
-    """Return the text that tells why a run was not begun: the problem, with the ids that it would have had."""
+    """Return as text why a run was not begun: the problem, with the ids that it would have had."""
     return json.dumps({"status": "failed", "error": {**problem(error, None), **ids(RunRecord(accepted, 0, 0))}})
 
 

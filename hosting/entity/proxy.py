@@ -1,9 +1,9 @@
-"""The proxy of a hosted agent: what an orchestration, or a client, calls in the agent's place.
+"""The proxy of a hosted agent: what an orchestration, or a client, calls instead of the agent.
 
 Theory. An orchestrator is replayed, so a proxy decides nothing by itself: ids come from the caller, in the order of the
 calls, and whatever is wrong with a call is refused where it is made, before anything is sent. The same call made again
 by an orchestration therefore carries the same run id, and the entity answers it from the log. How a call travels is
-the `Caller`'s matter, so that one proxy serves every durable SDK, inside orchestrations and outside of them.
+the `AgentCaller`'s matter, so that one proxy serves every durable SDK, inside orchestrations and outside of them.
 
 A conversation as an orchestration holds it: an agent's name and a thread id, and nothing else.
 """
@@ -62,7 +62,7 @@ TaskT = TypeVar("TaskT")
 _TaskT_co = TypeVar("_TaskT_co", covariant=True)
 
 
-class Caller(Protocol[_TaskT_co]):
+class AgentCaller(Protocol[_TaskT_co]):
     """Who calls: a running orchestration or a client, as far as a proxy needs it."""
 
     @property
@@ -89,7 +89,7 @@ class DurableAgent(Generic[TaskT]):
 
     name: str
     description: str
-    caller: Caller[TaskT]
+    caller: AgentCaller[TaskT]
     retry: Retry | None = None
     owner: Principal | None = None
 

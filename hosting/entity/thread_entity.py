@@ -35,7 +35,7 @@ from hosting.service.thread_operations import OperationOutcome
 from hosting.thread import commands
 from hosting.thread.events import Accepted
 from state.conversation import LogMark, log_mark
-from state.errors import UnreadableStateError as UnreadableDocumentError
+from state.errors import UnreadableDocumentError
 
 logger = logging.getLogger(__name__)
 

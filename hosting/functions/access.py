@@ -15,7 +15,7 @@ from hosting.errors import CrossSiteError, ForbiddenError, InvalidFieldError
 from hosting.http.owner_routes import BY_ADMINISTRATORS
 from hosting.http.routes import Route
 from hosting.names import APP
-from hosting.principal import NOBODY, Asker, Principal, PrincipalRequest, PrincipalResolver, resolve
+from hosting.principal import NOBODY, Caller, Principal, PrincipalRequest, PrincipalResolver, resolve
 from hosting.request.pages import OWNER
 from hosting.service.sharing import SharedThread, Sharing
 
@@ -58,7 +58,7 @@ class Access:
         headers: Mapping[str, str],
         query: Mapping[str, str],
         path: Mapping[str, str],
-    ) -> tuple[Asker, SharedThread | None]:
+    ) -> tuple[Caller, SharedThread | None]:
         """Return the caller for whose threads, and the thread that a grant in the path opens.
 
         Raises `UnauthorizedError`, `ForbiddenError`, `InvalidFieldError`, `UnknownGrantError`, `LogUnavailableError`,
@@ -71,11 +71,11 @@ class Access:
             shared = await self.sharing.find(path["grant"], principal)
             if route.needs == "own" or (route.needs == "run" and shared.access == "read"):
                 raise ForbiddenError(f"This thread is shared with you to {shared.access} it. Ask its owner for more.")
-            return shared.asker, shared
+            return shared.caller, shared
         owner = OWNER.read(query) or (APP if route.needs == "admin" else None)
         if owner is None:
-            return Asker.of(principal), None
-        return replace(Asker.of(principal), owner=self._administered(owner, principal, route, path)), None
+            return Caller.of(principal), None
+        return replace(Caller.of(principal), owner=self._administered(owner, principal, route, path)), None
 
     def _administered(self, owner: str, principal: Principal, route: Route, path: Mapping[str, str]) -> str:
         """Return the owner whom an administrator names, once that is in the log."""

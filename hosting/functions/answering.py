@@ -43,7 +43,7 @@ from hosting.http.routes import Route
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import Address, is_id
 from hosting.plan import AgentPlan, Plan
-from hosting.principal import NOBODY, Asker
+from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, RawRequest
 from hosting.service.sharing import SharedThread
 
@@ -68,7 +68,7 @@ class HttpRequest:
     client: DurableClient
     route: Route
     plan: Plan
-    asker: Asker = NOBODY
+    caller: Caller = NOBODY
     shared: SharedThread | None = None
 
     async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
@@ -104,12 +104,12 @@ class HttpRequest:
         """The thread that the path names, as one of the caller; raises as `agent` and `thread_id` do."""
         if self.shared is not None:
             return self.shared.address
-        return Address.of(self.agent.name, self.thread_id, self.asker.owner)
+        return Address.of(self.agent.name, self.thread_id, self.caller.owner)
 
     def thread_url(self, agent: str, thread_id: str) -> str:
         """Return where the caller finds that thread."""
         if self.shared is not None:
-            return f"{self.base_url}/shared/{self.asker.grant}"
+            return f"{self.base_url}/shared/{self.caller.grant}"
         return f"{self.base_url}/agents/{agent}/threads/{thread_id}"
 
     @property
@@ -164,7 +164,9 @@ def serves(served: Served, route: Route, agent: str | None = None) -> Callable[[
     return register
 
 
-async def asker_of(served: Served, route: Route, agent: str | None, req: Request) -> tuple[Asker, SharedThread | None]:
+async def caller_of(
+    served: Served, route: Route, agent: str | None, req: Request
+) -> tuple[Caller, SharedThread | None]:
     """Return who sends the request, for whose threads; raises as `Access.of` does."""
     headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
     return await served.access.of(route, agent, headers, query, req.path_params)
@@ -176,8 +178,8 @@ def _register(served: Served, route: Route, agent: str | None, handler: Handler)
 
     async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
         refuse_forms_of_other_sites(route, req.headers)
-        asker, opened = await asker_of(served, route, agent, req)
-        return await handler(HttpRequest(req, client, route, served.plan, asker, opened))
+        caller, opened = await caller_of(served, route, agent, req)
+        return await handler(HttpRequest(req, client, route, served.plan, caller, opened))
 
     async def serve(req: Request, client: Any, context: func.Context) -> Response:
         return await respond(req, handled(req, enter_invocation(client, context)))

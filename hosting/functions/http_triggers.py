@@ -14,7 +14,7 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import HostingError, MethodNotAllowedError
-from hosting.functions.answering import HttpRequest, Served, asker_of, named_agent, respond, serves
+from hosting.functions.answering import HttpRequest, Served, caller_of, named_agent, respond, serves
 from hosting.http import routes
 from hosting.http.openapi import ServedApp, openapi_document
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
@@ -50,7 +50,7 @@ from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.service.threads import Threads
 from hosting.settings import Settings
-from hosting.stores.connection import Readiness
+from hosting.stores.connection import StoreReadiness
 
 NO_AGENT_FUNCTION = "http_unknown_agent"
 
@@ -65,13 +65,13 @@ class Starting:
 
     async def reply(self, request: HttpRequest, agent: AgentPlan, limits: Limits) -> Reply | Streamed:
         """Start the run, on the thread that is shared if there is one, and answer as its caller wants it."""
-        wanted = await request.parsed(lambda raw: parse_run(raw, agent.name, limits, request.asker.owner))
+        wanted = await request.parsed(lambda raw: parse_run(raw, agent.name, limits, request.caller.owner))
         if request.shared is not None:
             named = one_thread_id([request.thread_id, wanted.thread_id or ""])
             wanted = replace(wanted, thread_id=named)
         thread_id = wanted.thread_id
         try:
-            run = await self._runs.start(agent.name, wanted, request.client, request.asker)
+            run = await self._runs.start(agent.name, wanted, request.client, request.caller)
             thread_id = run.address.thread_id
             headers = {"Idempotency-Replayed": "true"} if run.replayed else {}
             if wanted.wait.applied:
@@ -126,7 +126,7 @@ def register_runs(served: Served, services: Services) -> None:
         return cancel_reply(run.record)
 
     async def refuse(req: Request) -> Reply:
-        await asker_of(served, routes.RUN, None, req)
+        await caller_of(served, routes.RUN, None, req)
         agent = named_agent(req, served.plan)
         raise MethodNotAllowedError(f"{req.method} is not served here. Send POST agents/{agent.name}/run.")
 
@@ -146,7 +146,7 @@ def register_threads(served: Served, threads: Threads, settings: Settings) -> No
     @serves(served, routes.THREADS)
     async def page(request: HttpRequest) -> Reply:
         agent, limit, cursor = request.agent, read_limit(request.query), read_cursor(request.query)
-        return threads_reply(await threads.page(agent.name, request.asker.owner, limit, cursor, request.client))
+        return threads_reply(await threads.page(agent.name, request.caller.owner, limit, cursor, request.client))
 
     @serves(served, routes.THREAD)
     async def read(request: HttpRequest) -> Reply:
@@ -206,7 +206,7 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
             request.address,
             wanted.decision,
             request.client,
-            request.asker,
+            request.caller,
             waits=runs.wait_seconds(wanted.wait, wanted.form) > SHORT_WAIT_SECONDS,
             streamed=streams_it,
         )
@@ -219,7 +219,7 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
         return run_reply(run.record, wanted.form, url, headers)
 
 
-def register_health(served: Served, readiness: Readiness, admits: Sequence[Callable[[], None]]) -> None:
+def register_health(served: Served, readiness: StoreReadiness, admits: Sequence[Callable[[], None]]) -> None:
     """Register `GET health`, that the app runs, and `GET health/ready`, that it admits runs and can use its log."""
 
     @serves(served, routes.HEALTH)

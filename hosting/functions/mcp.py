@@ -15,7 +15,7 @@ from hosting.functions.durable import enter_invocation
 from hosting.names import APP, check_thread_id, mcp_function
 from hosting.plan import AgentPlan, ToolPlan
 from hosting.ports import EntityClient
-from hosting.principal import Asker, PrincipalRequest, PrincipalResolver, owner_of, resolve
+from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, owner_of, resolve
 from hosting.request.fields import check_message
 from hosting.request.run_call import StartRun, Wait, one_thread_id
 from hosting.request.run_request import RunRequest
@@ -81,7 +81,7 @@ class ServedTool:
                 principal = await resolve(self.resolver, request)
             call = parse_call(given.get("arguments") or {}, self.plan.name, owner_of(principal))
             _check_size(len(call.request.message.encode()), most)
-            begun = await self.runs.start(self.plan.name, call, client, Asker.of(principal))
+            begun = await self.runs.start(self.plan.name, call, client, Caller.of(principal))
             run = await self.runs.wait_as(call.wait, begun, client)
             return _tool_result(run.record, self.plan, self.settings)
         except HostingError as error:

@@ -38,8 +38,8 @@ _KEY_PREDICATES = ("create_check_status_response", "create_http_management_paylo
 """Methods of the SDK's client whose answers hold a system key; a longer name of one ends in the first."""
 
 
-class Orchestrations:
-    """Starts the orchestrations of an app and tells how they stand. `prefix` is that of its HTTP routes."""
+class OrchestrationRoutes:
+    """Starts the orchestrations of an app and reports their state. `prefix` is that of its HTTP routes."""
 
     def __init__(self, served: Served, prefix: str) -> None:
         self._served = served
@@ -98,7 +98,7 @@ class Orchestrations:
         @serves(self._served, ORCHESTRATION)
         async def status(request: HttpRequest) -> Reply:
             shown: str = request.req.path_params["instance_id"]
-            instance = _instance(request.asker.owner, shown)
+            instance = _instance(request.caller.owner, shown)
             found = await request.client.status(instance) if is_id(shown) else None
             if found is None:
                 raise UnknownOrchestrationError(f"There is no orchestration {shown[:80]!r}.")

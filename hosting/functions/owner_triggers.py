@@ -61,13 +61,13 @@ def register_owners(served: Served, services: Services, settings: Settings) -> N
 
     @serves(served, owner_routes.ME)
     async def me(request: HttpRequest) -> Reply:
-        principal = request.asker.principal
+        principal = request.caller.principal
         assert principal is not None
         return json_reply(200, {"owner": principal.owner, **asdict(principal)})
 
     @serves(served, owner_routes.MY_EXPORT)
     async def export(request: HttpRequest) -> Reply:
-        owner, limit = request.asker.owner, read_limit(request.query)
+        owner, limit = request.caller.owner, read_limit(request.query)
         agent, _, thread_id = (read_cursor(request.query) or "").partition("~")
         found, last = await owners.export(owner, (agent, thread_id), limit, request.client)
         now, names = time.time(), served.plan.names
@@ -77,5 +77,5 @@ def register_owners(served: Served, services: Services, settings: Settings) -> N
 
     @serves(served, owner_routes.ERASE_ME)
     async def erase(request: HttpRequest) -> Reply:
-        erased = await owners.erase(request.asker.owner, request.client, settings.wait_seconds)
-        return owner_erasure_reply(request.asker.owner, erased, served.plan.names)
+        erased = await owners.erase(request.caller.owner, request.client, settings.wait_seconds)
+        return owner_erasure_reply(request.caller.owner, erased, served.plan.names)

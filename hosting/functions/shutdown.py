@@ -33,7 +33,7 @@ _RELEASE_SECONDS = 3.0
 _ANSWER_SECONDS = 0.5
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGBREAK")
 
-Handler = Callable[[int, FrameType | None], Any] | int | None
+SignalHandler = Callable[[int, FrameType | None], Any] | int | None
 
 
 class StoppingError(Exception):
@@ -101,7 +101,7 @@ class Shutdown:
             if number and previous not in (None, signal.SIG_IGN):
                 signal.signal(number, partial(self._take, previous))
 
-    def _take(self, previous: Handler, number: int, frame: FrameType | None) -> None:
+    def _take(self, previous: SignalHandler, number: int, frame: FrameType | None) -> None:
         """Nothing here takes a lock: the main thread may have been stopped while it held it."""
         self.is_ending = True
         signal.signal(number, previous)

@@ -97,7 +97,7 @@ def fastapi_response(answer: object) -> Response:
 
 
 @dataclass(frozen=True)
-class _Served:
+class _IndexedRoute:
     """A function's verbs and the parts of its route; a parameter is None, and one for all that follows is `...`."""
 
     name: str
@@ -106,7 +106,7 @@ class _Served:
     methods: frozenset[str]
     parts: tuple[Any, ...]
 
-    def meets(self, other: _Served) -> bool:
+    def meets(self, other: _IndexedRoute) -> bool:
         """Whether a request can be for both."""
         if self.methods and other.methods and not self.methods & other.methods:
             return False
@@ -117,7 +117,7 @@ class _Served:
                 return False
         return len(self.parts) == len(other.parts) or ... in (*self.parts, *other.parts)
 
-    def covers(self, other: _Served) -> bool:
+    def covers(self, other: _IndexedRoute) -> bool:
         """Whether nothing is left for the other, part by part."""
         same_length = len(self.parts) == len(other.parts)
         return same_length and all(
@@ -143,7 +143,7 @@ def refuse_taken_routes(functions: Iterable[Any], ours: Collection[str]) -> None
                 )
 
 
-def _served(function: Any) -> _Served | None:
+def _served(function: Any) -> _IndexedRoute | None:
     trigger = _http_trigger(function)
     if trigger is None:
         return None
@@ -153,4 +153,4 @@ def _served(function: Any) -> _Served | None:
     code = inspect.unwrap(function.get_user_function()).__code__
     defined_at = f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
     parts = (... if part.startswith("{*") else None if "{" in part else part.lower() for part in route.split("/"))
-    return _Served(name, defined_at, route, methods, tuple(parts))
+    return _IndexedRoute(name, defined_at, route, methods, tuple(parts))

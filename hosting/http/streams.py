@@ -99,16 +99,16 @@ class Frames:
         """Whether the last event was folded: there will be no more."""
         return self._record is not None and self._record.terminal is not None
 
-    def next(self, updates: Update) -> list[Frame]:
+    def next(self, update: Update) -> list[Frame]:
         """Fold one more; return its frame, if it has one, after those of the approvals that it asks for."""
-        if isinstance(updates, DeltaText):
-            if updates.after < self._after:
+        if isinstance(update, DeltaText):
+            if update.after < self._after:
                 return []
-            self._number = self._number + 1 if updates.after == self._position else 1
-            self._position = updates.after
-            delta = {"text": updates.text, "offset": updates.offset, "at": iso(self._clock())}
+            self._number = self._number + 1 if update.after == self._position else 1
+            self._position = update.after
+            delta = {"text": update.text, "offset": update.offset, "at": iso(self._clock())}
             return [Frame(f"{self._position}.{self._number}", "delta", delta)]
-        position, event = updates.position, updates.event
+        position, event = update.position, update.event
         if self._record is not None:
             self._record = self._record.after(position, event)
         elif isinstance(event, Accepted):
@@ -184,7 +184,7 @@ def broken(error: HostingError, record: RunRecord, at: float) -> Frame:
 
 
 @dataclass(frozen=True)
-class Batch:
+class FrameBatch:
     """Frames that came together, up to `position`; none of them where the events have none, or nothing came."""
 
     frames: tuple[Frame, ...]
@@ -246,16 +246,16 @@ class Streams:
 
     async def _batches(
         self, run: Run, client: EntityClient, after: int, *, logged_only: bool
-    ) -> AsyncGenerator[Batch, None]:
+    ) -> AsyncGenerator[FrameBatch, None]:
         """Yield the run's frames after position `after`; see `Following.follow`. The first batch comes at once.
 
         What is before is folded and not sent. The follower is let go when the generator is closed.
         """
         frames = Frames(after, self._clock)
-        async with aclosing(self._following.follow(run, client, logged_only=logged_only)) as news_lists:
-            async for updates in news_lists:
+        async with aclosing(self._following.follow(run, client, logged_only=logged_only)) as update_lists:
+            async for updates in update_lists:
                 new = tuple(frame for one in updates for frame in frames.next(one))
-                yield Batch(new, max(after, frames.position), not updates, frames.has_ended)
+                yield FrameBatch(new, max(after, frames.position), not updates, frames.has_ended)
 
     async def _frames(self, run: Run, client: EntityClient, after: int) -> AsyncGenerator[bytes, None]:
         try:
@@ -270,7 +270,7 @@ class Streams:
             defect = InternalError("The stream broke off; the cause is in the app's log. Resume it.")
             yield broken(defect, run.record, self._clock()).encode()
 
-    async def _next_batch(self, run: Run, client: EntityClient, after: int, *, waits: bool) -> Batch:
+    async def _next_batch(self, run: Run, client: EntityClient, after: int, *, waits: bool) -> FrameBatch:
         """Return what is there; when that is nothing and the reader `waits`, what comes before the first silence."""
         async with aclosing(self._batches(run, client, after, logged_only=True)) as batches:
             async for batch in batches:

@@ -1,7 +1,7 @@
 """What a caller wants the answer to be (`response_format`, http-api.md section 2), and the check that it is.
 
 `FORMAT_COMPONENTS` say what the field takes; of JSON Schema, other keywords are taken too (docs/http-api.md). Parts are
-not described as JSON Schemas again: whether a reference or a pattern in one is right cannot be said in a schema, and
+not described as JSON Schemas again: no schema can express whether a reference or a pattern in one is right, and
 generated requests would grow without end.
 """
 

@@ -42,7 +42,7 @@ from hosting.request.strict_json import decode_utf8, json_type, parse_json
 
 Form = Literal["json", "text", "events"]
 
-Access = Literal["read", "run"]
+GrantedAccess = Literal["read", "run"]
 LONGEST_NAME = 128
 """Bytes of an issuer or an id that a request names: they stand in the head of a thread."""
 THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
@@ -168,7 +168,7 @@ GRANT_FIELDS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, Access]:
+def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, GrantedAccess]:
     """Return with whom a thread is to be shared, and for what; raise a `HostingError` otherwise."""
     if body_form(call, most_bytes) != "json":
         raise UnsupportedMediaTypeError(
@@ -178,7 +178,7 @@ def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, Access]:
     access = read_text("access", fields.get("access"))
     if access not in ("read", "run"):
         raise InvalidFieldError(f"The field 'access' is {access[:80]!r}. Send 'read' or 'run'.")
-    return _named_principal(fields), cast(Access, access)
+    return _named_principal(fields), cast(GrantedAccess, access)
 
 
 def parse_owner(call: RawRequest, most_bytes: int) -> Principal:
@@ -270,7 +270,7 @@ def json_fields(body: bytes, known: Set[str]) -> dict[str, Any]:
 def refuse_unsaid_json(call: RawRequest) -> None:
     """Raise `UnsupportedMediaTypeError` for a text that is one of our JSON objects.
 
-    curl and browsers give a body that is not said to be JSON a type of their own, and the model would be asked to
+    curl and browsers give a body whose type nobody gave a type of their own, and the model would be asked to
     answer the braces.
     """
     try:

@@ -89,7 +89,7 @@ class AgentFailure:
     error: HostingError
 
 
-Outcome = AgentAnswer | AgentFailure
+AttemptOutcome = AgentAnswer | AgentFailure
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class AgentRunner:
         chosen = getattr(agent, "default_options", {})
         self._options: dict[str, Any] = {"store": False} if stores and "store" not in chosen else {}
 
-    async def run(self, attempt: Attempt, seconds: float) -> Outcome:
+    async def run(self, attempt: Attempt, seconds: float) -> AttemptOutcome:
         """Return what the agent made of the request.
 
         Raises when the wait itself is cancelled (the host stops), and what ends an attempt without ending its run:
@@ -140,7 +140,7 @@ class AgentRunner:
         """
         return await self._loop.run(self._within(attempt, seconds))
 
-    async def _within(self, attempt: Attempt, seconds: float) -> Outcome:
+    async def _within(self, attempt: Attempt, seconds: float) -> AttemptOutcome:
         RUN.set(attempt.run_id)
         task = asyncio.ensure_future(self._answer(attempt))
         attempt.stop.bind(task)
@@ -185,7 +185,7 @@ class AgentRunner:
             )
         return AgentFailure(error)
 
-    async def _answer(self, attempt: Attempt) -> Outcome:
+    async def _answer(self, attempt: Attempt) -> AttemptOutcome:
         for agent in self._opened:
             await self._loop.lifespans.open(agent)
         session = cast(

@@ -32,7 +32,7 @@ from hosting.names import new_id
 from hosting.ports import awake_seconds, iso
 from hosting.request.run_request import RETRIED, Retry
 from hosting.runner.agent_loop import Stop
-from hosting.runner.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, Outcome
+from hosting.runner.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.runner.history import history_of
@@ -171,7 +171,7 @@ class Attempts:
             pausing.cancel()
         return True
 
-    def _ended(self, held: ClaimedRun, attempt: Attempt, outcome: Outcome) -> Terminal:
+    def _ended(self, held: ClaimedRun, attempt: Attempt, outcome: AttemptOutcome) -> Terminal:
         """Return how the run ends. An answer that no store can hold is found out here, before any store has it."""
         now, run_id, settings = time.time(), attempt.run_id, self._settings
         if isinstance(outcome, AgentFailure):

@@ -120,7 +120,7 @@ class StepRecorder:
     def writing(self) -> Iterator[None]:
         """End the attempt where a step of it cannot be written in the block: values nested too deep.
 
-        A tool's call would otherwise count as failed, and the model would be told so of one that was made.
+        A tool's call would otherwise count as failed, and the model would learn that of one that was made.
         """
         try:
             yield
@@ -320,7 +320,7 @@ async def _call(
     except Exception as error:
         # The framework refuses arguments by a TypeError of its own, before the tool's code begins.
         called = not (isinstance(error, TypeError) and type(error).__module__.startswith("agent_framework."))
-        if called:  # the framework tells the model, and the log no more than the error's class
+        if called:  # the model gets it from the framework, and the log no more than the error's class
             logger.warning("Tool %s of run %s raised.", context.function.name, accepted.run_id, exc_info=error)
         await recorder.append(
             ToolResult(at=time.time(), run_id=accepted.run_id, key=key, error=portable_text(str(error)), called=called)

@@ -29,7 +29,7 @@ from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import Address, StoreKey, new_id
 from hosting.ports import ObjectStore, awake_seconds
 from hosting.runner.recent import Recent
-from hosting.stores.connection import Readiness, Verb
+from hosting.stores.connection import StoreReadiness, Verb
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
     MOST_POSITION,
@@ -142,7 +142,7 @@ class ThreadLog:
         self._attachments = attachments
         self._hub = hub
         self._patience_seconds = patience_seconds
-        self.readiness = Readiness(lambda: self.head(Address.of("ready", new_id())))
+        self.readiness = StoreReadiness(lambda: self.head(Address.of("ready", new_id())))
         self._heads: Recent[Address, _CachedHead] = Recent(cached_bytes)
         self._calling: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hosting.names import Address, new_id
 from hosting.ports import EntityClient
-from hosting.principal import NOBODY, Asker
+from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import fingerprint
 from hosting.request.run_request import Decision, RunRequest
 from hosting.runner.thread_log import ThreadLog
@@ -28,7 +28,7 @@ from hosting.thread.run import RunRecord
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer was recorded for the run `asked`; `resumed` continues from there if it was the last one."""
+    """An answer was recorded for the run `requested`; `resumed` continues from there if it was the last one."""
 
     requested: Run
     resumed: Run | None
@@ -55,7 +55,7 @@ class Approvals:
         address: Address,
         decision: Decision,
         client: EntityClient,
-        asker: Asker = NOBODY,
+        caller: Caller = NOBODY,
         *,
         waits: bool = True,
         streamed: bool = False,
@@ -69,7 +69,7 @@ class Approvals:
         """
         self._runs.admit()
         return await self._holders.shield(
-            self._answer(address, decision, client, asker, waits=waits, streamed=streamed)
+            self._answer(address, decision, client, caller, waits=waits, streamed=streamed)
         )
 
     async def _answer(
@@ -77,7 +77,7 @@ class Approvals:
         address: Address,
         decision: Decision,
         client: EntityClient,
-        asker: Asker,
+        caller: Caller,
         *,
         waits: bool,
         streamed: bool,
@@ -91,7 +91,7 @@ class Approvals:
             requested = await self._record(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
             if requested is None and isinstance(row, ApprovalRow):
                 row = None  # what asked for it was removed by age, and what is left of it answers nobody
-            resumed = _resumed(address, run_id, requested, decision, asker, streamed=streamed)
+            resumed = _resumed(address, run_id, requested, decision, caller, streamed=streamed)
             return AnswerApproval(time.time(), decision, row, resumed, terms)
 
         with self._holders.reserve(address.agent, wanted=waits) as terms:
@@ -114,7 +114,7 @@ def _resumed(
     run_id: str,
     requested: RunRecord | None,
     decision: Decision,
-    asker: Asker,
+    caller: Caller,
     *,
     streamed: bool,
 ) -> Accepted:
@@ -136,7 +136,7 @@ def _resumed(
         thread_id=address.thread_id,
         request=request,
         fingerprint=fingerprint(agent, address.thread_id, request),
-        principal=asker.principal,
-        grant=asker.grant,
+        principal=caller.principal,
+        grant=caller.grant,
         streamed=streamed,
     )

@@ -31,7 +31,7 @@ from state.attached import detachable_bytes
 from state.codec import held_entry, write
 from state.conversation import cuts, generation, pause_of
 from state.extension import archived, without_oldest
-from state.models import Conversation, Entry, History, PlainEntry, RequestEntry, ResponseEntry, entry_text
+from state.models import Conversation, Entries, Entry, PlainEntry, RequestEntry, ResponseEntry, entry_text
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ class ConversationReader:
         count = archived(self.conversation).entries
         older = [] if first > count else await self.archive.read(self._volume, first, min(last, count))
         recent = self.conversation.data.conversation_history[max(0, first - 1 - count) : max(0, last - count)]
-        return [*History(map(held_entry, older)), *recent]
+        return [*Entries(map(held_entry, older)), *recent]
 
 
 KEPT_SHARE = 0.75

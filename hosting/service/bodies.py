@@ -94,7 +94,7 @@ class CompletedRun(RunIds):
 
 
 class PendingRun(RunIds):
-    """A run that has not ended; `Location` tells where its end will be."""
+    """A run that has not ended; its end will be at `Location`."""
 
     status: OpenStatus
     response: str

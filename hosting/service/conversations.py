@@ -22,7 +22,7 @@ from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot,
 from hosting.thread.events import Event, encode
 from hosting.thread.head import Head
 from state.codec import read
-from state.errors import UnreadableStateError as UnreadableDocumentError
+from state.errors import UnreadableDocumentError
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)

@@ -35,11 +35,11 @@ from hosting.thread.head import Head
 from state.attached import references
 from state.codec import held_entry, read
 from state.conversation import LogMark, exchanges, log_mark
-from state.errors import UnreadableStateError as UnreadableDocumentError
+from state.errors import UnreadableDocumentError
 from state.extension import archived
 from state.models import Conversation, RequestEntry, ResponseEntry
 
-Outcome = Literal["pending", "deleted", "running", "missing"]
+PurgeOutcome = Literal["pending", "deleted", "running", "missing"]
 
 
 class _Record(BaseModel):
@@ -54,7 +54,7 @@ class Instance(_Record):
     """
 
     id: str
-    outcome: Outcome = "pending"
+    outcome: PurgeOutcome = "pending"
 
 
 class Receipt(_Record):
@@ -80,8 +80,8 @@ def read_receipt(events: Iterable[Event]) -> Receipt | None:
         if isinstance(event, Deleted):
             found = Receipt.model_validate(event.receipt)
         elif isinstance(event, InstancesRecorded) and found is not None:
-            settled = [Instance.model_validate(instance.model_dump()) for instance in event.instances]
-            found = found.model_copy(update={"instances": tuple(settled)})
+            purged = [Instance.model_validate(instance.model_dump()) for instance in event.instances]
+            found = found.model_copy(update={"instances": tuple(purged)})
     return found
 
 
@@ -150,10 +150,10 @@ class ThreadDeletion:
         return head.state == "deleted" or (mark is not None and mark.epoch < head.epoch)
 
     async def expire(self, address: Address, stored: str | None) -> bool:
-        """Erase a thread whose time is up by its stored document; tell and raise as `delete` does.
+        """Erase a thread whose time is up by its stored document; return and raise as `delete` does.
 
         It is kept where a run is open, or where the log says more than the document: an answer that is not stored yet
-        begins the time anew. Whatever is appended while that is looked at keeps it too, until it is asked again.
+        begins the time anew. Whatever is appended while that is read keeps it too, until the next sweep.
         """
         head = await self._log.head(address)
         if head.state == "open":

@@ -26,7 +26,7 @@ from hosting.service.thread_operations import OperationOutcome
 from state.attached import Exchange, attached, detached, references
 from state.codec import held_entry
 from state.conversation import exchanges, generation, log_mark
-from state.models import Conversation, Entry, History, PlainEntry, RequestEntry, ResponseEntry
+from state.models import Conversation, Entries, Entry, PlainEntry, RequestEntry, ResponseEntry
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def _references(entry: Entry | PlainEntry) -> frozenset[str]:
 def _with(conversation: Conversation, held: list[Entry | PlainEntry]) -> Conversation:
     if all(one is other for one, other in zip(held, conversation.data.conversation_history.held, strict=True)):
         return conversation
-    data = conversation.data.model_copy(update={"conversation_history": History(held)})
+    data = conversation.data.model_copy(update={"conversation_history": Entries(held)})
     return conversation.model_copy(update={"data": data})
 
 

@@ -89,7 +89,7 @@ class HeldRun:
 
 
 @dataclass(frozen=True, eq=False)
-class Watcher:
+class RunWatcher:
     """A caller that watches a run here, and its invocation's context, in which the run begins in its turn."""
 
     run_id: str

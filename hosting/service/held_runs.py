@@ -41,7 +41,7 @@ from hosting.runner.telemetry import log_end
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent
 from hosting.service.conversations import Conversations
-from hosting.service.held_run import HeldRun, HostedAgent, Watcher
+from hosting.service.held_run import HeldRun, HostedAgent, RunWatcher
 from hosting.service.lost_runs import claimed_run
 from hosting.thread.commands import ClaimRun, ClaimTerms, EndRun, Refused, ReleaseRun, SignalFailed
 from hosting.thread.conversation import Snapshot
@@ -96,7 +96,7 @@ class HeldRuns:
         self._admits = admits
         self._takes_runs = takes_runs
         self._held: dict[str, HeldRun] = {}
-        self._watchers: dict[Address, list[Watcher]] = {}
+        self._watchers: dict[Address, list[RunWatcher]] = {}
         self._claiming = 0
         self._draining = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -150,7 +150,7 @@ class HeldRuns:
         On Azure only an open invocation keeps an instance alive. So when the last caller of a run leaves, the run is
         released after its next step, unless a caller comes back before that.
         """
-        watcher = Watcher(run_id, client)
+        watcher = RunWatcher(run_id, client)
         self._watchers.setdefault(address, []).append(watcher)
         try:
             self._note_watchers(address, run_id)
@@ -358,7 +358,7 @@ class HeldRuns:
         except (StaleTokenError, NewerVersionError):
             held.stop.request()  # nothing that it does now can be recorded
         except LogUnavailableError:
-            logger.warning("The log cannot be reached to look after run %s.", held.run_id)
+            logger.warning("The log cannot be reached to check run %s.", held.run_id)
         except Exception:
             logger.exception("The log of run %s cannot be read.", held.run_id)
 

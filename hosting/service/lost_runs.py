@@ -55,7 +55,7 @@ class QueueTime:
 
 
 class LostRunCheck:
-    """One caller's patience with a run: it looks at the head now and then, and ends what nobody else would."""
+    """One caller's patience with a run: it reads the head now and then, and ends what nobody else would."""
 
     def __init__(
         self,

@@ -106,7 +106,7 @@ def approval_fields(record: RunRecord, approvals: Sequence[PendingApproval]) -> 
 
 
 def text_with_decisions(record: RunRecord, terminal: Completed, url: str = "") -> str:
-    """Return the answer for those who read text only: what the agent said, and a line for each call that waits.
+    """Return the answer for those who read text only: the agent's text, and a line for each call that waits.
 
     With a `url`, how the calls are answered there.
     """
@@ -120,9 +120,9 @@ def text_with_decisions(record: RunRecord, terminal: Completed, url: str = "") -
 
 
 def text_with_approvals(terminal: Completed) -> str:
-    """Return the answer for those who read one text and the approvals next to it: what was said, and what it waits for.
+    """Return the answer for those who read one text and the approvals next to it: the agent's text, and its waits.
 
-    A model that calls a tool mostly says nothing, and an empty answer would look like one that went wrong.
+    A model that calls a tool mostly writes no text, and an empty answer would look like one that went wrong.
     """
     tools = ", ".join(dict.fromkeys(approval.tool for approval in terminal.approvals))
     waits = f"Waits for a person's approval of: {tools}." if tools else ""

@@ -64,7 +64,7 @@ class Retention:
         self._clock = clock
 
     def is_due(self, given: LogMark, position: int) -> bool:
-        """Return whether an operation that moves a document to that position is one that should look."""
+        """Return whether an operation that moves a document to that position is one that should trim."""
         return given.position // EVENTS_BETWEEN_TRIMS < position // EVENTS_BETWEEN_TRIMS
 
     async def trim(self, address: Address, given: LogMark) -> None:
@@ -152,10 +152,10 @@ MOST_SECONDS = 120.0
 """After which a sweep begins no further page; the next one continues."""
 
 RECEIPT_SECONDS = (0.0, 0.5, 2.0)
-"""How long a sweep waits each time before it looks for the receipts of those that it asked."""
+"""How long a sweep waits each time before it reads the receipts of those that it signalled."""
 
 Signalled = Literal["expire", "trim"]
-"""What threads are asked: to delete themselves if their time is up, or to remove events that are too old."""
+"""What threads are signalled to do: to delete themselves if their time is up, or to remove events that are too old."""
 
 
 @dataclass(frozen=True)
@@ -168,14 +168,14 @@ class _Page:
 
 @dataclass(frozen=True)
 class Swept:
-    """How many threads a sweep asked, and whether it came to the end of its lists."""
+    """How many threads a sweep signalled, and whether it came to the end of its lists."""
 
     signalled: int
     is_complete: bool
 
 
 class Sweep:
-    """Asks threads of agents that were not touched for so many seconds; `ages` gives those by the agents' names."""
+    """Signals threads of agents that were not touched for so many seconds; `ages` gives those by the agents' names."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class Sweep:
         self._receipt_seconds = receipt_seconds
 
     async def run(self, client: EntityClient) -> Swept:
-        """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; what was asked stays asked."""
+        """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; what was signalled goes on."""
         end = self._passed_seconds() + MOST_SECONDS
         signalled: list[Address] = []
         is_complete = True
@@ -209,7 +209,7 @@ class Sweep:
             await self._purge(signalled, client)
         if signalled:
             ending = "all of them" if is_complete else "the next sweep goes on"
-            logger.info("%d threads were asked to %s; %s.", len(signalled), self._operation, ending)
+            logger.info("%d threads were signalled to %s; %s.", len(signalled), self._operation, ending)
         return Swept(len(signalled), is_complete)
 
     async def _pages(self, client: EntityClient) -> AsyncIterator[_Page]:
@@ -224,8 +224,8 @@ class Sweep:
             if not threads:
                 return
             await asyncio.sleep(seconds)
-            settled = await _gently(self._threads.purge_instances, threads, client)
-            threads = [one for one, is_over_now in zip(threads, settled, strict=True) if not is_over_now]
+            purged = await _gently(self._threads.purge_instances, threads, client)
+            threads = [one for one, is_over_now in zip(threads, purged, strict=True) if not is_over_now]
 
 
 OVERLAP_SECONDS = UNUSED_SECONDS / 2
@@ -233,7 +233,7 @@ OVERLAP_SECONDS = UNUSED_SECONDS / 2
 
 
 class UploadSweep:
-    """Asks threads of these agents to erase what was uploaded and nothing refers to, for the app whose hub is `hub`."""
+    """Signals threads of these agents to erase uploads to which nothing refers, for the app whose hub is `hub`."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class UploadSweep:
         self._passed_seconds = passed_seconds
 
     async def run(self, client: EntityClient) -> Swept:
-        """Sweep once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`; what was asked stays asked."""
+        """Sweep once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`; what was signalled goes on."""
         end = self._passed_seconds() + MOST_SECONDS
         marks = await self._attachments.read(self._store_key, [_MARK])  # none before the first sweep
         until, after = self._clock() - UNUSED_SECONDS, float(marks.get(_MARK, b"0"))
@@ -271,13 +271,13 @@ class UploadSweep:
         swept_until = until - OVERLAP_SECONDS if is_complete else found[reached][0]
         await self._attachments.put(self._store_key, {_MARK: repr(swept_until).encode()})
         if signalled:
-            logger.info("%d threads were asked to erase what nothing refers to.", signalled)
+            logger.info("%d threads were signalled to erase what nothing refers to.", signalled)
         return Swept(signalled, is_complete)
 
     async def _addresses(self, thread_ids: Iterable[str], client: EntityClient) -> dict[str, Address]:
         """Return whose these are, `<key of the address>/<epoch>` each.
 
-        Where a digest stands for a thread id of another package, the engine knows the thread, and is asked for all.
+        Where a digest stands for a thread id of another package, the engine knows the thread, and lists all.
         """
         agents, keys = {agent.lower() for agent in self._agents()}, {one: one.rpartition("/")[0] for one in thread_ids}
         found = {key: address for key in keys.values() if (address := Address.of_key(key)) is not None}
@@ -315,7 +315,7 @@ class TombstoneSweep:
         self._passed_seconds = passed_seconds
 
     async def run(self, client: EntityClient) -> Swept:
-        """Sweep once; nobody is asked. Raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
+        """Sweep once; no thread is signalled. Raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
         end, until = self._passed_seconds() + MOST_SECONDS, self._clock() - self._kept_seconds
         forgotten, is_complete = 0, True
         for _, key in await self._attachments.put_between(self._tombstones, 0.0, until):

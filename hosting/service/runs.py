@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from hosting.errors import EngineUnavailableError, LogUnavailableError, ThreadDeletedError, UnknownRunError
 from hosting.names import Address, keyed_thread_id, new_id
 from hosting.ports import EntityClient, awake_seconds
-from hosting.principal import NOBODY, Asker
+from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, StartRun, Wait
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
@@ -141,8 +141,8 @@ class Runs:
         self._clock = clock
         self._starts = Starts()
 
-    async def start(self, agent: str, call: StartRun, client: EntityClient, asker: Asker = NOBODY) -> Run:
-        """Start a run on a thread of the asker's owner, or find the one that its idempotency key started.
+    async def start(self, agent: str, call: StartRun, client: EntityClient, caller: Caller = NOBODY) -> Run:
+        """Start a run on a thread of the caller's owner, or find the one that its idempotency key started.
 
         Returns once the run is sure to end. Raises what `admits` raise, what the thread refuses
         (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` if no signal was taken: then
@@ -150,11 +150,11 @@ class Runs:
         """
         self.admit()
         key = call.idempotency_key
-        thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, asker.owner, key))
-        address = Address.of(agent, thread_id, asker.owner)
+        thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, caller.owner, key))
+        address = Address.of(agent, thread_id, caller.owner)
         with self._changes.subscribe(address) as follower:
             async with self._starts:
-                run = await self._holders.shield(self._start(address, agent, call, client, asker))
+                run = await self._holders.shield(self._start(address, agent, call, client, caller))
             has_news = call.wait.answer and not (run.replayed or follower.has_missed)
             return _with_updates(run, follower.drain()) if has_news else run
 
@@ -163,7 +163,7 @@ class Runs:
         for admit in self._admits:
             admit()
 
-    async def _start(self, address: Address, agent: str, call: StartRun, client: EntityClient, asker: Asker) -> Run:
+    async def _start(self, address: Address, agent: str, call: StartRun, client: EntityClient, caller: Caller) -> Run:
         key = call.idempotency_key
         is_new = call.thread_id is None and key is None
         accepted = Accepted(
@@ -174,8 +174,8 @@ class Runs:
             request=call.request,
             fingerprint=call.fingerprint(agent),
             key=key,
-            principal=asker.principal,
-            grant=asker.grant,
+            principal=caller.principal,
+            grant=caller.grant,
             traceparent=carried_traceparent(call.traceparent),
             streamed=call.streams,
         )
@@ -187,7 +187,7 @@ class Runs:
         with self._holders.reserve(
             address.agent, wanted=self.wait_seconds(call.wait, call.form) > SHORT_WAIT_SECONDS
         ) as terms:
-            command = AcceptRun(accepted, self._settings.queue_limit, terms, epoch=asker.epoch)
+            command = AcceptRun(accepted, self._settings.queue_limit, terms, epoch=caller.epoch)
             decided = await self._log.execute(address, command, refresh, is_new=is_new)
         run = await self.begun(address, decided, accepted.run_id, client, is_new=is_new)
         assert run is not None
@@ -327,7 +327,7 @@ class Runs:
                 self._holders.publish(run.address, decided)
             return Run(run.address, record, run.replayed)
         except LogUnavailableError:
-            logger.warning("The log cannot be reached to look at run %s.", run.run_id)
+            logger.warning("The log cannot be reached to read run %s.", run.run_id)
             return run
 
     async def _read(self, address: Address, run_id: str, client: EntityClient) -> Run:

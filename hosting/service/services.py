@@ -130,7 +130,7 @@ class Services:
         )
 
     async def drain(self, seconds: float) -> None:
-        """End or hand on what this process holds, as `Holders.leave` does, and have callbacks told of it."""
+        """End or release the runs that this process holds, as `HeldRuns.drain` does; then end callbacks' calls."""
         await self.holders.drain(seconds)
         await self.listeners.close()
 

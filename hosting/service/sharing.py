@@ -2,7 +2,7 @@
 
 Theory. A grant is an event of the thread's log, and stands in its head: it holds from the append on, in every process,
 and goes with the thread. Its id says where that thread is, and opens nothing by itself: who comes with it must be the
-principal that it was given to. So nobody looks for threads among grants, and one that was withdrawn, is somebody
+principal that it was given to. So nobody searches for threads among grants, and one that was withdrawn, is somebody
 else's, or never was, is answered alike.
 """
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from hosting.errors import UnknownGrantError, UnknownThreadError
 from hosting.names import APP, Address
-from hosting.principal import Asker, Principal
-from hosting.request.run_call import Access
+from hosting.principal import Caller, Principal
+from hosting.request.run_call import GrantedAccess
 from hosting.runner.thread_log import ThreadLog
 from hosting.thread.commands import Refused, ShareThread, WithdrawGrant
 from hosting.thread.head import Grant
@@ -29,8 +29,8 @@ class SharedThread:
     """A thread that somebody may use by a grant, and as whom."""
 
     address: Address
-    access: Access
-    asker: Asker
+    access: GrantedAccess
+    caller: Caller
 
 
 def grant_id(address: Address, grant: Grant) -> str:
@@ -50,7 +50,7 @@ class Sharing:
     def __init__(self, log: ThreadLog) -> None:
         self._log = log
 
-    async def give(self, address: Address, principal: Principal, access: Access) -> Grant:
+    async def give(self, address: Address, principal: Principal, access: GrantedAccess) -> Grant:
         """Share the thread with a principal; one who has that grant already gets the same.
 
         Raises `UnknownThreadError`, `ThreadDeletingError`, `ThreadDeletedError`, `TooManyGrantsError` and
@@ -90,7 +90,7 @@ class Sharing:
             head = await self._log.head(address)
             for given in head.grants:
                 if given.id == own_id and given.principal.owner == principal.owner:
-                    return SharedThread(address, given.access, Asker(principal, address.owner, grant, head.epoch))
+                    return SharedThread(address, given.access, Caller(principal, address.owner, grant, head.epoch))
         raise UnknownGrantError(f"Nothing is shared with you under {grant[:160]!r}.")
 
 

@@ -33,7 +33,7 @@ from hosting.thread.head import Head
 from hosting.thread.rows import RunRow, run_name
 from hosting.thread.run import RunRecord, unanswered
 from state.codec import read
-from state.errors import UnreadableStateError as UnreadableDocumentError
+from state.errors import UnreadableDocumentError
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)

@@ -265,7 +265,7 @@ class Threads:
     async def _read_twice(
         self, address: Address, client: EntityClient, read: Callable[[ThreadView], Awaitable[T]]
     ) -> T:
-        """Look at a thread and its archive; once more where the thread was reset or deleted between the two."""
+        """Read a thread and its archive; once more where the thread was reset or deleted between the two."""
         try:
             return await read(await self.view(address, client))
         except ArchiveIncompleteError:
@@ -282,7 +282,7 @@ class Threads:
 
 
 def _runs(events: Sequence[tuple[int, Event]]) -> list[RunRecord]:
-    """Return the runs that these events of a thread tell of, the newest first."""
+    """Return the runs of these events of a thread, the newest first."""
     records: dict[str, RunRecord] = {}
     for position, event in events:
         run_id = getattr(event, "run_id", None)

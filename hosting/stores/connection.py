@@ -1,9 +1,9 @@
 """How a process reaches a store: one client, a limit for each call, and what is known of a store that fails.
 
-Theory of `Readiness`. Whoever reads or appends notes how it went, so that asking costs next to nothing. After a success
-the log is ready; a process that has not used it yet reads once. After a failure it is not ready, and nothing is tried
-for a while, however often somebody asks: then one read decides. A full disk, and an account that may only be read,
-still answer reads. So no read takes back that an append failed, until it is time to let somebody try another.
+Theory of `StoreReadiness`. Whoever reads or appends notes how it went, so that a check costs next to nothing. After a
+success the log is ready; a process that has not used it yet reads once. After a failure it is not ready, and nothing is
+tried for a while, however often it is checked: then one read decides. A full disk, and an account that may only be
+read, still answer reads. So no read takes back that an append failed, until it is time to let somebody try another.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ QUIET_SECONDS: Mapping[Verb, float] = {"read": 5.0, "append": 30.0}
 """For how long a failure is the answer, unless the same verb works before."""
 
 
-class Readiness:
+class StoreReadiness:
     """How the newest reads and appends of one process went; `probe` is a cheap read, which says so as all do."""
 
     def __init__(self, probe: Callable[[], Awaitable[object]], clock: Clock = time.monotonic) -> None:

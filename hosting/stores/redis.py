@@ -15,8 +15,8 @@ What the server's configuration decides, and this module cannot promise:
 - `maxmemory-policy` must be `noeviction`: a server that evicts keys takes parts of threads, and reports nothing.
 
 Theory of watches. A wait that blocks takes a connection for as long as it lasts. So those who wait for the same thread
-after the same position share one wait, and the number of waits is bounded: above it nobody waits, and callers look in
-their own time. Nobody cancels a wait that others may have joined: the server ends it, and who wants to wait longer
+after the same position share one wait, and the number of waits is bounded: above it nobody waits, and callers poll
+in their own time. Nobody cancels a wait that others may have joined: the server ends it, and who wants to wait longer
 blocks anew.
 """
 

@@ -4,7 +4,7 @@ Theory. SQLite is the lock between processes: WAL, BEGIN IMMEDIATE and a busy ti
 come at once are one transaction, so that a burst costs one commit (`sqlite_writer`). `synchronous=NORMAL` loses nothing
 when a process is killed; FULL, for power cuts, is a setting.
 
-SQLite cannot wake another process. So while anybody watches, one thread looks whether the file has changed.
+SQLite cannot wake another process. So while anybody watches, one thread polls whether the file has changed.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def write_append(
 ) -> Appended | Conflict:
     """Write the append, whose first event is to stand at `first`, or nothing.
 
-    The transaction holds the write lock, so nobody comes between the look and the write.
+    The transaction holds the write lock, so nobody comes between the read and the write.
     """
     append_id = append.head.append_id
     new = replace(append.head, tag=append_id)
@@ -117,9 +117,9 @@ POLL_SECONDS = 0.02
 
 
 class ChangePoller:
-    """One thread that looks at the file's `data_version` for as long as anybody in this process watches.
+    """One thread that polls the file's `data_version` for as long as anybody in this process watches.
 
-    SQLite cannot push to another process. A look reads a counter in shared memory and no page of the file, however many
+    SQLite cannot push to another process. A poll reads a counter in shared memory and no page of the file, however many
     watch; only when somebody has written are the positions of the watched threads read.
     """
 
@@ -131,18 +131,18 @@ class ChangePoller:
         self._hurry = threading.Event()
 
     def start(self) -> None:
-        """Look from now on, if nobody does; whoever calls has entered a watcher, and it ends with the last of them."""
+        """Poll from now on, if nobody does; whoever calls has entered a watcher, and it ends with the last of them."""
         with self._changing:
             if not self._is_polling:
                 self._is_polling = True
                 threading.Thread(target=self._poll, name="watch of threads", daemon=True).start()
 
     def stop(self) -> None:
-        """Do not wait for the next look to find that nobody watches."""
+        """Do not wait for the next poll to find that nobody watches."""
         self._hurry.set()
 
     def _poll(self) -> None:
-        """Look until nobody watches any more."""
+        """Poll until nobody watches any more."""
         seen = None
         try:
             with contextlib.closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
@@ -267,7 +267,7 @@ class SqliteThreadStore:
         return await self._file.do(forgotten)
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
-        """An append of this store wakes at once, any other with the next look at the file."""
+        """An append of this store wakes at once, any other with the next poll of the file."""
         thread = (self._hub, address.key)
         with self._watchers.watching(thread, after) as watcher:
             if await self._file.read(lambda connection: read_position(connection, thread)) > after:

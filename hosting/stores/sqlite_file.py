@@ -74,7 +74,7 @@ class FileKind:
     def refuse_unusable(self, path: Path, synchronous: str, environ: Mapping[str, str]) -> None:
         """Raise `ConfigurationError` when the file at `path` cannot be used: it is opened, and made if need be.
 
-        Where no host runs the app nothing is made, and a file that is there is only asked whose it is. A file that
+        Where no host runs the app nothing is made, and of a file that is there only its owner is read. A file that
         another process holds just now is there, and is good.
         """
         try:

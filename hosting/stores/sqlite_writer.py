@@ -36,7 +36,7 @@ class StoreFile:
     """The file at `path`, made with its folder at the first step; any number of processes may use it at once.
 
     Steps that are given at once are one transaction. A step's result is returned after its commit. When the database
-    raises, the transaction is rolled back and every step of it fails, so no caller is told of a write that is not
+    raises, the transaction is rolled back and every step of it fails, so no caller gets a result of a write that is not
     there. A step that raises by itself fails alone: the others are taken again, each in a transaction of its own.
 
     Every verb raises the error that `unavailable` makes when the file cannot be opened, read or written, when somebody
@@ -91,9 +91,9 @@ class StoreFile:
         return result
 
     async def read(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what a step of one SELECT finds, where the loop can look without waiting for those who write."""
+        """Return what a step of one SELECT finds, where the loop can read without waiting for those who write."""
         if self._is_home(asyncio.get_running_loop()):
-            await asyncio.sleep(0)  # whoever looks again and again lets others come in between
+            await asyncio.sleep(0)  # whoever reads again and again lets others come in between
             if (here := self._here) is not None:
                 try:
                     found = step(here)

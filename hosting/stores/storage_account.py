@@ -1,6 +1,6 @@
 """The storage account that the app already has, `AzureWebJobsStorage`: by connection string or by the app's identity.
 
-Each store of the account asks here for the client of its service; that of tables is made here, too.
+Each store of the account gets the client of its service here; that of tables is made here, too.
 """
 
 from __future__ import annotations

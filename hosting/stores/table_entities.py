@@ -60,7 +60,7 @@ def read_head(entity: Entity) -> StoredHead:
 
 
 def row_entity(partition: str, row: Row) -> Entity:
-    """Return the row as it is written. `size` tells, without its payload, that it has one."""
+    """Return the row as it is written. `size` shows, without its payload, that it has one."""
     own = {"position": _int64(row.position), "size": len(row.payload)}
     return {"PartitionKey": partition, "RowKey": row_key(row.name), **own, **_parts(row.payload)}
 
@@ -147,7 +147,7 @@ _ERROR = re.compile(rb"\{.*\}", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Change:
+class EntityChange:
     """One entity of a batch: inserted (POST), written over what is there or is not (PUT), or removed (DELETE).
 
     With an `etag` it is refused unless the entity is there and has it.
@@ -167,7 +167,7 @@ class BatchError(HttpResponseError):
         super().__init__(message or f"The service answered {status} {self.error_code}.", response)
 
 
-async def submit(table: TableClient, changes: Sequence[Change]) -> list[str]:
+async def submit(table: TableClient, changes: Sequence[EntityChange]) -> list[str]:
     """Make all changes, at most 100 of one partition, or none; return the entities' etags, "" for removed ones.
 
     One call. Raises `BatchError` where the service refuses, and what the client raises where it does not answer.
@@ -191,7 +191,7 @@ async def submit(table: TableClient, changes: Sequence[Change]) -> list[str]:
     return etags
 
 
-def encode_batch(url: str, changes: Sequence[Change], version: str) -> tuple[str, bytes]:
+def encode_batch(url: str, changes: Sequence[EntityChange], version: str) -> tuple[str, bytes]:
     """Return the content type and the body of a request that makes these changes in the table at the address."""
     batch, changeset = f"batch_{uuid.uuid4()}", f"changeset_{uuid.uuid4()}"
     lines = [f"--{batch}", f"Content-Type: multipart/mixed; boundary={changeset}", ""]

@@ -9,7 +9,7 @@ the head is another one may still have been done, by a call whose answer was los
 at the first position next to it: both name the append that wrote them.
 
 The table is made when a call finds it missing. Trimming and erasing change each entity at the version that they read,
-and look again when it was changed meanwhile: nothing that was removed comes back, and nothing newer goes.
+and read it again when it was changed meanwhile: nothing that was removed comes back, and nothing newer goes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from hosting.stores.contract import (
     Unknown,
 )
 from hosting.stores.storage_account import CALL_SECONDS, ConnectTables
-from hosting.stores.table_entities import HEAD, KEYS, MOST_CHANGES, BatchError, Change, Entity, event_key, submit
+from hosting.stores.table_entities import HEAD, KEYS, MOST_CHANGES, BatchError, Entity, EntityChange, event_key, submit
 
 T = TypeVar("T")
 _HUB = re.compile(r"[A-Za-z][A-Za-z0-9]{2,44}")
@@ -51,7 +51,7 @@ _ROWS = "RowKey ge 'r-' and RowKey lt 'r.'"
 _NEWER = "~" * (MAX_ID_LENGTH + 1)
 """Comes after every thread id: no character of one is behind that one, and none is so long."""
 _MOST_TRIES = 10
-_CONTENDED = f"What was to be removed was another one at each of {_MOST_TRIES} looks."
+_CONTENDED = f"What was to be removed was another one at each of {_MOST_TRIES} reads."
 _FAILURES = (AzureError, OSError, asyncio.TimeoutError)
 _REFUSED = (
     TableErrorCode.ENTITY_ALREADY_EXISTS,
@@ -101,9 +101,11 @@ class TablesThreadStore:
         """One call; where the head is another one, two more, next to each other."""
         first, partition = append.first_position(known), address.key
         head = entities.head_entity(partition, append.head)
-        changes = [Change("POST", head) if known is None else Change("PUT", head, known.tag)]
-        changes += [Change("POST", entity) for entity in entities.event_entities(partition, append, first)]
-        changes += [Change("POST" if row.is_new else "PUT", entities.row_entity(partition, row)) for row in append.rows]
+        changes = [EntityChange("POST", head) if known is None else EntityChange("PUT", head, known.tag)]
+        changes += [EntityChange("POST", entity) for entity in entities.event_entities(partition, append, first)]
+        changes += [
+            EntityChange("POST" if row.is_new else "PUT", entities.row_entity(partition, row)) for row in append.rows
+        ]
         try:
             async with self._reaching():
                 tags = await self._submit(changes)
@@ -152,12 +154,12 @@ class TablesThreadStore:
         shared = f"RowKey gt '{event_key(through)}' and RowKey lt 'f' and first le {through}L"
         rows = f"{_ROWS} and position le {through}L and size gt 0"
 
-        def shortened(found: Any) -> Change:
-            return Change("PUT", entities.without_events(found, through), entities.etag_of(found))
+        def shortened(found: Any) -> EntityChange:
+            return EntityChange("PUT", entities.without_events(found, through), entities.etag_of(found))
 
-        def emptied(found: Any) -> Change:
+        def emptied(found: Any) -> EntityChange:
             row = replace(entities.read_row(found), payload=b"")
-            return Change("PUT", entities.row_entity(address.key, row), entities.etag_of(found))
+            return EntityChange("PUT", entities.row_entity(address.key, row), entities.etag_of(found))
 
         async with self._reaching():
             await self._rewrite(address.key, _events_through(through), KEYS, _removal)
@@ -204,18 +206,18 @@ class TablesThreadStore:
             return Appended(replace(append.head, tag=entities.etag_of(there[0])))
         return Conflict(head)
 
-    async def _forget(self, partition: str, head: StoredHead, removals: list[Change]) -> bool:
+    async def _forget(self, partition: str, head: StoredHead, removals: list[EntityChange]) -> bool:
         entity = entities.head_entity(partition, head)
         while len(removals) >= MOST_CHANGES:
             part, removals = removals[: MOST_CHANGES - 1], removals[MOST_CHANGES - 1 :]
-            tags = await self._submit([Change("PUT", entity, head.tag), *part])
+            tags = await self._submit([EntityChange("PUT", entity, head.tag), *part])
             if tags is None:
                 return False
             head = replace(head, tag=tags[0])
-        return await self._submit([Change("DELETE", entity, head.tag), *removals]) is not None
+        return await self._submit([EntityChange("DELETE", entity, head.tag), *removals]) is not None
 
     async def _rewrite(
-        self, partition: str, condition: str, select: list[str] | None, change: Callable[[Any], Change]
+        self, partition: str, condition: str, select: list[str] | None, change: Callable[[Any], EntityChange]
     ) -> None:
         """Change every entity that meets the condition at the version that was read, again where that was changed."""
         for _ in range(_MOST_TRIES):
@@ -260,7 +262,7 @@ class TablesThreadStore:
             found += await self._call(next_page)
         return found
 
-    async def _submit(self, changes: list[Change]) -> list[str] | None:
+    async def _submit(self, changes: list[EntityChange]) -> list[str] | None:
         """Make all changes and return their entities' etags; None, and none is made, where one is refused."""
         try:
             return await self._call(lambda table: submit(table, changes))
@@ -270,7 +272,7 @@ class TablesThreadStore:
             return None
 
     async def _call(self, call: Callable[[TableClient], Awaitable[T]]) -> T:
-        """Ask the service once; once more when the table was missing and is made."""
+        """Call the service once; once more when the table was missing and is made."""
         times_made, table = self._times_made, await self._table.client()
         try:
             return await asyncio.wait_for(call(table), self._call_seconds)
@@ -308,8 +310,8 @@ def _events_through(position: int) -> str:
     return f"{_EVENTS} and RowKey le '{event_key(position)}'"
 
 
-def _removal(found: Any) -> Change:
-    return Change("DELETE", found, entities.etag_of(found))
+def _removal(found: Any) -> EntityChange:
+    return EntityChange("DELETE", found, entities.etag_of(found))
 
 
 def _code_of(error: HttpResponseError) -> object:

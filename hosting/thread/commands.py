@@ -12,7 +12,7 @@ from typing import Any
 
 from hosting.errors import HostingError
 from hosting.principal import Principal
-from hosting.request.run_call import Access
+from hosting.request.run_call import GrantedAccess
 from hosting.request.run_request import Decision
 from hosting.thread.events import (
     Accepted,
@@ -190,7 +190,7 @@ class ShareThread:
     epoch: int
     id: str
     principal: Principal
-    access: Access
+    access: GrantedAccess
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing_extensions import Self
 
 from hosting.errors import NewerVersionError
 from hosting.principal import Principal
-from hosting.request.run_call import Access
+from hosting.request.run_call import GrantedAccess
 from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from state.codec import read_entry
 from state.extension import Summary
@@ -124,7 +124,7 @@ class ModelResult(RunEvent):
     """The model answered and asks for tool calls.
 
     `number` counts an agent's model calls from 1: those of the agent that runs, or of one that is the tool of the call
-    `within`. `digest` is of what it had said before, `response` is in the framework's own form.
+    `within`. `digest` is of the messages before it, `response` is in the framework's own form.
     """
 
     kind: Literal["model_result"] = "model_result"
@@ -272,7 +272,7 @@ class Granted(_Event):
     kind: Literal["granted"] = "granted"
     id: str
     principal: Principal
-    access: Access
+    access: GrantedAccess
 
 
 class Withdrawn(_Event):

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from hosting.principal import Principal
-from hosting.request.run_call import Access
+from hosting.request.run_call import GrantedAccess
 from hosting.thread.events import (
     VERSION,
     Accepted,
@@ -114,7 +114,7 @@ class PendingApprovals(_Part):
     expires_at: float | None
 
 
-class Usage(_Part):
+class TokenTotals(_Part):
     """Tokens that the thread's runs have used, as their models counted them."""
 
     input_tokens: int = 0
@@ -127,7 +127,7 @@ class Grant(_Part):
 
     id: str
     principal: Principal
-    access: Access
+    access: GrantedAccess
     at: float
 
 
@@ -157,7 +157,7 @@ class Head(_Part):
     waiting: PendingApprovals | None = None
     resets: int = 0
     reset_at: int = 0
-    usage: Usage = Usage()
+    usage: TokenTotals = TokenTotals()
     changed_at: float = 0.0
     title: str = ""
     grants: tuple[Grant, ...] = ()

@@ -44,8 +44,8 @@ def pending_approvals(run_id: str, response: AgentResponse[Any]) -> tuple[Pendin
         call = request.function_call
         name = (call.name if call is not None else None) or ""
         arguments = _arguments(call.arguments if call is not None else None)
-        asked = approval_id(run_id, request)
-        pending.append(PendingApproval(id=asked, tool=portable_text(name), arguments=arguments))
+        pending_id = approval_id(run_id, request)
+        pending.append(PendingApproval(id=pending_id, tool=portable_text(name), arguments=arguments))
     return tuple(pending)
 
 
@@ -111,8 +111,8 @@ def _decided(request: RunRequest, requests: dict[str, Content]) -> list[Message]
     and which the history, made for models that call none, leaves out.
     """
     known = [(decision, requests[decision.id]) for decision in request.decisions if decision.id in requests]
-    hosted = [asked for _, asked in known if asked.function_call is not None and asked.function_call.hosted]
-    answered = Message("user", [_response(decision, asked) for decision, asked in known])
+    hosted = [call for _, call in known if call.function_call is not None and call.function_call.hosted]
+    answered = Message("user", [_response(decision, call) for decision, call in known])
     return [Message("assistant", hosted), answered] if hosted else [answered]
 
 

@@ -53,7 +53,7 @@ class RunRecord:
     """One run at a moment. `first` and `last` are the positions of its first event and of its newest.
 
     `end` is that of the event that ended it, 0 while there is none: answers to its approvals may stand after.
-    `failures` counts the attempts that failed and were made again. `text` is what the agent has said so far; as much of
+    `failures` counts the attempts that failed and were made again. `text` is the agent's text so far; as much of
     it as `stable` characters is known to every later attempt. `is_deleted`: its thread went, before the run had an end
     of its own.
     """

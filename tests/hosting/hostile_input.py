@@ -41,7 +41,7 @@ from hosting.runner.telemetry import carried_traceparent
 from hosting.service.sharing import grant_parts
 from state.attached import references
 from state.codec import held_entry, read
-from state.errors import UnreadableStateError
+from state.errors import UnreadableDocumentError
 from state.json_values import KINDS, WrittenNumber, dump, from_json_value
 from state.models import RequestEntry
 from state.portable import portable_text
@@ -54,7 +54,7 @@ LIMITS = Limits(LARGEST, LARGEST, ("user",), ModelInputs(("*/*", "hostedFile")))
 CHARACTERS = " \t\n/;,.:=&%+-_\"'\\[]{}()<>@?*0aZ\x00\u00e9\u2028"
 NUMBERS = count()
 NO_CLIENT: Any = None
-REFUSALS = (HostingError, UnreadableStateError, BadSchemaError)
+REFUSALS = (HostingError, UnreadableDocumentError, BadSchemaError)
 
 Inputs = Mapping[str, Callable[[int], Any]]
 

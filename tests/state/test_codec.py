@@ -12,7 +12,7 @@ from state import errors
 from state.codec import _PARTS, entry_value, read, read_entry, write
 from state.contents import Stored
 from state.conversation import append_turn
-from state.models import History
+from state.models import Entries
 from tests.support.state_documents import a_request, a_response, conversation_of
 
 NEW = '{"schemaVersion":"1.1.0","data":{"conversationHistory":[]}}'
@@ -64,7 +64,7 @@ def test_nothing_stored_reads_as_a_new_conversation(text: str | None) -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_refused_by_name(text: str, error: type[errors.UnreadableStateError]) -> None:
+def test_what_cannot_be_read_is_refused_by_name(text: str, error: type[errors.UnreadableDocumentError]) -> None:
     """Each reason has its class and its sentence."""
     with pytest.raises(error, match=r"\.$") as refusal:
         read(text)
@@ -74,7 +74,7 @@ def test_what_cannot_be_read_is_refused_by_name(text: str, error: type[errors.Un
 
 def test_every_refusal_has_a_code_of_its_own() -> None:
     """Codes are what operators and clients match on."""
-    codes = [error.code for error in errors.UnreadableStateError.__subclasses__()]
+    codes = [error.code for error in errors.UnreadableDocumentError.__subclasses__()]
 
     assert len(set(codes)) == len(codes)
 
@@ -90,7 +90,7 @@ def test_depth_is_judged_alike_however_the_document_is_spaced(depth: int) -> Non
 def outcome(text: str) -> str:
     try:
         return write(read(text))
-    except errors.UnreadableStateError as refusal:
+    except errors.UnreadableDocumentError as refusal:
         return refusal.code
 
 
@@ -196,7 +196,7 @@ def test_every_field_that_holds_models_is_known_to_those_who_look_for_namesakes(
         name
         for kind in kinds
         for name, field in kind.model_fields.items()
-        if any(other.__name__ in str(field.annotation) for other in kinds) or field.annotation is History
+        if any(other.__name__ in str(field.annotation) for other in kinds) or field.annotation is Entries
     }
 
     assert holding == set(_PARTS)

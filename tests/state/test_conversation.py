@@ -21,7 +21,7 @@ from state.conversation import (
     session_state,
 )
 from state.convert import response_entry
-from state.models import Conversation, History, RequestEntry
+from state.models import Conversation, Entries, RequestEntry
 from tests.support.state_documents import NOON, OWN_SCHEMA, a_request, a_response, conversation_of
 
 
@@ -143,7 +143,7 @@ def test_what_is_made_of_entries_is_made_of_new_ones_only_when_a_history_goes_on
         made.append(entry.correlation_id)
         return entry.correlation_id
 
-    history = History([a_request("one")])
+    history = Entries([a_request("one")])
     history.each(named)
     longer = history.with_entries(a_request("two"))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from state.codec import read, write
 from state.convert import agent_response, history_messages
-from state.errors import UnreadableStateError
+from state.errors import UnreadableDocumentError
 from state.json_values import dump, from_json_value, to_json_value
 from state.models import Conversation, ResponseEntry
 from tests.support.seeds import repeated
@@ -171,7 +171,7 @@ def test_any_call_and_result_come_back(arguments: Any, text: str, properties: di
 def read_or_refused(text: str) -> Conversation | str:
     try:
         return read(text)
-    except UnreadableStateError as refusal:
+    except UnreadableDocumentError as refusal:
         return refusal.code
 
 

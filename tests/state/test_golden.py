@@ -8,7 +8,7 @@ import pytest
 
 from state.codec import read, write
 from state.convert import history_messages
-from state.errors import UnreadableStateError
+from state.errors import UnreadableDocumentError
 from tests.support.state_documents import GOLDEN
 
 READS_AS: dict[str, list[str]] = {
@@ -117,7 +117,7 @@ def test_a_golden_document_is_written_back_as_the_same_json(name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_an_unreadable_golden_document_is_refused_by_its_code(name: str) -> None:
     """The code says which rule the document breaks."""
-    with pytest.raises(UnreadableStateError) as refusal:
+    with pytest.raises(UnreadableDocumentError) as refusal:
         read(golden(name))
 
     assert refusal.value.code == REFUSED[name]

@@ -12,7 +12,7 @@ from agent_framework import Agent, FunctionInvocationLayer
 from hosting.names import Address
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.agent_runner import AgentAnswer, AgentRunner, Attempt, Outcome
+from hosting.runner.agent_runner import AgentAnswer, AgentRunner, Attempt, AttemptOutcome
 from hosting.runner.history import History
 from hosting.runner.journal import Journal, Lease, StaleTokenError
 from hosting.runner.steps import AgentSteps, StepRecorder, digest_of_arguments
@@ -87,7 +87,7 @@ class Holder:
         head = await self.log.head(ADDRESS)
         await self.log.execute(ADDRESS, ClaimRun(0.0, terms("e1", "entity"), idle_append=head.append_id))
 
-    async def run(self, loop: AgentLoop, agent: Agent[Any] | None = None) -> Outcome:
+    async def run(self, loop: AgentLoop, agent: Agent[Any] | None = None) -> AttemptOutcome:
         """Run the agent once."""
         agent, request = agent or planned_agent(self.noted.append, plan=("all done",)), RunRequest(message="go")
         steps = AgentSteps(agent, StepRecorder(self.journal, reports_unknown_outcomes=False))

@@ -10,7 +10,7 @@ from agent_framework import Agent, MCPStreamableHTTPTool
 
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop
-from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, Outcome
+from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.runner.history import History
 from hosting.thread.messages import request_messages
 from tests.support.app.scripted import ScriptedClient
@@ -55,7 +55,7 @@ class OpenedAgent(CountingAgent):
         self.note("closed")
 
 
-async def run(agent: Any, loop: AgentLoop, message: str = "hi") -> Outcome:
+async def run(agent: Any, loop: AgentLoop, message: str = "hi") -> AttemptOutcome:
     """Run one attempt under the guard."""
     request = RunRequest(message=message)
     attempt = Attempt(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import LogUnavailableError
-from hosting.stores.connection import Readiness, Verb
+from hosting.stores.connection import StoreReadiness, Verb
 from tests.support.bench import CountingAgent
 from tests.support.made_app import MEMORY, app_of, ask, served
 
@@ -20,7 +20,7 @@ class Log:
         self.now = 100.0
         self.reads = 0
         self.is_away = False
-        self.readiness = Readiness(self.read, lambda: self.now)
+        self.readiness = StoreReadiness(self.read, lambda: self.now)
 
     async def read(self) -> None:
         """Read it, and say how it went, as the threads' log does."""

@@ -15,11 +15,11 @@ from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables import EdmType
 from azure.data.tables.aio import TableClient
 
-from hosting.stores.table_entities import BatchError, Change, submit
+from hosting.stores.table_entities import BatchError, EntityChange, submit
 
 FOUND = "W/\"datetime'2026-01-02T03%3A04%3A05.6789Z'\""
 ENTITY = {"PartitionKey": "joker.app~!1", "RowKey": "head", "p0": b"\x00\xff", "position": (2**40, EdmType.INT64)}
-CHANGES = [Change("POST", ENTITY), Change("PUT", ENTITY, FOUND), Change("DELETE", ENTITY, FOUND)]
+CHANGES = [EntityChange("POST", ENTITY), EntityChange("PUT", ENTITY, FOUND), EntityChange("DELETE", ENTITY, FOUND)]
 PART = "--changesetresponse_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nHTTP/1.1 "
 DONE = PART + "204 No Content\r\nX-Content-Type-Options: nosniff\r\nDataServiceVersion: 3.0;\r\n"
 ERROR = {"odata.error": {"code": "EntityAlreadyExists", "message": {"lang": "en-US", "value": "0:It exists.\nId: 1"}}}
@@ -111,7 +111,7 @@ async def test_a_batch_is_sent_as_the_official_client_sends_it() -> None:
     async with service.table() as table:
         await table.submit_transaction(theirs)
         expected = said_in(service.sent)
-        await submit(table, [*CHANGES, Change("PUT", ENTITY)])
+        await submit(table, [*CHANGES, EntityChange("PUT", ENTITY)])
 
     assert said_in(service.sent) == expected
     assert len(expected) == 4
