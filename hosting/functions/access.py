@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from hosting.errors import CrossSiteError, ForbiddenError, InvalidFieldError
 from hosting.http.owner_routes import BY_ADMINISTRATORS
-from hosting.http.routes import Route
+from hosting.http.route import Route
 from hosting.names import APP
 from hosting.principal import NOBODY, Caller, Principal, PrincipalRequest, PrincipalResolver, resolve
 from hosting.request.pages import OWNER

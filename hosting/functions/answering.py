@@ -39,7 +39,7 @@ from hosting.http.replies import (
     thread_headers,
     thread_ids,
 )
-from hosting.http.routes import Route
+from hosting.http.route import Route
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import Address, is_id
 from hosting.plan import AgentPlan, Plan

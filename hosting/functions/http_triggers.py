@@ -40,6 +40,7 @@ from hosting.http.replies import (
     thread_headers,
     thread_reply,
     threads_reply,
+    timeline_reply,
 )
 from hosting.http.streams import Streams
 from hosting.plan import AgentPlan
@@ -104,6 +105,12 @@ def register_runs(served: Served, services: Services) -> None:
     async def read(request: HttpRequest) -> Reply:
         run = await runs.find(request.address, request.run_id, request.client)
         return status_reply(run.record, request.thread_url(request.agent.name, request.thread_id))
+
+    @serves(served, routes.TIMELINE)
+    async def steps(request: HttpRequest) -> Reply:
+        record = (await runs.find(request.address, request.run_id, request.client)).record
+        events = await services.log.events(request.address, record.first - 1, through=record.last)
+        return timeline_reply(record, events)
 
     @serves(served, routes.EVENTS)
     async def follow(request: HttpRequest) -> Reply | Streamed:

@@ -24,6 +24,7 @@ from hosting.errors import (
 )
 from hosting.http.owner_routes import ASSIGN, BY_ADMINISTRATORS, OWNED_ROUTES, SHARE, SHARED_RUN
 from hosting.http.replies import TRY_AGAIN
+from hosting.http.route import Header, Refusals, ResponseSpec, Route
 from hosting.http.routes import (
     HEALTH,
     NOT_KEPT,
@@ -34,10 +35,6 @@ from hosting.http.routes import (
     RUN,
     RUN_HEADERS,
     THREAD_HEADERS,
-    Header,
-    Refusals,
-    ResponseSpec,
-    Route,
     run_route,
 )
 from hosting.names import APP, OWNER_LENGTH, id_pattern, max_thread_id_length

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from hosting import errors
 from hosting.http import routes
-from hosting.http.routes import ResponseSpec, Route
+from hosting.http.route import ResponseSpec, Route, ok
 from hosting.request.pages import CURSOR, LIMIT
 from hosting.service import bodies
 
@@ -19,7 +19,7 @@ GRANTS = Route(
     "GET",
     f"{routes.THREAD_PATH}/grants",
     "List with whom a thread is shared",
-    routes.ok("The first grant first.", bodies.GrantList, routes.THREAD_HEADERS),
+    ok("The first grant first.", bodies.GrantList, routes.THREAD_HEADERS),
     (*routes.THREAD_OF_AGENT, *routes.LOG),
 )
 SHARE = Route(
@@ -49,13 +49,13 @@ WITHDRAW = Route(
     (*routes.THREAD_OF_AGENT, *routes.LOG),
     needs="own",
 )
-ME = Route("http_me", "GET", "owners/me", "Show who is signed in", routes.ok("Who it is, and their owner.", bodies.Me))
+ME = Route("http_me", "GET", "owners/me", "Show who is signed in", ok("Who it is, and their owner.", bodies.Me))
 MY_EXPORT = Route(
     "http_my_export",
     "GET",
     "owners/me/export",
     "Export everything that is stored about the caller",
-    routes.ok("A part of it: whole threads.", bodies.OwnerExport),
+    ok("A part of it: whole threads.", bodies.OwnerExport),
     (
         errors.InvalidFieldError,
         *(each for each in routes.WHOLE if each not in routes.THREAD_OF_AGENT),

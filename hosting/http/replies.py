@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,6 +26,7 @@ from hosting.service.bodies import (
     Erasure,
     Export,
     GrantList,
+    ListedRun,
     ListedThread,
     Messages,
     OwnerErasure,
@@ -51,11 +52,13 @@ from hosting.service.outcome import (
     run_error,
     status_of,
     text_with_decisions,
+    usage_of,
 )
 from hosting.service.owners import ErasedOwner
 from hosting.service.sharing import grant_id
 from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
-from hosting.thread.events import Completed
+from hosting.service.timeline import timeline_fields
+from hosting.thread.events import Completed, Event
 from hosting.thread.head import Grant
 from hosting.thread.run import RunRecord
 from state.codec import entry_value, write
@@ -241,19 +244,29 @@ def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
 
 def runs_reply(thread_id: str, runs: Sequence[RunRecord]) -> Reply:
     """Return runs, the newest first, each with its status."""
-    body: RunList = {
-        "runs": [
-            {
-                "run_id": record.run_id,
-                "correlation_id": record.run_id,
-                "status": status_of(record),
-                "created_at": iso(record.accepted.at),
-                "ended_at": None if record.certain_end is None else iso(record.certain_end.at),
-            }
-            for record in runs
-        ]
-    }
+    body: RunList = {"runs": [_listed_run(record) for record in runs]}
     return json_reply(200, body, thread_headers(thread_id))
+
+
+def _listed_run(record: RunRecord) -> ListedRun:
+    end = record.certain_end
+    listed: ListedRun = {
+        "run_id": record.run_id,
+        "correlation_id": record.run_id,
+        "status": status_of(record),
+        "created_at": iso(record.accepted.at),
+        "ended_at": None if end is None else iso(end.at),
+        "attempts": record.attempts,
+        "usage": usage_of(end),
+    }
+    if end is not None and not isinstance(end, Completed):
+        listed["code"] = end.code
+    return listed
+
+
+def timeline_reply(record: RunRecord, events: Iterable[tuple[int, Event]]) -> Reply:
+    """Return what the run did, step by step."""
+    return json_reply(200, timeline_fields(record, events), run_headers(record))
 
 
 def messages_reply(thread_id: str, page: MessagesPage) -> Reply:

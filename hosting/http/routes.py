@@ -6,10 +6,11 @@ body and its headers, and what it refuses. Its trigger and the OpenAPI document 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from hosting import errors
+from hosting.http.route import Header, Refusals, ResponseSpec, Route, ok
 from hosting.names import http_function
 from hosting.request.pages import (
     AFTER,
@@ -23,35 +24,8 @@ from hosting.request.pages import (
     OFFSET,
     ORDER,
     STREAM_CURSOR,
-    Parameter,
 )
 from hosting.service import bodies
-
-
-@dataclass(frozen=True)
-class Header:
-    """A header of an answer. Where it is not `always` sent, `description` has when."""
-
-    name: str
-    description: str
-    type: Literal["string", "integer"] = "string"
-    always: bool = True
-
-
-@dataclass(frozen=True)
-class ResponseSpec:
-    """One status of a route, and the type of its JSON `body`, None for no body.
-
-    With `or_text` a caller may prefer text, with `or_events` an event stream.
-    """
-
-    status: int
-    description: str
-    body: Any = None
-    headers: tuple[Header, ...] = ()
-    or_text: bool = False
-    or_events: bool = False
-
 
 THREAD_HEADERS = (Header("x-ms-thread-id", "The thread."), Header("x-ms-session-id", "The thread."))
 RUN_HEADERS = (*THREAD_HEADERS, Header("x-ms-run-id", "The run."))
@@ -78,33 +52,6 @@ STREAM_READ_HEADERS = (
 
 THREAD_PATH = "agents/{name}/threads/{thread_id}"
 _RUN = f"{THREAD_PATH}/runs/{{run_id}}"
-
-Refusals = tuple[type[errors.HostingError], ...]
-
-
-@dataclass(frozen=True)
-class Route:
-    """A verb on a path, the function that serves it, and its contract.
-
-    One that `is_anonymous` asks for no key. One that `is_for_all` is about the app and nobody's threads: where the app
-    wants to know the caller, it does not ask there. `needs` is what those with whom a thread is shared must be allowed
-    to do: "own" is for its owner alone, "admin" for administrators.
-    """
-
-    function: str
-    method: Literal["GET", "HEAD", "POST", "DELETE"]
-    path: str
-    description: str
-    answers: tuple[ResponseSpec, ...] = field(hash=False)
-    refusals: Refusals = ()
-    query: tuple[Parameter, ...] = ()
-    is_anonymous: bool = False
-    is_for_all: bool = False
-    needs: Literal["read", "run", "own", "admin"] = "read"
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path}"
-
 
 LOG: Refusals = (errors.LogUnavailableError, errors.NewerVersionError)
 STORES: Refusals = (*LOG, errors.EngineUnavailableError)
@@ -153,10 +100,6 @@ _START: Refusals = (
     *STORES,
     *errors.RUN_ERRORS,
 )
-
-
-def ok(description: str, body: Any, headers: tuple[Header, ...] = ()) -> tuple[ResponseSpec, ...]:
-    return (ResponseSpec(200, description, body, headers),)
 
 
 HEALTH = Route(
@@ -302,6 +245,14 @@ STATUS = Route(
     ),
     _ONE_RUN,
 )
+TIMELINE = Route(
+    "http_run_timeline",
+    "GET",
+    f"{_RUN}/timeline",
+    "Read what a run did, step by step, with times and tokens",
+    ok("The steps, in the order in which they were recorded.", bodies.RunTimeline, RUN_HEADERS),
+    _ONE_RUN,
+)
 CANCEL = Route(
     "http_run_cancel",
     "POST",
@@ -393,5 +344,5 @@ ORCHESTRATION = Route(
 
 _APP_ROUTES = (HEALTH, READY, OPENAPI, AGENTS)
 _THREAD_ROUTES = (THREADS, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, EXPORT, ERASURE)
-_RUN_ROUTES = (STATUS, EVENTS, EVENTS_TAIL, CANCEL)
+_RUN_ROUTES = (STATUS, TIMELINE, EVENTS, EVENTS_TAIL, CANCEL)
 ROUTES = (*_APP_ROUTES, RUN, *_THREAD_ROUTES, *_RUN_ROUTES, APPROVALS, ANSWER_APPROVAL)

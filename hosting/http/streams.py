@@ -31,6 +31,7 @@ from hosting.service.broadcast import DeltaText, Update
 from hosting.service.following import Following
 from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
 from hosting.service.runs import Run
+from hosting.service.timeline import requested_calls, tool_outcome
 from hosting.thread.events import (
     Accepted,
     Claimed,
@@ -43,7 +44,6 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.run import RunRecord
-from state.json_values import portable_value
 
 logger = logging.getLogger(__name__)
 
@@ -132,44 +132,20 @@ class Frames:
             return "delta", {"text": event.text, "offset": event.offset}
         if isinstance(event, ModelResult):
             # A call's own event has the digest of its arguments only.
-            for message in event.response.get("messages", ()):
-                for content in message.get("contents", ()):
-                    if content.get("type") == "function_call":
-                        self._arguments[f"{event.key}.{content.get('call_id')}"] = content.get("arguments")
+            self._arguments |= {key: arguments for key, _, arguments in requested_calls(event)}
             return None
         if isinstance(event, ToolStarted):
             self._tools[event.key] = event.name
-            arguments = _arguments_value(self._arguments.get(event.key))
+            arguments = self._arguments.get(event.key, {})
             return "tool_call", {"id": event.key, "tool": event.name, "arguments": arguments}
         if isinstance(event, ToolResult):
-            return "tool_result", {"id": event.key, "tool": self._tools.get(event.key), **_tool_outcome(event)}
+            return "tool_result", {"id": event.key, "tool": self._tools.get(event.key), **tool_outcome(event)}
         if isinstance(event, Completed):
             return "completed", completed_fields(record, event)
         if isinstance(event, NoAnswer):
             name = "cancelled" if event.kind == "cancelled" else "failed"
             return name, problem(run_error(event), ids(record))
         return None
-
-
-def _arguments_value(arguments: Any) -> Any:
-    """Return a call's arguments as a value: some models' clients keep the JSON text of them."""
-    if not isinstance(arguments, str):
-        return arguments or {}
-    try:
-        return portable_value(json.loads(arguments))
-    except (ValueError, RecursionError):
-        return arguments
-
-
-def _tool_outcome(event: ToolResult) -> dict[str, str]:
-    if event.interrupted:
-        return {"error": "The process ended while the tool ran. Whether it did its work is unknown."}
-    if event.error is not None:
-        return {"error": "The tool failed."}
-    if event.contents is None:
-        return {"result": event.text or ""}
-    texts = (content.get("text") or "" for content in event.contents if content.get("type") == "text")
-    return {"result": "".join(texts)}
 
 
 def broken(error: HostingError, record: RunRecord, at: float) -> Frame:

@@ -115,19 +115,56 @@ class RunState(RunIds):
 
 
 class ListedRun(TypedDict):
-    """One run of a thread; times are RFC 3339."""
+    """One run of a thread; times are RFC 3339. `code` where it ended without an answer."""
 
     run_id: str
     correlation_id: str
     status: RunStatus
     created_at: str
     ended_at: str | None
+    attempts: int
+    usage: Usage
+    code: NotRequired[str]
 
 
 class RunList(TypedDict):
     """A thread's newest runs, the newest first."""
 
     runs: list[ListedRun]
+
+
+class TimelineStep(TypedDict):
+    """One step of a run, from `at` to `ended_at`, null while it goes on; what else it has depends on its kind."""
+
+    kind: Literal[
+        "accepted", "attempt", "model_call", "tool_call", "voided", "cancel_requested", "approval_answered", "ended"
+    ]
+    at: str
+    ended_at: str | None
+    id: NotRequired[str]
+    attempt: NotRequired[int]
+    holder: NotRequired[Literal["caller", "entity"]]
+    tool: NotRequired[str]
+    tools: NotRequired[list[str]]
+    arguments: NotRequired[Any]
+    result: NotRequired[str]
+    error: NotRequired[str]
+    usage: NotRequired[Usage]
+    text: NotRequired[str]
+    approved: NotRequired[bool]
+    reason: NotRequired[str]
+    status: NotRequired[Literal["success", "failed", "timed_out", "cancelled"]]
+    code: NotRequired[str]
+
+
+class RunTimeline(RunIds):
+    """What a run did, step by step, in the order in which the steps were recorded."""
+
+    status: RunStatus
+    created_at: str
+    ended_at: str | None
+    usage: Usage
+    steps: list[TimelineStep]
 
 
 class ListedAgent(TypedDict):

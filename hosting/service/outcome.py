@@ -61,11 +61,6 @@ def outcome_fields(record: RunRecord, terminal: Terminal) -> CompletedRun | Ende
 
 def completed_fields(record: RunRecord, terminal: Completed) -> CompletedRun:
     """Return the 200 body."""
-    stored = terminal.entry.get("usage") or {}
-    usage: Usage = {}
-    for name, shown in USAGE_NAMES.items():
-        if name in stored:
-            usage[shown] = stored[name]
     body: CompletedRun = {
         "status": "success",
         "response": text_with_approvals(terminal),
@@ -75,7 +70,7 @@ def completed_fields(record: RunRecord, terminal: Completed) -> CompletedRun:
         "run_id": record.run_id,
         "correlation_id": record.run_id,
         "message_count": terminal.message_count,
-        "usage": usage,
+        "usage": usage_of(terminal),
     }
     if terminal.approvals:
         body["pending_approvals"] = approval_fields(record, terminal.approvals)
@@ -84,6 +79,16 @@ def completed_fields(record: RunRecord, terminal: Completed) -> CompletedRun:
     if not terminal.kept:
         body["kept"] = False
     return body
+
+
+def usage_of(end: Terminal | None) -> Usage:
+    """Return the tokens of a run that has ended, as its entry counts them."""
+    stored = (end.entry.get("usage") if end is not None else None) or {}
+    usage: Usage = {}
+    for name, shown in USAGE_NAMES.items():
+        if name in stored:
+            usage[shown] = stored[name]
+    return usage
 
 
 def approval_fields(record: RunRecord, approvals: Sequence[PendingApproval]) -> list[Approval]:

@@ -14,7 +14,9 @@ BEHAVIOURS = {
     "http.reads-what-ended": "A run that has ended is read although its entity has not committed "
     "(thread-log.md rule 9).",
     "http.exports-threads": "An export holds everything that is kept about a thread (http-api.md 3).",
-    "http.lists-runs": "A thread's runs are listed with their status (http-api.md 3).",
+    "http.lists-runs": "A thread's runs are listed with their status, times and use (http-api.md 3).",
+    "http.timeline": "A run's timeline has each attempt, model call and tool with its time and its length, the tokens "
+    "of each call, and the words that a later attempt voided (The timeline of a run).",
     "http.lists-threads": "An agent's threads are listed page by page, in the store's order (http-api.md 3).",
     "http.lists-agents": "The agents are listed with their endpoints (http-api.md 3).",
     "http.cancels-runs": "Cancelling is answered 202 and idempotent; a queued run never starts, a running one stops, "

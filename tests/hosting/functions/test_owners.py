@@ -15,7 +15,8 @@ from hosting.app import AgentFunctionApp, Principal, PrincipalRequest
 from hosting.entity.proxy import DurableAgent
 from hosting.errors import ConfigurationError, IdentityUnavailableError, InvalidFieldError
 from hosting.http.owner_routes import OWNED_ROUTES
-from hosting.http.routes import ROUTES, Route
+from hosting.http.route import Route
+from hosting.http.routes import ROUTES
 from hosting.runner.callbacks import AgentCallbackContext
 from hosting.stores.memory import MemoryThreadStore
 from hosting.tools import current

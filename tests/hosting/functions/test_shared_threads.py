@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from hosting.http.owner_routes import SHARED_ROUTES
-from hosting.http.routes import ROUTES, Route
+from hosting.http.route import Route
+from hosting.http.routes import ROUTES
 from hosting.service.sharing import SharedThread, Sharing
 from tests.hosting.functions.owned_app import ISSUER, THREADS, OwnedApp, owner, with_roles
 

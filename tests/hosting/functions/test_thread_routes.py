@@ -106,6 +106,10 @@ async def test_the_runs_of_a_thread_are_listed_the_newest_first(api: Api) -> Non
     ]
     assert newest == runs[:1]
     assert runs[0]["created_at"] <= runs[0]["ended_at"]
+    assert [(run["attempts"], run["usage"], run.get("code")) for run in runs] == [
+        (1, {}, "run_failed"),
+        (1, {"input_token_count": 3, "output_token_count": 4, "total_token_count": 7}, None),
+    ]
 
 
 @pytest.mark.behaviour("http.cancels-runs")

@@ -1,0 +1,203 @@
+"""What a run did, step by step, each with its time and its length: a fold of the run's events.
+
+Theory. The log has the end of each model call and not its beginning: a call begins when its attempt does, or when the
+last result came that it waited for. The call that gave the answer has no event of its own. It took what is left of the
+run's tokens. Words that a later attempt did not keep were said, so they are a step too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hosting.ports import iso
+from hosting.service.bodies import RunTimeline, TimelineStep
+from hosting.service.outcome import USAGE_NAMES, ids, status_of, usage_of
+from hosting.thread.events import (
+    Accepted,
+    ApprovalAnswered,
+    Cancelled,
+    CancelRequested,
+    Claimed,
+    Completed,
+    Delta,
+    Event,
+    Failed,
+    ModelResult,
+    Released,
+    RunEvent,
+    TimedOut,
+    ToolResult,
+    ToolStarted,
+)
+from hosting.thread.run import RunRecord
+from state.json_values import portable_value
+
+
+def timeline_fields(record: RunRecord, events: Iterable[tuple[int, Event]]) -> RunTimeline:
+    """Return the run's timeline; `events` are those of its thread from the run's first on."""
+    timeline = _Timeline()
+    for _, event in events:
+        if isinstance(event, RunEvent) and event.run_id == record.run_id:
+            timeline.add(event)
+    end = record.certain_end
+    return {
+        **ids(record),
+        "status": status_of(record),
+        "created_at": iso(record.accepted.at),
+        "ended_at": None if end is None else iso(end.at),
+        "usage": usage_of(end),
+        "steps": timeline.steps,
+    }
+
+
+def requested_calls(event: ModelResult) -> Iterator[tuple[str, str, Any]]:
+    """Yield the key, the tool and the arguments of each call that the model asked for."""
+    for message in event.response.get("messages", ()):
+        for content in message.get("contents", ()):
+            if content.get("type") == "function_call":
+                key = f"{event.key}.{content.get('call_id')}"
+                yield key, str(content.get("name")), _arguments_value(content.get("arguments"))
+
+
+def _arguments_value(arguments: Any) -> Any:
+    """Return a call's arguments as a value: some models' clients keep the JSON text of them."""
+    if not isinstance(arguments, str):
+        return arguments or {}
+    try:
+        return portable_value(json.loads(arguments))
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def tool_outcome(event: ToolResult) -> dict[str, str]:
+    """Return what a tool call came to: its `result` as text, or an `error`."""
+    if event.interrupted:
+        return {"error": "The process ended while the tool ran. Whether it did its work is unknown."}
+    if event.error is not None:
+        return {"error": "The tool failed."}
+    if event.contents is None:
+        return {"result": event.text or ""}
+    texts = (content.get("text") or "" for content in event.contents if content.get("type") == "text")
+    return {"result": "".join(texts)}
+
+
+class _Timeline:
+    """The fold: its steps so far, and what the next event may belong to."""
+
+    def __init__(self) -> None:
+        self.steps: list[TimelineStep] = []
+        self._attempt: TimelineStep | None = None
+        self._calls: dict[str, tuple[str, Any]] = {}
+        self._tools: dict[str, TimelineStep] = {}
+        self._ready_at: dict[str, float] = {}
+        self._spent: dict[str, int] = {}
+        self._number = 0
+        self._text, self._kept = "", 0
+
+    def add(self, event: RunEvent) -> None:
+        """Fold one event more."""
+        match event:
+            case Accepted():
+                self._step("accepted", event.at)
+            case Claimed():
+                self._leave_attempt(event.at, event.failed or "lost")
+                self._void(self._kept, event.at)
+                self._attempt = self._step("attempt", event.at, attempt=event.attempt, holder=event.holder)
+                self._ready_at = {"": event.at}
+            case Released():
+                self._leave_attempt(event.at, "released")
+            case Delta():
+                self._void(event.offset, event.at)
+                self._text += event.text
+            case ModelResult():
+                self._model_call(event)
+            case ToolStarted():
+                self._tool_call(event.key, event.name, event.at)
+            case ToolResult():
+                self._tool_result(event)
+            case CancelRequested():
+                self._step("cancel_requested", event.at)
+            case ApprovalAnswered():
+                decision = event.decision
+                answered = self._step("approval_answered", event.at, id=decision.id, approved=decision.approved)
+                if decision.reason is not None:
+                    answered["reason"] = decision.reason
+            case Completed():
+                self._answer(event)
+                self._leave_attempt(event.at, None)
+                self._step("ended", event.at, status="success")
+            case Failed() | TimedOut() | Cancelled():
+                self._leave_attempt(event.at, event.code)
+                self._step("ended", event.at, status=event.kind, code=event.code, error=event.detail)
+
+    def _step(self, kind: Any, at: float, **fields: Any) -> TimelineStep:
+        step: TimelineStep = {"kind": kind, "at": iso(at), "ended_at": iso(at), **fields}  # type: ignore[typeddict-item]
+        self.steps.append(step)
+        if kind in ("attempt", "tool_call"):
+            step["ended_at"] = None
+        return step
+
+    def _leave_attempt(self, at: float, code: str | None) -> None:
+        """End the attempt that goes on, and with it the tools that it left at work."""
+        if self._attempt is None:
+            return
+        self._attempt["ended_at"] = iso(at)
+        if code is not None:
+            self._attempt["code"] = code
+        self._attempt = None
+
+    def _void(self, offset: int, at: float) -> None:
+        """Drop what was said after `offset`, and show it: a later attempt says it otherwise."""
+        if voided := self._text[offset:]:
+            self._step("voided", at, text=voided)
+        self._text = self._text[:offset]
+
+    def _model_call(self, event: ModelResult) -> None:
+        usage = _counts(event.response.get("usage_details"))
+        if not event.within:
+            self._number = event.number
+            self._kept = len(self._text)
+            for name, count in usage.items():
+                self._spent[name] = self._spent.get(name, 0) + count
+        asked = list(requested_calls(event))
+        self._calls |= {key: (tool, arguments) for key, tool, arguments in asked}
+        began_at = self._ready_at.get(event.within, event.at)
+        step = self._step("model_call", began_at, id=event.key, tools=[tool for _, tool, _ in asked], usage=usage)
+        step["ended_at"] = iso(event.at)
+        self._ready_at[event.within] = event.at
+
+    def _tool_call(self, key: str, name: str, at: float) -> TimelineStep:
+        known = self._tools.get(key)
+        if known is not None and known["ended_at"] is None:
+            known["ended_at"] = iso(at)
+        arguments = self._calls.get(key, (name, {}))[1]
+        step = self._step("tool_call", at, id=key, tool=name, arguments=arguments)
+        self._tools[key] = step
+        self._ready_at[key] = at
+        return step
+
+    def _tool_result(self, event: ToolResult) -> None:
+        within = event.key.rpartition("/")[0]
+        step = self._tools.get(event.key)
+        if step is None:
+            name = self._calls.get(event.key, ("", {}))[0]
+            step = self._tool_call(event.key, name, self._ready_at.get(within, event.at))
+        step["ended_at"] = iso(event.at)
+        step.update(tool_outcome(event))  # type: ignore[typeddict-item]
+        self._ready_at[within] = event.at
+
+    def _answer(self, event: Completed) -> None:
+        """Add the model call that gave the answer: it took the tokens that no other one did."""
+        counts = {name: count - self._spent.get(name, 0) for name, count in _counts(usage_of(event)).items()}
+        usage = {name: count for name, count in counts.items() if count > 0}
+        began_at = self._ready_at.get("", event.at)
+        step = self._step("model_call", began_at, id=str(self._number + 1), tools=[], usage=usage)
+        step["ended_at"] = iso(event.at)
+
+
+def _counts(usage: object) -> dict[str, int]:
+    """Return the token counts among these values, by the names that callers see."""
+    found = usage if isinstance(usage, Mapping) else {}
+    return {name: found[name] for name in USAGE_NAMES.values() if type(found.get(name)) is int}

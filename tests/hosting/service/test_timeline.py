@@ -1,0 +1,171 @@
+"""What a run did, step by step: a fold of its events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hosting.ports import iso
+from hosting.request.run_request import RunRequest
+from hosting.service.timeline import timeline_fields
+from hosting.thread.events import (
+    Accepted,
+    Claimed,
+    Completed,
+    Delta,
+    Event,
+    Failed,
+    ModelResult,
+    Released,
+    ToolResult,
+    ToolStarted,
+)
+from hosting.thread.run import fold_run
+
+ANSWER = {"usage": {"inputTokenCount": 30, "outputTokenCount": 7, "totalTokenCount": 37}}
+CALL = {"type": "function_call", "call_id": "a", "name": "find", "arguments": '{"number": 1}'}
+
+
+def accepted(at: float = 1.0) -> Accepted:
+    """The run's first event."""
+    return Accepted(
+        at=at, run_id="r", agent="a", thread_id="t", request=RunRequest(message="hi"), fingerprint="f", streamed=True
+    )
+
+
+def claimed(at: float, attempt: int = 1, failed: str | None = None) -> Claimed:
+    """An attempt of the entity's."""
+    return Claimed(
+        at=at, run_id="r", attempt=attempt, token=str(at), holder="entity", lease_seconds=20, deadline=99, failed=failed
+    )
+
+
+def model_result(at: float, number: int = 1, within: str = "") -> ModelResult:
+    """The model asks for a call."""
+    response = {"messages": [{"contents": [CALL]}], "usage_details": {"input_token_count": 10, "total_token_count": 12}}
+    return ModelResult(at=at, run_id="r", number=number, within=within, digest="", response=response)
+
+
+def completed(at: float) -> Completed:
+    """The run's end."""
+    return Completed(at=at, run_id="r", entry=ANSWER, message_count=2)
+
+
+def steps(*events: Event) -> list[dict[str, Any]]:
+    """The timeline of these events, times in seconds."""
+    listed = list(enumerate(events, start=1))
+    record = fold_run("r", listed)
+    assert record is not None
+    seconds = {iso(event.at): event.at for event in events}
+    shown = [dict(step) for step in timeline_fields(record, listed)["steps"]]
+    return [{**step, "at": seconds[step["at"]], "ended_at": seconds.get(step["ended_at"])} for step in shown]
+
+
+@pytest.mark.behaviour("http.timeline")
+def test_model_calls_and_tools_have_their_times_and_tokens() -> None:
+    """The last call, which has no event of its own, begins with the last result and has the tokens that are left."""
+    told = steps(
+        accepted(1.0),
+        claimed(2.0),
+        model_result(3.0),
+        ToolStarted(at=3.5, run_id="r", key="1.a", name="find", digest=""),
+        ToolResult(at=5.0, run_id="r", key="1.a", text="found"),
+        completed(9.0),
+    )
+
+    assert told == [
+        {"kind": "accepted", "at": 1.0, "ended_at": 1.0},
+        {"kind": "attempt", "at": 2.0, "ended_at": 9.0, "attempt": 1, "holder": "entity"},
+        {
+            "kind": "model_call",
+            "at": 2.0,
+            "ended_at": 3.0,
+            "id": "1",
+            "tools": ["find"],
+            "usage": {"input_token_count": 10, "total_token_count": 12},
+        },
+        {
+            "kind": "tool_call",
+            "at": 3.5,
+            "ended_at": 5.0,
+            "id": "1.a",
+            "tool": "find",
+            "arguments": {"number": 1},
+            "result": "found",
+        },
+        {
+            "kind": "model_call",
+            "at": 5.0,
+            "ended_at": 9.0,
+            "id": "2",
+            "tools": [],
+            "usage": {"input_token_count": 20, "output_token_count": 7, "total_token_count": 25},
+        },
+        {"kind": "ended", "at": 9.0, "ended_at": 9.0, "status": "success"},
+    ]
+
+
+@pytest.mark.behaviour("http.timeline")
+def test_words_that_a_later_attempt_does_not_keep_are_a_step() -> None:
+    """Those before the last recorded model call stay; the attempt whose process died is lost, a failed one has a code,
+    one that was handed on is released."""
+    told = steps(
+        accepted(),
+        claimed(2.0),
+        Delta(at=3.0, run_id="r", offset=0, text="Let me look. "),
+        model_result(4.0),
+        Delta(at=5.0, run_id="r", offset=13, text="It was Mon"),
+        claimed(6.0, 2),
+        Released(at=7.0, run_id="r", signalled=True),
+        claimed(8.0, 3),
+        claimed(9.0, 4, failed="run_failed"),
+        completed(10.0),
+    )
+
+    assert [step["text"] for step in told if step["kind"] == "voided"] == ["It was Mon"]
+    attempts = [(step["at"], step["ended_at"], step.get("code")) for step in told if step["kind"] == "attempt"]
+    assert attempts == [(2.0, 6.0, "lost"), (6.0, 7.0, "released"), (8.0, 9.0, "run_failed"), (9.0, 10.0, None)]
+
+
+@pytest.mark.behaviour("http.timeline")
+def test_an_agent_that_is_a_tool_has_its_own_calls() -> None:
+    """They begin with that tool; and their tokens are not taken from those of the agent that runs."""
+    told = steps(
+        accepted(),
+        claimed(2.0),
+        model_result(3.0),
+        ToolStarted(at=4.0, run_id="r", key="1.a", name="find", digest=""),
+        model_result(6.0, within="1.a"),
+        ToolResult(at=8.0, run_id="r", key="1.a/1.a", text="inner"),
+        ToolResult(at=9.0, run_id="r", key="1.a", text="outer"),
+        completed(10.0),
+    )
+
+    calls = [(step["id"], step["at"], step["ended_at"]) for step in told if step["kind"] == "model_call"]
+    assert calls == [("1", 2.0, 3.0), ("1.a/1", 4.0, 6.0), ("2", 9.0, 10.0)]
+    tools = [(step["id"], step["at"], step["ended_at"]) for step in told if step["kind"] == "tool_call"]
+    assert tools == [("1.a", 4.0, 9.0), ("1.a/1.a", 6.0, 8.0)]
+    assert told[-2]["usage"]["total_token_count"] == 25
+
+
+@pytest.mark.behaviour("http.timeline")
+def test_what_goes_on_has_no_end_yet_and_a_failure_says_why() -> None:
+    """A tool at work, and the attempt around it."""
+    open_steps = steps(
+        accepted(), claimed(2.0), model_result(3.0), ToolStarted(at=4.0, run_id="r", key="1.a", name="find", digest="")
+    )
+    failed = steps(
+        accepted(), claimed(2.0), Failed(at=3.0, run_id="r", entry={}, code="run_failed", detail="The agent failed.")
+    )
+
+    assert [step["kind"] for step in open_steps if step["ended_at"] is None] == ["attempt", "tool_call"]
+    assert failed[-2]["code"] == "run_failed"
+    assert failed[-1] == {
+        "kind": "ended",
+        "at": 3.0,
+        "ended_at": 3.0,
+        "status": "failed",
+        "code": "run_failed",
+        "error": "The agent failed.",
+    }
