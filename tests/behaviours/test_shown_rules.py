@@ -79,6 +79,17 @@ def test_a_rule_that_only_skipped_tests_hold_fails_a_strict_run_of_all(tmp_path:
 
 
 @pytest.mark.behaviour("tests.rules-executed")
+def test_a_rule_of_recordings_that_this_clone_lacks_is_printed_as_not_shown(tmp_path: Path) -> None:
+    """They are no part of the repository, and whoever clones it can pass its gate."""
+    reason = "the recordings are not beside this checkout"
+    without = ALLOWED.replace("needs the small real model: so it says", reason)
+
+    status, output = ran(tmp_path, "--strict-skips", test_own=SHOWN, test_recorded=without)
+
+    assert (status, len(output)) == (0, 1)
+
+
+@pytest.mark.behaviour("tests.rules-executed")
 @pytest.mark.parametrize("choice", [["tests/"], ["-m", "not slow"], ["-k", "allowed"]])
 def test_a_run_of_a_part_is_held_to_its_skips_alone(tmp_path: Path, choice: list[str]) -> None:
     """It knows nothing of the tests that it left out."""

@@ -2,7 +2,7 @@
 
 BEHAVIOURS = {
     "tests.rules-executed": "A strict run of all tests counts the rules that tests showed in it, and fails for a rule "
-    "whose tests were all skipped.",
+    "whose tests were all skipped, unless they need the recordings that lie beside some checkouts.",
     "tests.skips-listed": "A strict run fails for a skip that the table of allowed skips does not name with a reason.",
     "tests.seeds-printed": "A test that chooses at random says its seed, and can be run again with it.",
     "tests.no-dice": "Two runs of the gate try the same examples, by the same seeds.",

@@ -47,6 +47,7 @@ class ShownRules:
     shown: set[str] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
     skipped: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    excused: set[str] = field(default_factory=set)
     unlisted: list[tuple[str, str]] = field(default_factory=list)
     used: set[AllowedSkip] = field(default_factory=set)
 
@@ -70,13 +71,15 @@ class ShownRules:
         found = next((entry for entry in self.allowed if entry.allows(test, reason, self.python)), None)
         if found is None:
             self.unlisted.append((test, reason))
-        else:
-            self.used.add(found)
+            return
+        self.used.add(found)
+        if found.excuses_rules:
+            self.excused |= rules
 
     @property
     def only_skipped(self) -> list[str]:
-        """The rules whose tests were all skipped."""
-        return sorted(self.skipped.keys() - self.seen)
+        """The rules whose tests were all skipped, but for those that an allowed skip excuses."""
+        return sorted(self.skipped.keys() - self.seen - self.excused)
 
     @property
     def unused(self) -> list[AllowedSkip]:
