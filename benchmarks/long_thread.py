@@ -33,8 +33,7 @@ from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
 from state.codec import held_entry, read
-from state.conversation import message_count
-from state.extension import without_oldest
+from state.conversation import message_count, without_oldest
 from state.models import Entries
 
 HUB, AGENT, THREAD = "Measured", "timed", "long"

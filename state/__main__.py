@@ -26,9 +26,9 @@ from state.contents import (
     UnrecognizedContent,
     UriContent,
 )
-from state.conversation import exchanges, generation, is_unanswered, message_count
+from state.conversation import exchanges, is_unanswered, message_count
 from state.errors import UnreadableDocumentError
-from state.extension import archived
+from state.extension import host_of
 from state.models import OURS, Conversation, Entry, RequestEntry, ResponseEntry, UnknownEntry
 
 _OURS: Final = frozenset({OURS, ATTACHMENT})
@@ -41,9 +41,9 @@ def summary(conversation: Conversation, size: int) -> list[str]:
     responses = [entry for entry in entries if isinstance(entry, ResponseEntry)]
     requests = sum(isinstance(entry, RequestEntry) for entry in entries)
     unknown = len(entries) - len(responses) - requests
-    older = archived(conversation)
+    older = host_of(conversation).archived
     return [
-        f"schemaVersion {conversation.schema_version}, {size:,} bytes, generation {generation(conversation)}",
+        f"schemaVersion {conversation.schema_version}, {size:,} bytes, generation {host_of(conversation).generation}",
         f"{len(entries)} entries: {requests} requests, {len(responses)} responses, {unknown} unknown",
         *([f"{older.entries:,} older entries are archived: {older.messages:,} messages"] if older.entries else []),
         f"{message_count(conversation)} messages; runs without an answer: {sum(map(is_unanswered, responses))}",

@@ -12,14 +12,14 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from state.codec import read_entry
-from state.contents import ATTACHMENT, DataContent, TextContent
+from state.contents import ATTACHMENT, DataContent, StoredContent, TextContent
 from state.json_values import parse
-from state.models import RequestEntry, ResponseEntry, entry_text
+from state.models import Entry, PlainEntry, RequestEntry, ResponseEntry, entry_text
 
 Exchange = RequestEntry | ResponseEntry
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -44,7 +44,7 @@ class Detached:
 
 def detached(entry: Exchange, most_bytes: int) -> Detached:
     """Return the entry with contents of more than `most_bytes` bytes taken out."""
-    if not _large(entry, most_bytes):
+    if not detachable_bytes(entry, most_bytes):
         return Detached(entry, ())
     found: list[Attachment] = []
 
@@ -79,9 +79,9 @@ def attached(entry: Exchange, bodies: Mapping[str, bytes]) -> Exchange:
     return _with_contents(entry, inline)
 
 
-def references(entry: Exchange) -> frozenset[str]:
+def references(entry: Entry | PlainEntry) -> frozenset[str]:
     """Return the hashes of what the entry refers to."""
-    contents = (content for message in entry.messages for content in message.contents if type(content) is TextContent)
+    contents = (content for content in _contents(entry) if type(content) is TextContent)
     names = (_referred(content.unknown_properties().get(ATTACHMENT)) for content in contents)
     return frozenset(name for name in names if name is not None)
 
@@ -92,18 +92,22 @@ def _referred(reference: object) -> str | None:
     return name if isinstance(name, str) and _SHA256.fullmatch(name) else None
 
 
-def detachable_bytes(entry: Exchange, most_bytes: int) -> int:
+def detachable_bytes(entry: Entry, most_bytes: int) -> int:
     """Return how many bytes of the stored entry `detached` takes out, about."""
-    return sum(len(content.uri or "") for content in _large(entry, most_bytes))
+    data = (content for content in _contents(entry) if type(content) is DataContent)
+    large = (one for one in data if _large_body(one.uri, one.media_type, most_bytes) is not None)
+    return sum(len(content.uri or "") for content in large)
 
 
-def _large(entry: Exchange, most_bytes: int) -> list[DataContent]:
-    data = (content for message in entry.messages for content in message.contents if type(content) is DataContent)
-    return [content for content in data if _large_body(content.uri, content.media_type, most_bytes) is not None]
+def _contents(entry: Entry | PlainEntry) -> Iterator[StoredContent]:
+    """Iterate over the contents of an entry; a plain one has none but texts that refer to nothing."""
+    if type(entry) is RequestEntry or type(entry) is ResponseEntry:
+        for message in entry.messages:
+            yield from message.contents
 
 
 def _with_contents(entry: Exchange, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Exchange:
-    value = parse(entry.once(entry_text))
+    value = parse(entry_text(entry))
     for message in value.get("messages", ()):
         message["contents"] = [change(content) for content in message.get("contents", ())]
     return cast(Exchange, read_entry(value))

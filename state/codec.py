@@ -80,17 +80,17 @@ def write(conversation: Conversation) -> str:
     version = dump(root.pop("schemaVersion"))
     history: list[str] = []
     if "conversation_history" in conversation.data.model_fields_set:
-        entries = conversation.data.conversation_history.each(entry_text)
+        entries = conversation.data.conversation_history.derived(entry_text)
         history = ['"conversationHistory":[', ",".join(entries), "]," if data else "]"]
     more = f",{dump(root)[1:]}" if root else "}"
     # One join of the large text: copying it is most of what writing costs.
     return "".join(['{"schemaVersion":', version, ',"data":{', *history, dump(data)[1:], more])
 
 
-def read_entry(value: dict[str, Any]) -> Entry:
-    """Return the entry of a plain JSON object. Raises `MalformedError`."""
+def read_entry(value: dict[str, Any], text: str | None = None) -> Entry:
+    """Return the entry of a plain JSON object, which keeps its `text`, if it has one. Raises `MalformedError`."""
     try:
-        entry = validated_entry(value)
+        entry = validated_entry(value, text)
     except ValidationError as error:
         raise _malformed(error) from error
     unset_namesakes(entry, value)
@@ -98,10 +98,8 @@ def read_entry(value: dict[str, Any]) -> Entry:
 
 
 def held_entry(text: str) -> Entry | PlainEntry:
-    """Return the entry of its JSON text, which it remembers. Raises what `read` does."""
-    entry = plain_entry(text) or read_entry(parse(text))
-    entry.made[entry_text] = text
-    return entry
+    """Return the entry of its JSON text, which it keeps. Raises what `read` does."""
+    return plain_entry(text) or read_entry(parse(text), text)
 
 
 def entry_value(entry: Entry) -> dict[str, Any]:
@@ -109,7 +107,7 @@ def entry_value(entry: Entry) -> dict[str, Any]:
 
     Its numbers are Python's: digits that a float has no room for are only in the text.
     """
-    value: dict[str, Any] = json.loads(entry.once(entry_text))
+    value: dict[str, Any] = json.loads(entry_text(entry))
     return value
 
 
@@ -172,10 +170,7 @@ def _plain(text: str, start: int) -> tuple[PlainEntry, int] | None:
     end = text.find(_NEXT_EXCHANGE, start) + 1
     own = text[start:end]
     entry = plain_entry(own) if own else None
-    if entry is None:
-        return None
-    entry.made[entry_text] = own
-    return entry, end
+    return None if entry is None else (entry, end)
 
 
 def _any(text: str, start: int) -> tuple[Entry, int]:
@@ -185,9 +180,7 @@ def _any(text: str, start: int) -> tuple[Entry, int]:
     collector has little to look through.
     """
     value, end = parse_from(text, start, MAX_DEPTH - _LEVELS_AROUND_ENTRY)
-    entry = validated_entry(value)
-    entry.made[entry_text] = text[start:end]
-    return entry, end
+    return validated_entry(value, text[start:end]), end
 
 
 def unset_namesakes(stored: Stored, value: dict[str, Any]) -> None:

@@ -9,11 +9,11 @@ Kinds are compared with `type(x) is`: models have no subclasses, and pydantic's 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from state.contents import ATTACHMENT, ErrorContent, TextContent
-from state.extension import ARCHIVED, HOST, SESSION, SUMMARY, Summary, archived, changed, host_value
+from state.codec import held_entry
+from state.contents import ATTACHMENT, TOKEN_COUNTS, ErrorContent, TextContent
+from state.extension import HOST, SESSION, LogMark, Pause, Summary, count_of, host_of, with_extension
 from state.json_values import from_json_value, parse, to_json_value
 from state.models import (
     OURS,
@@ -32,35 +32,7 @@ from state.portable import portable_text
 
 LEDGER_SIZE: Final = 256
 UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
-OWNER = "owner"
-_PAUSE: Final = "pause"
-_LOG: Final = "log"
-_OF_ENTRIES: Final = frozenset({ARCHIVED, SUMMARY, _PAUSE})
-
-
-@dataclass(frozen=True)
-class Pause:
-    """The newest turn ended with tool calls that wait for somebody's approval; its run, and when they stop waiting.
-
-    `expires_at` is in seconds since 1970, None for never. Once the pause `is_over` nothing waits any more, and yet the
-    calls have no results: the run that continued ended without an answer.
-    """
-
-    run_id: str
-    expires_at: float | None
-    is_over: bool = False
-
-
-@dataclass(frozen=True)
-class LogMark:
-    """How far the thread's log has been applied to a document: its `epoch`, and the `position` of the last event.
-
-    Runs that were open there began after position `since`.
-    """
-
-    epoch: int
-    position: int
-    since: int
+_OF_ENTRIES: Final = frozenset({"archived", "summary", "pause"})
 
 
 def append_turn(
@@ -80,23 +52,22 @@ def append_turn(
     It waits for `pause` then, or for nobody. A `summary` and a `session` state replace those before, an empty session
     removes it, and None keeps them.
     """
-    host = {
-        **host_value(conversation),
-        "applied": [*_applied_ids(conversation), response.correlation_id][-LEDGER_SIZE:],
-    }
+    before = host_of(conversation)
+    host = {**before.members, "applied": [*before.applied, response.correlation_id][-LEDGER_SIZE:]}
     if owner is not None:
-        host.setdefault(OWNER, dict(owner))
-    if pause != pause_of(conversation):
-        host.pop(_PAUSE, None)
+        host.setdefault("owner", dict(owner))
+    if pause != before.pause:
+        host.pop("pause", None)
         if pause is not None:
-            host[_PAUSE] = {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
+            host["pause"] = {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
     if summary is not None:
         text = portable_text(summary.text)
-        host[SUMMARY] = {"entry": summary.through[0], "message": summary.through[1], "text": text}
+        host["summary"] = {"entry": summary.through[0], "message": summary.through[1], "text": text}
     extension: dict[str, Any] = {HOST: host}
     if session is not None:
         extension[SESSION] = to_json_value(session) if session else None
-    return changed(conversation, conversation.data.conversation_history.with_entries(request, response), extension)
+    history = conversation.data.conversation_history.with_entries(request, response)
+    return with_extension(conversation, extension, history)
 
 
 def forget(conversation: Conversation, reset_id: str) -> Conversation:
@@ -104,27 +75,44 @@ def forget(conversation: Conversation, reset_id: str) -> Conversation:
 
     The ledger stays, with the reset in it, so that neither a run nor the reset is applied again.
     """
-    host = {name: value for name, value in host_value(conversation).items() if name not in _OF_ENTRIES}
-    host["generation"] = generation(conversation) + 1
-    host["applied"] = [*_applied_ids(conversation), reset_id][-LEDGER_SIZE:]
-    return changed(conversation, Entries(), {HOST: host, SESSION: None})
+    before = host_of(conversation)
+    host = {name: value for name, value in before.members.items() if name not in _OF_ENTRIES}
+    host["generation"] = before.generation + 1
+    host["applied"] = [*before.applied, reset_id][-LEDGER_SIZE:]
+    return with_extension(conversation, {HOST: host, SESSION: None}, Entries())
 
 
-def generation(conversation: Conversation) -> int:
-    """Return how often the conversation was forgotten."""
-    number = host_value(conversation).get("generation", 0)
-    return number if type(number) is int else 0  # another writer's value: as good as none
+def without_oldest(conversation: Conversation, count: int) -> Conversation:
+    """Return the conversation without its `count` oldest entries, which it counts as archived."""
+    entries, host = conversation.data.conversation_history.stored, host_of(conversation)
+    before, moved = host.archived, entries[:count]
+    exchanges = [cast(RequestEntry | ResponseEntry | PlainEntry, e) for e in moved if type(e) is not UnknownEntry]
+    used = [usage for entry in exchanges if (usage := getattr(entry, "usage", None)) is not None]
+    since = before.since or next((entry.created_at for entry in exchanges), None)
+    archived = {
+        "entries": before.entries + len(moved),
+        "messages": before.messages + Entries(moved).message_count,
+        **({} if since is None else {"since": since}),
+        "usage": {
+            key: getattr(before, name) + sum(count_of(getattr(usage, name, None)) for usage in used)
+            for key, name in TOKEN_COUNTS.items()
+        },
+    }
+    return with_extension(conversation, {HOST: {**host.members, "archived": archived}}, Entries(entries[count:]))
 
 
-def applied(conversation: Conversation, run_id: str) -> bool:
-    """Return whether the run has had its place in the conversation: in the ledger, or still there to be seen."""
-    return run_id in _applied_ids(conversation) or response_of(conversation, run_id) is not None
+def with_older(conversation: Conversation, entries: Sequence[str]) -> Conversation:
+    """Return the conversation with its archived entries, given as JSON texts, back in their place."""
+    if not entries:
+        return conversation
+    history = Entries([*map(held_entry, entries), *conversation.data.conversation_history.stored])
+    return with_extension(conversation, {HOST: _members_without(conversation, "archived")}, history)
 
 
 def response_of(conversation: Conversation, run_id: str) -> ResponseEntry | None:
     """Return the newest response entry of the run, or None."""
     history = conversation.data.conversation_history
-    held = history.held
+    held = history.stored
     for index in range(len(held) - 1, -1, -1):
         entry = held[index]
         if (type(entry) is ResponseEntry or type(entry) is PlainResponse) and entry.correlation_id == run_id:
@@ -134,7 +122,7 @@ def response_of(conversation: Conversation, run_id: str) -> ResponseEntry | None
 
 def message_count(conversation: Conversation) -> int:
     """Return the number of messages in all requests and responses, archived ones too."""
-    return archived(conversation).messages + conversation.data.conversation_history.message_count
+    return host_of(conversation).archived.messages + conversation.data.conversation_history.message_count
 
 
 def exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEntry]:
@@ -142,13 +130,6 @@ def exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEnt
     for entry in conversation.data.conversation_history:
         if type(entry) is ResponseEntry or type(entry) is RequestEntry:
             yield entry
-
-
-def held_exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEntry | PlainEntry]:
-    """Iterate over the same entries as they are held: some not made into models, which costs less."""
-    for entry in conversation.data.conversation_history.held:
-        if type(entry) is not UnknownEntry:
-            yield cast(RequestEntry | ResponseEntry | PlainEntry, entry)
 
 
 def is_unanswered(entry: ResponseEntry) -> bool:
@@ -202,43 +183,20 @@ def with_expiration(conversation: Conversation, at: str | None) -> Conversation:
     return conversation.model_copy(update={"data": data})
 
 
-def pause_of(conversation: Conversation) -> Pause | None:
-    """Return what the conversation waits for, or None when it waits for nobody; another writer's value is as none."""
-    value = host_value(conversation).get(_PAUSE)
-    if not isinstance(value, dict) or not isinstance(value.get("runId"), str):
-        return None
-    at = value.get("expiresAt")
-    return Pause(value["runId"], at if isinstance(at, int | float) else None, value.get("over") is True)
-
-
-def log_mark(conversation: Conversation) -> LogMark | None:
-    """Return how far the log has been applied, or None where the document does not say so."""
-    value = host_value(conversation).get(_LOG)
-    numbers = [value.get(name) for name in ("epoch", "position", "since")] if isinstance(value, dict) else []
-    if len(numbers) != 3 or any(type(number) is not int or number < 0 for number in numbers):
-        return None  # another writer's value: as good as none
-    mark = LogMark(*cast(list[int], numbers))
-    return mark if mark.since <= mark.position else None
-
-
 def owned_by(conversation: Conversation, issuer: str, owner_id: str) -> Conversation:
     """Return the conversation as the beginning of another thread, of that owner: without its place in a log."""
-    host = {name: value for name, value in host_value(conversation).items() if name != _LOG}
-    host[OWNER] = {"issuer": issuer, "id": owner_id}
-    return changed(conversation, conversation.data.conversation_history, {HOST: host})
+    owner = {"issuer": issuer, "id": owner_id}
+    return with_extension(conversation, {HOST: {**_members_without(conversation, "log"), "owner": owner}})
 
 
 def with_log_mark(conversation: Conversation, mark: LogMark) -> Conversation:
     """Return the conversation that says so."""
     value = {"epoch": mark.epoch, "position": mark.position, "since": mark.since}
-    return changed(
-        conversation, conversation.data.conversation_history, {HOST: {**host_value(conversation), _LOG: value}}
-    )
+    return with_extension(conversation, {HOST: {**host_of(conversation).members, "log": value}})
 
 
-def _applied_ids(conversation: Conversation) -> list[str]:
-    value = host_value(conversation).get("applied")
-    return value if isinstance(value, list) else []
+def _members_without(conversation: Conversation, left_out: str) -> dict[str, Any]:
+    return {name: value for name, value in host_of(conversation).members.items() if name != left_out}
 
 
 _CALL_ID: Final = ("callId", "call_id")
@@ -274,7 +232,7 @@ def _links(entry: Entry | PlainEntry) -> tuple[Set[_Link], Set[_Link]]:
         run = frozenset[_Link]()
     else:
         run = frozenset((("run", entry.correlation_id),)) if entry.correlation_id is not None else frozenset()
-    mentioned, begun = _NO_CALLS if isinstance(entry, PLAIN) else entry.once(_calls)
+    mentioned, begun = _NO_CALLS if isinstance(entry, PLAIN) else entry.derived(_calls)
     return run | mentioned, begun
 
 
@@ -283,7 +241,7 @@ def _calls(entry: Entry) -> tuple[frozenset[_Link], frozenset[_Link]]:
 
     Another writer may have escaped a property's name: such a text is parsed.
     """
-    text = entry.once(entry_text)
+    text = entry_text(entry)
     if not any(name in text for name in (*_CALL_ID, "\\u")):
         return _NO_CALLS
     found = [(value.get("$type"), ("call", call_id)) for value in _objects(parse(text)) for call_id in _call_ids(value)]

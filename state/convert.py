@@ -8,8 +8,7 @@ framework's serialized form inside. The framework never serializes the text of e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from agent_framework import AgentResponse, Content, Message, UsageDetails
@@ -20,7 +19,7 @@ from state import models
 from state.codec import read_entry
 from state.contents import AnyContent, Stored, StoredContent, TextContent, UnknownContent, checked_content
 from state.conversation import UNANSWERED, is_unanswered
-from state.extension import Position, archived
+from state.extension import Position, host_of
 from state.json_values import dump, from_json_value, to_json_value
 from state.models import OURS, PLAIN, UNSENT, PlainEntry, PlainMessage
 from state.portable import moment, portable_text
@@ -61,36 +60,30 @@ class _HistoryMessage(Message):
 _MESSAGE: Final = vars(_HistoryMessage("user", []))
 
 
-def history_messages(conversation: models.Conversation) -> list[Message]:
-    """Return what the model may see of the conversation, as new messages around shared contents.
+def shared_messages(conversation: models.Conversation) -> list[Message]:
+    """Return what the model may see of the conversation: made once of each entry, for all runs that change none.
 
     Runs without an answer are left out with their requests; so are reasoning, errors, usage and unknown contents.
     """
-    return [message for _, message in placed_messages(conversation)]
-
-
-def shared_messages(conversation: models.Conversation) -> list[Message]:
-    """Return the same messages as every run is given them that changes none: made once of each entry."""
-    history = conversation.data.conversation_history
-    messages = history.each(_replayed_once)
-    if None in messages:
-        replays = history.each(_replay)
-        unanswered = {run_id for run_id, messages_of_run in replays if messages_of_run is None and run_id is not None}
-        messages = [messages_of_run for run_id, messages_of_run in replays if run_id not in unanswered]
-    return list(chain.from_iterable(messages_of_run for messages_of_run in messages if messages_of_run))
+    return [message for _, messages in _answered(conversation) for message in messages]
 
 
 def placed_messages(conversation: models.Conversation) -> list[tuple[Position, Message]]:
-    """Return the same messages, each with its place."""
-    first = archived(conversation).entries + 1
-    replays = conversation.data.conversation_history.each(_replay)
-    unanswered = {replay.run_id for replay in replays if replay.messages is None and replay.run_id is not None}
+    """Return the same as new messages around shared contents, each with its place."""
     return [
         ((position, number), message.fresh())
-        for position, replay in enumerate(replays, start=first)
-        if replay.messages and replay.run_id not in unanswered
-        for number, message in enumerate(replay.messages)
+        for position, messages in _answered(conversation)
+        for number, message in enumerate(messages)
     ]
+
+
+def _answered(conversation: models.Conversation) -> Iterator[tuple[int, list[_HistoryMessage]]]:
+    """Iterate over what is sent again of each entry, with the entry's position; of runs with an answer only."""
+    replays = conversation.data.conversation_history.derived(_replay)
+    unanswered = {replay.run_id for replay in replays if replay.messages is None and replay.run_id is not None}
+    for position, replay in enumerate(replays, start=host_of(conversation).archived.entries + 1):
+        if replay.messages and replay.run_id not in unanswered:
+            yield position, replay.messages
 
 
 def request_entry(
@@ -107,20 +100,28 @@ def request_entry(
     Messages that other packages could send to no model, such as decisions on approvals, are kept next to `messages`:
     they would replay them as empty ones, which models refuse.
     """
-    values = [_message_value(message) for message in messages]
-    value = _entry_value("request", run_id, created_at, [each for each in values if _is_sendable(each)])
+    sent: list[dict[str, Any]] = []
+    unsent: list[dict[str, Any]] = []
+    for message in messages:
+        stored = _message_value(message)
+        is_sendable = any(content["$type"] not in _UNSENDABLE for content in stored["contents"])
+        (sent if is_sendable else unsent).append(stored)
+    value = _entry_value("request", run_id, created_at, sent)
     if orchestration_id is not None:
         value["orchestrationId"] = orchestration_id
     value["responseType"] = response_type
     if response_schema is not None:
         value["responseSchema"] = to_json_value(response_schema)
-    if unsent := [each for each in values if not _is_sendable(each)]:
+    if unsent:
         value[OURS] = {UNSENT: unsent}
     return cast(models.RequestEntry, read_entry(value))
 
 
-def response_entry(*, run_id: str, created_at: str, response: AgentResponse[Any]) -> models.ResponseEntry:
-    """Return the entry of one run's answer. A `value` that cannot be parsed from the answer is left out."""
+def stored_response(*, run_id: str, created_at: str, response: AgentResponse[Any]) -> dict[str, Any]:
+    """Return the entry of one run's answer in stored form.
+
+    A `value` that cannot be parsed from the answer is left out.
+    """
     value = _entry_value("response", run_id, created_at, [_message_value(message) for message in response.messages])
     if response.usage_details is not None:
         value["usage"] = to_json_value(usage_value(response.usage_details))
@@ -135,16 +136,19 @@ def response_entry(*, run_id: str, created_at: str, response: AgentResponse[Any]
         extras["value"] = parsed
     if extras:
         value[OURS] = to_json_value(extras)
-    return cast(models.ResponseEntry, read_entry(value))
+    return value
 
 
-def failure_entry(*, run_id: str, created_at: str, status: str, code: str, message: str) -> models.ResponseEntry:
-    """Return the entry of a run without an answer. `status` is failed, timed_out or cancelled, else ValueError."""
+def stored_failure(*, run_id: str, created_at: str, status: str, code: str, message: str) -> dict[str, Any]:
+    """Return the entry of a run without an answer in stored form.
+
+    `status` is failed, timed_out or cancelled, else ValueError.
+    """
     if status not in UNANSWERED:
         raise ValueError(f"status is {status!r}. Use one of {', '.join(sorted(UNANSWERED))}.")
     error = {"$type": "error", "message": portable_text(message), "errorCode": code}
     value = _entry_value("response", run_id, created_at, [{"role": "assistant", "contents": [error]}])
-    return cast(models.ResponseEntry, read_entry({**value, "status": status}))
+    return {**value, "status": status}
 
 
 def agent_response(entry: models.ResponseEntry) -> AgentResponse[Any]:
@@ -154,9 +158,7 @@ def agent_response(entry: models.ResponseEntry) -> AgentResponse[Any]:
     """
     ours = _ours(entry)
     return AgentResponse(
-        messages=[
-            _framework_message(Message, message, _framework_contents(message.contents)) for message in entry.messages
-        ],
+        messages=[_framework_message(Message, message, message.contents) for message in entry.messages],
         usage_details=None if entry.usage is None else cast(UsageDetails, usage_details(entry.usage)),
         value=ours.get("value"),
         additional_properties=_mapping(ours.get("additional_properties")),
@@ -236,10 +238,6 @@ class _Replay(NamedTuple):
     messages: list[_HistoryMessage] | None
 
 
-def _replayed_once(entry: models.Entry | PlainEntry) -> list[_HistoryMessage] | None:
-    return entry.once(_replay).messages
-
-
 def _replay(entry: models.Entry | PlainEntry) -> _Replay:
     if isinstance(entry, models.UnknownEntry):
         return _Replay(None, [])
@@ -248,12 +246,11 @@ def _replay(entry: models.Entry | PlainEntry) -> _Replay:
         return _Replay(entry.correlation_id, plain)
     if type(entry) is models.ResponseEntry and is_unanswered(entry):
         return _Replay(entry.correlation_id, None)
-    replayed = []
-    for message in entry.messages:
-        contents = _framework_contents([content for content in message.contents if content.replayed])
-        if contents:
-            replayed.append(_framework_message(_HistoryMessage, message, contents))
-    return _Replay(entry.correlation_id, replayed)
+    replayed = (
+        _framework_message(_HistoryMessage, message, [content for content in message.contents if content.replayed])
+        for message in entry.messages
+    )
+    return _Replay(entry.correlation_id, [message for message in replayed if message.contents])
 
 
 def _plain_message(message: PlainMessage) -> _HistoryMessage:
@@ -269,19 +266,16 @@ def _plain_message(message: PlainMessage) -> _HistoryMessage:
     return made
 
 
-def _framework_message(kind: type[_MessageT], message: models.Message, contents: list[Content]) -> _MessageT:
+def _framework_message(kind: type[_MessageT], message: models.Message, contents: Iterable[StoredContent]) -> _MessageT:
+    """Return the framework's message, without contents of kinds that the framework does not know."""
     ours = _ours(message)
     return kind(
         _text(ours.get("role")) or message.role or "user",
-        contents,
+        [made for content in contents if (made := framework_content(content)) is not None],
         author_name=message.author_name,
         message_id=_text(ours.get("message_id")),
         additional_properties=_mapping(ours.get("additional_properties")),
     )
-
-
-def _framework_contents(contents: Iterable[StoredContent]) -> list[Content]:
-    return [made for content in contents if (made := framework_content(content)) is not None]
 
 
 def _message_value(message: Message) -> dict[str, Any]:
@@ -296,10 +290,6 @@ def _message_value(message: Message) -> dict[str, Any]:
     if extras:
         value[OURS] = to_json_value(extras)
     return value
-
-
-def _is_sendable(message: dict[str, Any]) -> bool:
-    return any(content["$type"] not in _UNSENDABLE for content in message["contents"])
 
 
 def _entry_value(kind: str, run_id: str, created_at: str, messages: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,52 +1,31 @@
 """What we keep under `data.extensionData`, where other packages leave it: the host's own object and session state.
 
-The host's object counts the archived entries, which are kept elsewhere, whole and in order; they come before the first
-entry of the document. It may hold a summary, which the model is sent in place of the conversation's beginning; the
-entries stay as they are.
+Whatever another writer put into the host's object in another form counts as absent, member by member.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from state.codec import RAISED_MINORS, held_entry
+from state.codec import RAISED_MINORS
 from state.contents import TOKEN_COUNTS
-from state.models import Conversation, Entries, PlainEntry, RequestEntry, ResponseEntry, UnknownEntry
+from state.models import Conversation, Entries
 
 HOST: Final = "durableAgentHost"
 SESSION: Final = "agentSession"
 
-
-def host_value(conversation: Conversation) -> dict[str, Any]:
-    """Return the host's own object; a value of another writer counts as none."""
-    value = (conversation.data.extension_data or {}).get(HOST)
-    return value if isinstance(value, dict) else {}
-
-
-def changed(conversation: Conversation, history: Entries, extension: dict[str, Any]) -> Conversation:
-    """Return a copy with these entries and extension properties; a property that is None is removed."""
-    merged = {**(conversation.data.extension_data or {}), **extension}
-    kept = {key: value for key, value in merged.items() if value is not None or key not in extension}
-    update: dict[str, Any] = {"conversation_history": history}
-    if kept or conversation.data.extension_data is not None:
-        update["extension_data"] = kept
-    version = conversation.schema_version
-    return conversation.model_copy(
-        update={
-            "schema_version": RAISED_MINORS.get(version.split(".")[1], version),
-            "data": conversation.data.model_copy(update=update),
-        }
-    )
-
-
-ARCHIVED: Final = "archived"
+Position = tuple[int, int]
+"""A message: the position of its entry in the whole conversation, from 1, and its number in what is replayed of it."""
 
 
 @dataclass(frozen=True)
 class Archived:
-    """Sums over the archived entries; `since` is the time of the first of them, as it was written."""
+    """Sums over the archived entries, which are kept elsewhere, whole and in order, before those of the document.
+
+    `since` is the time of the first of them, as it was written.
+    """
 
     entries: int = 0
     messages: int = 0
@@ -59,72 +38,139 @@ class Archived:
 NOTHING: Final = Archived()
 
 
-def archived(conversation: Conversation) -> Archived:
-    """Return what the document says of its archived entries; none where it does not say so, or says it wrongly."""
-    value = host_value(conversation).get(ARCHIVED)
-    if not isinstance(value, dict) or _count(value.get("entries")) == 0:
-        return NOTHING
-    usage = value.get("usage")
-    counts = {name: _count(usage.get(key)) for key, name in TOKEN_COUNTS.items()} if isinstance(usage, dict) else {}
-    since = value.get("since")
-    return Archived(
-        entries=_count(value.get("entries")),
-        messages=_count(value.get("messages")),
-        since=since if isinstance(since, str) else None,
-        **counts,
-    )
-
-
-def without_oldest(conversation: Conversation, count: int) -> Conversation:
-    """Return the conversation without its `count` oldest entries, which it counts as archived."""
-    held = conversation.data.conversation_history.held
-    before, moved = archived(conversation), held[:count]
-    exchanges = [cast(RequestEntry | ResponseEntry | PlainEntry, e) for e in moved if type(e) is not UnknownEntry]
-    used = [usage for entry in exchanges if (usage := getattr(entry, "usage", None)) is not None]
-    since = before.since or next((entry.created_at for entry in exchanges), None)
-    value = {
-        "entries": before.entries + len(moved),
-        "messages": before.messages + Entries(moved).message_count,
-        **({} if since is None else {"since": since}),
-        "usage": {
-            key: getattr(before, name) + sum(_count(getattr(usage, name, None)) for usage in used)
-            for key, name in TOKEN_COUNTS.items()
-        },
-    }
-    return changed(conversation, Entries(held[count:]), {HOST: {**host_value(conversation), ARCHIVED: value}})
-
-
-def with_older(conversation: Conversation, entries: Sequence[str]) -> Conversation:
-    """Return the conversation with its archived entries, given as JSON texts, back in their place."""
-    if not entries:
-        return conversation
-    history = Entries([*map(held_entry, entries), *conversation.data.conversation_history.held])
-    host = {name: value for name, value in host_value(conversation).items() if name != ARCHIVED}
-    return changed(conversation, history, {HOST: host})
-
-
-def _count(value: object) -> int:
-    return value if type(value) is int and value > 0 else 0
-
-
-SUMMARY: Final = "summary"
-
-Position = tuple[int, int]
-"""A message: the position of its entry in the whole conversation, from 1, and its number in what is replayed of it."""
-
-
 @dataclass(frozen=True)
 class Summary:
-    """The text, and the place of the last message that it stands for."""
+    """The text that the model is sent in place of the beginning, and the place of the last message it stands for.
+
+    The entries stay as they are.
+    """
 
     through: Position
     text: str
 
 
-def summary_of(conversation: Conversation) -> Summary | None:
-    """Return the summary; a value of another writer counts as none."""
-    value = host_value(conversation).get(SUMMARY)
-    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+@dataclass(frozen=True)
+class Pause:
+    """The newest turn ended with tool calls that wait for somebody's approval; its run, and when they stop waiting.
+
+    `expires_at` is in seconds since 1970, None for never. Once the pause `is_over` nothing waits any more, and yet the
+    calls have no results: the run that continued ended without an answer.
+    """
+
+    run_id: str
+    expires_at: float | None
+    is_over: bool = False
+
+
+@dataclass(frozen=True)
+class LogMark:
+    """How far the thread's log has been applied to a document: its `epoch`, and the `position` of the last event.
+
+    Runs that were open there began after position `since`.
+    """
+
+    epoch: int
+    position: int
+    since: int
+
+
+@dataclass(frozen=True)
+class Host:
+    """The host's own object of a document.
+
+    `members` is all of it in stored form. `generation` counts how often the conversation was forgotten, `applied` are
+    the last runs and resets that were applied. `pause` is what the conversation waits for, `log_mark` how far the log
+    has been applied: each is None where the document does not say so.
+    """
+
+    members: Mapping[str, Any] = field(default_factory=dict)
+    generation: int = 0
+    applied: tuple[str, ...] = ()
+    archived: Archived = NOTHING
+    summary: Summary | None = None
+    pause: Pause | None = None
+    log_mark: LogMark | None = None
+
+
+def host_of(conversation: Conversation) -> Host:
+    """Return the host's own object."""
+    return conversation.derived(_read_host)
+
+
+def _read_host(conversation: Conversation) -> Host:
+    members = (conversation.data.extension_data or {}).get(HOST)
+    if not isinstance(members, dict):
+        return Host()
+    generation, applied = members.get("generation"), members.get("applied")
+    return Host(
+        members=members,
+        generation=generation if type(generation) is int else 0,
+        applied=tuple(applied) if isinstance(applied, list) else (),
+        archived=_archived(_object(members, "archived")),
+        summary=_summary(_object(members, "summary")),
+        pause=_pause(_object(members, "pause")),
+        log_mark=_log_mark(_object(members, "log")),
+    )
+
+
+def _object(members: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = members.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _archived(value: dict[str, Any]) -> Archived:
+    entries, usage, since = count_of(value.get("entries")), _object(value, "usage"), value.get("since")
+    if not entries:
+        return NOTHING
+    return Archived(
+        entries=entries,
+        messages=count_of(value.get("messages")),
+        since=since if isinstance(since, str) else None,
+        **{name: count_of(usage.get(key)) for key, name in TOKEN_COUNTS.items()},
+    )
+
+
+def _summary(value: dict[str, Any]) -> Summary | None:
+    match value:
+        case {"text": str(text), "entry": entry, "message": message} if type(entry) is type(message) is int:
+            return Summary((entry, message), text)
+    return None
+
+
+def _pause(value: dict[str, Any]) -> Pause | None:
+    at, run_id = value.get("expiresAt"), value.get("runId")
+    if not isinstance(run_id, str):
         return None
-    entry, message = value.get("entry"), value.get("message")
-    return Summary((entry, message), value["text"]) if type(entry) is int and type(message) is int else None
+    return Pause(run_id, at if isinstance(at, int | float) else None, value.get("over") is True)
+
+
+def _log_mark(value: dict[str, Any]) -> LogMark | None:
+    numbers: list[Any] = [value.get(name) for name in ("epoch", "position", "since")]
+    if any(type(number) is not int or number < 0 for number in numbers):
+        return None
+    mark = LogMark(*numbers)
+    return mark if mark.since <= mark.position else None
+
+
+def count_of(value: object) -> int:
+    """Return a count as it was stored; 0 for what is none."""
+    return value if type(value) is int and value > 0 else 0
+
+
+def with_extension(
+    conversation: Conversation, extension: Mapping[str, Any], history: Entries | None = None
+) -> Conversation:
+    """Return a copy with these extension properties, one that is None removed, and with these entries, if given."""
+    merged = {**(conversation.data.extension_data or {}), **extension}
+    kept = {key: value for key, value in merged.items() if value is not None or key not in extension}
+    entries = conversation.data.conversation_history if history is None else history
+    update: dict[str, Any] = {"conversation_history": entries}
+    if kept or conversation.data.extension_data is not None:
+        update["extension_data"] = kept
+    version = conversation.schema_version
+    return conversation.model_copy(
+        update={
+            "schema_version": RAISED_MINORS.get(version.split(".")[1], version),
+            "data": conversation.data.model_copy(update=update),
+        }
+    )

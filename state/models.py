@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Final, Literal, TypeVar, overload
 
 import msgspec
-from pydantic import Discriminator, Field, GetCoreSchemaHandler, Tag, TypeAdapter
+from pydantic import BaseModel, Discriminator, Field, GetCoreSchemaHandler, Tag, TypeAdapter
 from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
+from typing_extensions import Self
 
 from state.contents import AnyContent, Stored, Usage
 from state.json_values import dump, parse
 
 _SelfT = TypeVar("_SelfT", bound="Remembering")
 _T = TypeVar("_T")
-_MADE: Final = "made"
+_DERIVED: Final = "derived_values"
+_TEXT: Final = "json_text"
 
 OURS: Final = "agentFramework"
 """The property with what the schema has none for, of contents, messages and entries."""
@@ -29,22 +31,30 @@ UNSENT: Final = "messages"
 
 
 class Remembering:
-    """A value that never changes, so that what was made of it once stays right and is shared with it."""
+    """A value that never changes, so that what was derived from it once stays right and is shared with it.
 
-    @property
-    def made(self) -> dict[Callable[[Any], Any], Any]:
-        """What was made of the value, by the function that made it. Not part of the stored value."""
-        # Pydantic's private attributes, and a `cached_property` with its lock, cost ten times as much.
-        remembered: dict[Callable[[Any], Any], Any] = self.__dict__.setdefault(_MADE, {})
-        return remembered
+    What is remembered is no part of the stored value.
+    """
 
-    def once(self: _SelfT, make: Callable[[_SelfT], _T]) -> _T:
+    def derived(self: _SelfT, make: Callable[[_SelfT], _T]) -> _T:
         """Return what `make` gives for this value, made at the first call and remembered."""
-        made = self.__dict__.get(_MADE)
-        if made is None or make not in made:
-            self.made[make] = make(self)
-        remembered: _T = self.__dict__[_MADE][make]
-        return remembered
+        # Pydantic's private attributes, and a `cached_property` with its lock, cost ten times as much.
+        remembered: dict[Callable[[Any], Any], Any] = self.__dict__.setdefault(_DERIVED, {})
+        if make not in remembered:
+            remembered[make] = make(self)
+        made: _T = remembered[make]
+        return made
+
+
+class RememberingModel(Remembering, BaseModel):
+    """A model of which the same holds."""
+
+    def __copy__(self) -> Self:
+        """Return a copy that remembers nothing: whoever makes one changes it."""
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 _Count = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # longer ones are the strict parser's to judge
@@ -104,9 +114,11 @@ _DECODER: Final[msgspec.json.Decoder[PlainEntry]] = msgspec.json.Decoder(PlainEn
 def plain_entry(text: str) -> PlainEntry | None:
     """Return the entry of a text that is one plain entry and nothing else, or None."""
     try:
-        return _DECODER.decode(text)
+        entry = _DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):  # the second: a lone surrogate in the text itself
         return None
+    entry.__dict__[_TEXT] = text
+    return entry
 
 
 class Message(Stored):
@@ -118,7 +130,7 @@ class Message(Stored):
     created_at: str | None = None
 
 
-class _Entry(Stored, Remembering):
+class _Entry(Stored, RememberingModel):
     """What all entries share. `$type` comes first in every object that has one: .NET's reader wants it there."""
 
     type: Any = Field(default=None, alias="$type")
@@ -176,59 +188,58 @@ Entry = Annotated[
 _ENTRY: Final[TypeAdapter[Entry]] = TypeAdapter(Entry)
 
 
-def validated_entry(value: object) -> Entry:
-    """Return the entry of a JSON value. Raises `pydantic.ValidationError`."""
-    return _ENTRY.validate_python(value)
+def validated_entry(value: object, text: str | None = None) -> Entry:
+    """Return the entry of a JSON value, which keeps its `text`, if it has one. Raises `pydantic.ValidationError`."""
+    entry = _ENTRY.validate_python(value)
+    if text is not None:
+        entry.__dict__[_TEXT] = text
+    return entry
 
 
 def entry_text(entry: Entry | PlainEntry) -> str:
-    """Return the compact JSON text of an entry. Who reads one lets it remember its text as made by this function."""
-    assert not isinstance(entry, PLAIN), "a plain entry has its text from the document that it was read from"
-    try:
-        return entry.model_dump_json(by_alias=True, exclude_unset=True)
-    except (PydanticSerializationError, UnicodeEncodeError):  # lone surrogates: only the escaping writer can
-        return dump(entry.model_dump(by_alias=True, exclude_unset=True))
+    """Return the JSON text of an entry: the one that it was read from, or a compact one, written once."""
+    text: str | None = entry.__dict__.get(_TEXT)
+    if text is None:
+        assert not isinstance(entry, PLAIN), "a plain entry has the text that it was read from"
+        try:
+            text = entry.model_dump_json(by_alias=True, exclude_unset=True)
+        except (PydanticSerializationError, UnicodeEncodeError):  # lone surrogates: only the escaping writer can
+            text = dump(entry.model_dump(by_alias=True, exclude_unset=True))
+        entry.__dict__[_TEXT] = text
+    return text
 
 
 class Entries(Sequence[Entry]):
     """The entries of a conversation, in their order and never changed.
 
     Plain entries are held as they were read, with their text, and become models when they are looked at: a turn looks
-    at few of them. `held` is for those who can do without the models.
+    at few of them. `stored` is for those who can do without the models.
     """
 
-    def __init__(self, entries: Iterable[Entry | PlainEntry] = (), message_count: int | None = None) -> None:
-        self._entries = list(entries)
-        self._message_count = message_count
-        self._made: dict[Callable[[Any], Any], list[Any]] = {}
-
-    @property
-    def held(self) -> Sequence[Entry | PlainEntry]:
-        """The entries, models or not."""
-        return self._entries
+    def __init__(self, entries: Iterable[Entry | PlainEntry] = ()) -> None:
+        self.stored: list[Entry | PlainEntry] = list(entries)
+        self._derived: dict[Callable[[Any], Any], list[Any]] = {}
 
     def with_entries(self, *entries: Entry) -> Entries:
         """Return the history that continues with these; the entries so far are shared."""
-        longer = Entries([*self._entries, *entries], self.message_count + _count_messages(entries))
-        longer._made = dict(self._made)
+        longer = Entries([*self.stored, *entries])
+        longer._derived = dict(self._derived)
         return longer
 
-    def each(self, make: Callable[[Any], _T]) -> Sequence[_T]:
+    def derived(self, make: Callable[[Any], _T]) -> Sequence[_T]:
         """Return what `make` gives for each entry as it is held; a longer history makes it of its new entries only."""
-        known: list[_T] = self._made.get(make, [])
-        if len(known) < len(self._entries):
-            self._made[make] = known = [*known, *(entry.once(make) for entry in self._entries[len(known) :])]
+        known: list[_T] = self._derived.get(make, [])
+        if len(known) < len(self.stored):
+            self._derived[make] = known = [*known, *(entry.derived(make) for entry in self.stored[len(known) :])]
         return known
 
     @property
     def message_count(self) -> int:
-        """How many messages requests and responses have: counted once, and gone on with in a longer history."""
-        if self._message_count is None:
-            self._message_count = _count_messages(self._entries)
-        return self._message_count
+        """How many messages requests and responses have."""
+        return sum(self.derived(_message_count))
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.stored)
 
     @overload
     def __getitem__(self, index: int) -> Entry: ...
@@ -237,9 +248,10 @@ class Entries(Sequence[Entry]):
     def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
         if isinstance(index, slice):
             return [self[at] for at in range(len(self))[index]]
-        entry = self._entries[index]
+        entry = self.stored[index]
         if isinstance(entry, PLAIN):
-            entry = self._entries[index] = _model(entry)
+            text = entry_text(entry)
+            entry = self.stored[index] = validated_entry(parse(text), text)
         return entry
 
     def __eq__(self, other: object) -> bool:
@@ -263,15 +275,8 @@ def unsent_messages(entry: Entry | PlainEntry) -> list[Any]:
     return unsent if isinstance(unsent, list) else []
 
 
-def _count_messages(entries: Iterable[Entry | PlainEntry]) -> int:
-    known = (entry for entry in entries if not isinstance(entry, UnknownEntry))
-    return sum(len(entry.messages) + len(unsent_messages(entry)) for entry in known)
-
-
-def _model(plain: PlainEntry) -> Entry:
-    entry = validated_entry(parse(plain.made[entry_text]))
-    entry.made.update(plain.made)
-    return entry
+def _message_count(entry: Entry | PlainEntry) -> int:
+    return 0 if isinstance(entry, UnknownEntry) else len(entry.messages) + len(unsent_messages(entry))
 
 
 class ConversationData(Stored):
@@ -282,7 +287,7 @@ class ConversationData(Stored):
     expiration_time_utc: str | None = None
 
 
-class Conversation(Stored):
+class Conversation(Stored, RememberingModel):
     """A whole stored document."""
 
     schema_version: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from typing import cast
 
 from agent_framework import AgentResponse, Message, UsageDetails
 
@@ -12,10 +13,10 @@ from benchmarks.figures import Figure, Result, milliseconds
 from benchmarks.samples import median
 from benchmarks.sizes import Sizes
 from benchmarks.turns import WrongAnswerError
-from state.codec import read, write
+from state.codec import read, read_entry, write
 from state.conversation import append_turn
-from state.convert import history_messages, request_entry, response_entry
-from state.models import Conversation
+from state.convert import request_entry, shared_messages, stored_response
+from state.models import Conversation, ResponseEntry
 
 SHORT, STORED, LONG = 128 * 1024, 512 * 1024, 1024 * 1024
 MESSAGE = ("The quick brown fox jumps over the lazy dog, and the dog asks it for the weather in Paris. " * 9)[:800]
@@ -56,7 +57,8 @@ def with_turn(conversation: Conversation, run_id: str) -> Conversation:
     at = "2026-01-02T12:00:00.000000+00:00"
     request = request_entry(run_id=run_id, created_at=at, messages=[Message("user", [MESSAGE])])
     answer = AgentResponse(messages=[Message("assistant", [MESSAGE], author_name="assistant")], usage_details=USAGE)
-    return append_turn(conversation, request, response_entry(run_id=run_id, created_at=at, response=answer))
+    response = read_entry(stored_response(run_id=run_id, created_at=at, response=answer))
+    return append_turn(conversation, request, cast(ResponseEntry, response))
 
 
 def require_same(stored: str, written: str) -> None:
@@ -66,7 +68,7 @@ def require_same(stored: str, written: str) -> None:
 
 def through_state(text: str) -> str:
     conversation = read(text)
-    history_messages(conversation)
+    shared_messages(conversation)
     return write(conversation)
 
 

@@ -34,8 +34,8 @@ from hosting.service.services import Services
 from hosting.service.thread_operations import OperationOutcome
 from hosting.thread import commands
 from hosting.thread.events import Accepted
-from state.conversation import LogMark, log_mark
 from state.errors import UnreadableDocumentError
+from state.extension import LogMark, host_of
 
 logger = logging.getLogger(__name__)
 
@@ -243,7 +243,7 @@ class ThreadEntity:
 
     def _mark(self, address: Address, text: str | None) -> LogMark | None:
         try:
-            return None if text is None else log_mark(self._keeping.stored.read(address, text))
+            return None if text is None else host_of(self._keeping.stored.read(address, text)).log_mark
         except UnreadableDocumentError:
             return None
 

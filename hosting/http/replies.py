@@ -63,7 +63,7 @@ from hosting.thread.head import Grant
 from hosting.thread.run import RunRecord
 from state.codec import entry_value, write
 from state.conversation import exchanges, message_count
-from state.extension import archived
+from state.extension import host_of
 from state.models import ResponseEntry, unsent_messages
 
 RETRY_AFTER_SECONDS = 1
@@ -217,7 +217,7 @@ def threads_reply(page: EntityPage) -> Reply:
 
 def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
     """Return what one thread is: its times, its size and what it used."""
-    entries, older = list(exchanges(view.conversation)), archived(view.conversation)
+    entries, older = list(exchanges(view.conversation)), host_of(view.conversation).archived
     created_at = older.since
     if created_at is None and entries:
         created_at = entries[0].created_at

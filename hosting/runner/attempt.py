@@ -46,9 +46,8 @@ from hosting.thread.events import encode as encode_event
 from hosting.thread.messages import pending_approvals, refusals, run_messages
 from hosting.thread.run import unanswered
 from state.attached import detachable_bytes
-from state.codec import entry_value
 from state.conversation import message_count, response_text, session_state
-from state.convert import response_entry
+from state.convert import stored_response
 from state.errors import BadContentError
 from state.models import Conversation, ResponseEntry
 
@@ -177,20 +176,20 @@ class Attempts:
         if isinstance(outcome, AgentFailure):
             return unanswered(run_id, now, outcome.error)
         try:
-            entry = response_entry(run_id=run_id, created_at=iso(now), response=outcome.response)
+            entry = stored_response(run_id=run_id, created_at=iso(now), response=outcome.response)
             count = message_count(held.conversation) + len(attempt.messages)
             approvals = pending_approvals(run_id, outcome.response)
             completed = Completed(
                 at=now,
                 run_id=run_id,
-                entry=entry_value(entry),
+                entry=entry,
                 session=outcome.session,
-                message_count=count + len(entry.messages),
+                message_count=count + len(entry["messages"]),
                 approvals=approvals,
                 expires_at=now + settings.approval_seconds if approvals and settings.approval_seconds else None,
                 summary=outcome.summary,
             )
-            kept_bytes = len(encode_event(completed)) - detachable_bytes(entry, settings.attachment_bytes)
+            kept_bytes = len(encode_event(completed)) - detachable_bytes(completed.response, settings.attachment_bytes)
             if kept_bytes > settings.state_limit_bytes:
                 logger.error(
                     "The answer of run %s has %d bytes and a conversation at most %d: it is kept in its log only.",
@@ -200,7 +199,7 @@ class Attempts:
                 )
                 lost = {"kept": False, "message_count": count + 1, "approvals": (), "expires_at": None}
                 completed = completed.model_copy(update=lost)
-            return completed.remembering(entry)
+            return completed
         except Exception:
             logger.exception("The answer of run %s cannot be stored.", run_id)
             error = UnstorableAnswerError(

@@ -42,7 +42,7 @@ from agent_framework import (
 
 from hosting.errors import ConfigurationError
 from state.convert import placed_messages, shared_messages
-from state.extension import Position, Summary, summary_of
+from state.extension import Position, Summary, host_of
 from state.models import Conversation, entry_text
 from state.portable import portable_text
 
@@ -79,9 +79,9 @@ class History:
 def history_of(conversation: Conversation) -> History:
     """Return what a run begins with. Its tokens are estimated by the bytes of the entries."""
     entries = conversation.data.conversation_history
-    summary = summary_of(conversation)
+    summary = host_of(conversation).summary
     shared = shared_messages(conversation) if summary is None else _sent(conversation, summary)
-    characters = sum(map(len, entries.each(entry_text))) + (len(summary.text) if summary else 0)
+    characters = sum(map(len, entries.derived(entry_text))) + (len(summary.text) if summary else 0)
     tokens = (characters + _CHARACTERS_AROUND_MESSAGE * (entries.message_count + 1)) // _CHARACTERS_OF_TOKEN
     return History(shared, lambda: _sent(conversation, summary), tokens)
 

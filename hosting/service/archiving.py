@@ -29,8 +29,8 @@ from hosting.thread.conversation import request_of
 from hosting.thread.events import Accepted
 from state.attached import detachable_bytes
 from state.codec import held_entry, write
-from state.conversation import cuts, generation, pause_of
-from state.extension import archived, without_oldest
+from state.conversation import cuts, without_oldest
+from state.extension import host_of
 from state.models import Conversation, Entries, Entry, PlainEntry, RequestEntry, ResponseEntry, entry_text
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Capacity:
         if _LONGEST_ESCAPE * characters <= self.limit_bytes:
             return None
         entry = request_of(accepted, conversation)
-        size = size_bytes(entry.once(entry_text)) - detachable_bytes(entry, self._attachment_bytes)
+        size = size_bytes(entry_text(entry)) - detachable_bytes(entry, self._attachment_bytes)
         if size <= self.limit_bytes:
             return None
         return ThreadFullError(f"This message is stored in {size:,} bytes and a conversation has {self.limit_bytes:,}.")
@@ -95,7 +95,7 @@ class ConversationReader:
     async def page(self, window: Window) -> tuple[list[tuple[int, Exchange]], bool]:
         """Return the window's entries with their positions, and whether there are more in its direction."""
         recent = self.conversation.data.conversation_history
-        low, high = window.span(archived(self.conversation).entries + len(recent))
+        low, high = window.span(host_of(self.conversation).archived.entries + len(recent))
         found: list[tuple[int, Exchange]] = []
         while low <= high and len(found) < window.limit:
             first, last = window.first_of(low, high, window.limit - len(found))
@@ -114,16 +114,16 @@ class ConversationReader:
 
     async def archived_blocks(self) -> AsyncIterator[list[str]]:
         """Iterate over the same, so many at once that memory does not grow with the conversation."""
-        count = archived(self.conversation).entries
+        count = host_of(self.conversation).archived.entries
         for first in range(1, count + 1, _AT_ONCE):
             yield await self.archive.read(self._volume, first, min(count, first + _AT_ONCE - 1))
 
     @property
     def _volume(self) -> Volume:
-        return Volume(self.store_key, generation(self.conversation))
+        return Volume(self.store_key, host_of(self.conversation).generation)
 
     async def _entries(self, first: int, last: int) -> list[Entry]:
-        count = archived(self.conversation).entries
+        count = host_of(self.conversation).archived.entries
         older = [] if first > count else await self.archive.read(self._volume, first, min(last, count))
         recent = self.conversation.data.conversation_history[max(0, first - 1 - count) : max(0, last - count)]
         return [*Entries(map(held_entry, older)), *recent]
@@ -161,9 +161,9 @@ class Archiver:
         if not count:
             return document
         conversation = document.conversation
-        volume = Volume(store_key, generation(conversation))
-        texts = conversation.data.conversation_history.each(entry_text)
-        await self._archive.put(volume, archived(conversation).entries + 1, texts[:count])
+        volume = Volume(store_key, host_of(conversation).generation)
+        texts = conversation.data.conversation_history.derived(entry_text)
+        await self._archive.put(volume, host_of(conversation).archived.entries + 1, texts[:count])
         return document_of(without_oldest(conversation, count))
 
     def cut(self, conversation: Conversation) -> Conversation:
@@ -187,7 +187,7 @@ class Archiver:
 
         Where no number of turns frees that much, all that may move.
         """
-        sizes = conversation.data.conversation_history.each(entry_bytes)
+        sizes = conversation.data.conversation_history.derived(entry_bytes)
         held_bytes = sum(sizes)
         if held_bytes <= self._budget:
             return 0
@@ -198,14 +198,14 @@ class Archiver:
 
 def entry_bytes(entry: Entry | PlainEntry) -> int:
     """Return how many bytes of a document the entry takes."""
-    return size_bytes(entry.once(entry_text))
+    return size_bytes(entry_text(entry))
 
 
 def _ends(conversation: Conversation) -> list[int]:
     """Return how many entries may move: whole turns, and none from the turn on that waits for approvals."""
-    held = conversation.data.conversation_history.held
+    held = conversation.data.conversation_history.stored
     ends = cuts(held)
-    pause = pause_of(conversation)
+    pause = host_of(conversation).pause
     if pause is None:
         return ends
     waiting = (index for index, entry in enumerate(held) if getattr(entry, "correlation_id", None) == pause.run_id)

@@ -18,8 +18,8 @@ from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.threads import ThreadExport, Threads
 from hosting.thread.commands import DeleteThread, ImportThread, Refused
 from state.codec import write
-from state.conversation import owned_by
-from state.extension import archived, with_older
+from state.conversation import owned_by, with_older
+from state.extension import host_of
 from state.models import Conversation, entry_text
 
 
@@ -76,5 +76,5 @@ class Assigning:
 def _with_its_log(export: ThreadExport) -> Conversation:
     """Return the whole conversation, with what the log has after the stored document, which an export has apart."""
     conversation = export.view.conversation
-    older = export.conversation.data.conversation_history.held[: archived(conversation).entries]
-    return with_older(conversation, [entry.once(entry_text) for entry in older])
+    older = export.conversation.data.conversation_history.stored[: host_of(conversation).archived.entries]
+    return with_older(conversation, [entry_text(entry) for entry in older])

@@ -218,4 +218,4 @@ def _memory_bytes(conversation: Conversation, text_bytes: int) -> int:
 
 def _text_bytes(conversation: Conversation, first: int = 0) -> int:
     """Return how many bytes of text the conversation's entries have, from that one on."""
-    return sum(entry.once(entry_bytes) for entry in conversation.data.conversation_history.held[first:])
+    return sum(entry.derived(entry_bytes) for entry in conversation.data.conversation_history.stored[first:])

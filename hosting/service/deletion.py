@@ -34,9 +34,9 @@ from hosting.thread.events import Accepted, Deleted, DeleteReason, Deleting, Eve
 from hosting.thread.head import Head
 from state.attached import references
 from state.codec import held_entry, read
-from state.conversation import LogMark, exchanges, log_mark
+from state.conversation import exchanges
 from state.errors import UnreadableDocumentError
-from state.extension import archived
+from state.extension import LogMark, host_of
 from state.models import Conversation, RequestEntry, ResponseEntry
 
 PurgeOutcome = Literal["pending", "deleted", "running", "missing"]
@@ -195,7 +195,7 @@ class ThreadDeletion:
         head = await self._log.head(address)
         try:
             document = None if stored is None else read(stored)
-            mark = None if document is None else log_mark(document)
+            mark = None if document is None else host_of(document).log_mark
             for epoch in await self._attachments.epochs(store_key(self._hub, address)):
                 if epoch > max(head.epoch, -1 if mark is None else mark.epoch):  # of a life that did not begin
                     await self._attachments.erase(epoch_store_key(self._hub, address, epoch), before=before)
@@ -241,7 +241,7 @@ class ThreadDeletion:
             document_bytes=size_bytes(text),
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),
             runs=sum(isinstance(event, Accepted) for event in events),
-            archived_entries=0 if conversation is None else archived(conversation).entries,
+            archived_entries=0 if conversation is None else host_of(conversation).archived.entries,
             attachments=tuple(sorted(await self._attachments.names(store_key))),
             instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own])),
         )
@@ -254,12 +254,12 @@ class ThreadDeletion:
                 named |= dict.fromkeys(_orchestration_ids([held_entry(text) for text in texts if _NAMES_ONE in text]))
         except ArchiveIncompleteError:
             logger.warning("The archive of thread %s of agent %s has a gap.", address.thread_id, address.agent)
-        return [*named, *_orchestration_ids(conversation.data.conversation_history.held)]
+        return [*named, *_orchestration_ids(conversation.data.conversation_history.stored)]
 
 
 def _mark(stored: str | None) -> LogMark | None:
     conversation = _readable(stored)
-    return None if conversation is None else log_mark(conversation)
+    return None if conversation is None else host_of(conversation).log_mark
 
 
 def _readable(stored: str | None) -> Conversation | None:

@@ -25,7 +25,8 @@ from hosting.service.retention import after_turn
 from hosting.service.thread_operations import OperationOutcome
 from state.attached import Exchange, attached, detached, references
 from state.codec import held_entry
-from state.conversation import exchanges, generation, log_mark
+from state.conversation import exchanges
+from state.extension import host_of
 from state.models import Conversation, Entries, Entry, PlainEntry, RequestEntry, ResponseEntry
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,7 @@ class Attachments:
 
         Raises `AttachmentsUnavailableError`.
         """
-        held = list(conversation.data.conversation_history.held)
+        held = list(conversation.data.conversation_history.stored)
         taken: dict[str, bytes] = {}
         for index, entry in enumerate(held[(seen := _in_common(conversation, known)) :], start=seen):
             if type(entry) in _EXCHANGES:
@@ -66,12 +67,12 @@ class Attachments:
         """
         named = {
             index: found
-            for index, found in enumerate(conversation.data.conversation_history.each(_references))
+            for index, found in enumerate(conversation.data.conversation_history.derived(references))
             if found
         }
         if not named:
             return conversation
-        held = list(conversation.data.conversation_history.held)
+        held = list(conversation.data.conversation_history.stored)
         wanted = frozenset().union(*named.values())
         bodies = await self._store.read(store_key, wanted)
         if len(bodies) < len(wanted):
@@ -91,17 +92,13 @@ class Attachments:
 
 def _in_common(conversation: Conversation, known: Conversation | None) -> int:
     """Return with how many entries the conversation continues from the known one; 0 where it does not begin with it."""
-    before = () if known is None else known.data.conversation_history.held
-    held = conversation.data.conversation_history.held
+    before = () if known is None else known.data.conversation_history.stored
+    held = conversation.data.conversation_history.stored
     return len(before) if len(before) <= len(held) and all(map(is_, before, held)) else 0
 
 
-def _references(entry: Entry | PlainEntry) -> frozenset[str]:
-    return cast(Exchange, entry).once(references) if type(entry) in _EXCHANGES else frozenset()
-
-
 def _with(conversation: Conversation, held: list[Entry | PlainEntry]) -> Conversation:
-    if all(one is other for one, other in zip(held, conversation.data.conversation_history.held, strict=True)):
+    if all(one is other for one, other in zip(held, conversation.data.conversation_history.stored, strict=True)):
         return conversation
     data = conversation.data.model_copy(update={"conversation_history": Entries(held)})
     return conversation.model_copy(update={"data": data})
@@ -137,12 +134,12 @@ class DocumentWriter:
         conversation = watched.snapshot.document(watched.epoch)
         if before is None and not watched.ended and not len(conversation.data.conversation_history):
             return None  # nothing ever came of it, or it was deleted
-        if before is not None and log_mark(before) == log_mark(conversation):
+        if before is not None and host_of(before).log_mark == host_of(conversation).log_mark:
             return given
         for terminal in watched.ended:
             conversation = after_turn(conversation, terminal, ttl_seconds)
         store_key = epoch_store_key(self._hub, address, watched.epoch)
-        if before is not None and generation(conversation) > generation(before):
+        if before is not None and host_of(conversation).generation > host_of(before).generation:
             await self._forget(store_key, before, conversation)
         document = document_of(await self._attaching.externalized(store_key, conversation, before))
         try:
@@ -167,4 +164,4 @@ class DocumentWriter:
         unreferred = frozenset().union(*(references(entry) for entry in (*older, *exchanges(before))))
         unreferred -= frozenset().union(*(references(entry) for entry in exchanges(now)))
         await self._attaching.remove(store_key, unreferred)
-        await self._archiving.forget(store_key, generation(now))
+        await self._archiving.forget(store_key, host_of(now).generation)

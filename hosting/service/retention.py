@@ -48,7 +48,8 @@ from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS, tombstones
 from hosting.service.threads import Threads
 from hosting.thread.commands import TrimThread
 from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Event, Terminal, Trimmed
-from state.conversation import LogMark, with_expiration
+from state.conversation import with_expiration
+from state.extension import LogMark
 from state.models import Conversation
 
 EVENTS_BETWEEN_TRIMS = 256

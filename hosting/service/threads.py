@@ -37,8 +37,7 @@ from hosting.thread.head import Head
 from hosting.thread.run import RunRecord
 from state.attached import references
 from state.codec import read
-from state.conversation import exchanges
-from state.extension import with_older
+from state.conversation import exchanges, with_older
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)

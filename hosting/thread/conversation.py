@@ -23,18 +23,10 @@ from hosting.thread.head import Head
 from hosting.thread.messages import request_messages, run_messages
 from hosting.thread.run import stored_entry
 from state.codec import read
-from state.conversation import (
-    LogMark,
-    Pause,
-    append_turn,
-    forget,
-    log_mark,
-    pause_of,
-    response_of,
-    with_log_mark,
-)
+from state.conversation import append_turn, forget, response_of, with_log_mark
 from state.convert import request_entry
 from state.errors import BadContentError
+from state.extension import LogMark, Pause, host_of
 from state.models import Conversation, RequestEntry, ResponseEntry
 
 logger = logging.getLogger(__name__)
@@ -121,9 +113,9 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind
     """
     if stored is None:
         return _from(read(None), head.trimmed)
-    mark = log_mark(stored)
+    mark = host_of(stored).log_mark
     if mark is None:
-        if not stored.data.conversation_history.held:
+        if not stored.data.conversation_history.stored:
             since = min((run.first - 1 for run in head.runs), default=head.position)
             return Snapshot(stored, head.position, since, {})
         return replace(_from(stored, head.trimmed), merges=True)
@@ -159,7 +151,7 @@ def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal)
         return append_turn(
             conversation, request, response, pause=pause, summary=terminal.summary, session=session, owner=owner
         )
-    pause = pause_of(conversation)  # the model does not see this run, so it closes no open call
+    pause = host_of(conversation).pause  # the model does not see this run, so it closes no open call
     if pause is not None and accepted.request.decisions:
         pause = replace(pause, is_over=True)
     return append_turn(conversation, request, response, pause=pause, owner=owner)
@@ -167,8 +159,8 @@ def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal)
 
 def request_of(accepted: Accepted, conversation: Conversation) -> RequestEntry:
     """Return the entry of a run's request to the conversation; where nothing waits in that, always the same one."""
-    if pause_of(conversation) is None and not accepted.request.decisions:
-        return accepted.once(_plain_request)
+    if host_of(conversation).pause is None and not accepted.request.decisions:
+        return accepted.derived(_plain_request)
     return _request_entry(accepted, run_messages(accepted.request, conversation))
 
 

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from typing_extensions import Self
 
 from hosting.errors import NewerVersionError
 from hosting.principal import Principal
@@ -25,7 +24,7 @@ from hosting.request.run_call import GrantedAccess
 from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from state.codec import read_entry
 from state.extension import Summary
-from state.models import Entry, Remembering
+from state.models import Entry, RememberingModel
 
 VERSION = 1
 NEWEST_VERSION = 2
@@ -43,17 +42,11 @@ CancelReason = Literal["asked", "queue_time"]
 T = TypeVar("T")
 
 
-class _Event(Remembering, BaseModel):
+class _Event(RememberingModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     v: int = VERSION
     at: float
-
-    def __copy__(self) -> Self:
-        """Return a copy that remembers nothing: whoever makes one changes it."""
-        copied = super().__copy__()
-        copied.__dict__.pop("made", None)
-        return copied
 
 
 class RunEvent(_Event):
@@ -191,11 +184,6 @@ class Ending(RunEvent):
     def response(self) -> Entry:
         """The response entry, parsed at the first use; raises `state.errors.MalformedError` for what is none."""
         return read_entry(self.entry)
-
-    def remembering(self, response: Entry) -> Self:
-        """Return this event with the parsed form of its `entry`, for whoever made one from the other."""
-        self.__dict__["response"] = response
-        return self
 
 
 class Completed(Ending):
@@ -349,7 +337,7 @@ def encode(event: Event) -> bytes:
 
     Raises `ValueError` for one that could not be read again: half of a surrogate pair, values nested too deep.
     """
-    return event.once(_encoded)
+    return event.derived(_encoded)
 
 
 def _encoded(event: Event) -> bytes:

@@ -14,8 +14,9 @@ from typing import Any
 from agent_framework import AgentResponse, Content, Message
 
 from hosting.request.run_request import Decision, PendingApproval, RunRequest
-from state.conversation import Pause, pause_of, response_of
+from state.conversation import response_of
 from state.convert import agent_response, content_values_to_framework
+from state.extension import Pause, host_of
 from state.json_values import to_json_value
 from state.models import Conversation
 from state.portable import portable_text
@@ -77,14 +78,14 @@ def run_messages(request: RunRequest, conversation: Conversation) -> list[Messag
     """Return the messages that a run adds to the conversation before its agent answers."""
     if request.decisions:
         return _decided(request, open_requests(conversation))
-    pause = pause_of(conversation)
+    pause = host_of(conversation).pause
     own = request_messages(request)
     return own if pause is None else [_closing(pause, conversation), *own]
 
 
 def open_requests(conversation: Conversation) -> dict[str, Content]:
     """Return the framework's requests for the approvals that the conversation waits for, by the approval's id."""
-    pause = pause_of(conversation)
+    pause = host_of(conversation).pause
     if pause is None or pause.is_over:
         return {}
     requests = approval_requests(_paused_response(pause, conversation))

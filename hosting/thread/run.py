@@ -42,8 +42,8 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from state.codec import entry_value
-from state.convert import failure_entry
+from state.codec import read_entry
+from state.convert import stored_failure
 from state.errors import MalformedError
 from state.models import Entry
 
@@ -168,9 +168,8 @@ _NOT_KEPT = frozenset(
 def unanswered(run_id: str, at: float, error: HostingError) -> NoAnswer:
     """Return the end of a run for the reason of `error`, one of `errors.RUN_ERRORS`."""
     kind, status = _KINDS.get(error.code, (Failed, "failed"))
-    entry = failure_entry(run_id=run_id, created_at=iso(at), status=status, code=error.code, message=error.detail)
-    ended = kind(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry_value(entry))
-    return ended.remembering(entry)
+    entry = stored_failure(run_id=run_id, created_at=iso(at), status=status, code=error.code, message=error.detail)
+    return kind(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
 
 
 def stored_entry(terminal: Terminal) -> Entry | None:
@@ -190,5 +189,7 @@ def stored_entry(terminal: Terminal) -> Entry | None:
 
 
 def _failed(terminal: Terminal, code: str, message: str) -> Entry:
-    created_at = iso(terminal.at)
-    return failure_entry(run_id=terminal.run_id, created_at=created_at, status="failed", code=code, message=message)
+    at = iso(terminal.at)
+    return read_entry(
+        stored_failure(run_id=terminal.run_id, created_at=at, status="failed", code=code, message=message)
+    )

@@ -12,7 +12,7 @@ from benchmarks.measures import threads
 from benchmarks.sizes import QUICK
 from benchmarks.turns import WrongAnswerError
 from state.codec import read
-from state.extension import archived
+from state.extension import host_of
 
 
 async def test_the_measured_thread_is_as_long_as_it_is_said_to_be_and_its_document_full(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ async def test_the_measured_thread_is_as_long_as_it_is_said_to_be_and_its_docume
         await thread.turn()
 
         assert thread.messages == 1002
-        assert archived(read(before)).entries > 700
+        assert host_of(read(before)).archived.entries > 700
         assert 140_000 < len(before) < 210_000
         assert await thread.page(after=400) > 0
 

@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from state.codec import read, write
-from state.conversation import append_turn, forget, message_count
-from state.extension import NOTHING, Archived, archived, with_older, without_oldest
+from state.conversation import append_turn, forget, message_count, with_older, without_oldest
+from state.extension import NOTHING, Archived, host_of
 from state.models import Conversation
 from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA, a_request, a_response
 
@@ -30,8 +30,9 @@ def test_what_moves_is_counted_where_it_was() -> None:
     once = read(write(without_oldest(conversation, 2)))
     twice = without_oldest(once, 2)
 
-    assert (archived(once).entries, archived(once).messages) == (2, 2)
-    assert (archived(twice).entries, archived(twice).messages, archived(twice).since) == (4, 4, since)
+    assert (host_of(once).archived.entries, host_of(once).archived.messages) == (2, 2)
+    archived = host_of(twice).archived
+    assert (archived.entries, archived.messages, archived.since) == (4, 4, since)
     assert message_count(twice) == message_count(conversation) == 8
     assert len(twice.data.conversation_history) == 4
 
@@ -59,7 +60,7 @@ def test_a_reset_forgets_that_anything_was_archived() -> None:
     """The ledger of applied runs stays."""
     forgotten = forget(without_oldest(talk(3), 2), "reset-1")
 
-    assert archived(forgotten) == NOTHING
+    assert host_of(forgotten).archived == NOTHING
     assert message_count(forgotten) == 0
 
 
@@ -72,7 +73,7 @@ def test_another_writers_value_in_our_place_counts_as_none(odd: str) -> None:
     extension = f'{{"durableAgentHost":{{"archived":{odd}}}}}'
     document = f'{{"schemaVersion":"1.1.0","data":{{"conversationHistory":[],"extensionData":{extension}}}}}'
 
-    assert archived(read(document)) == NOTHING
+    assert host_of(read(document)).archived == NOTHING
 
 
 def test_tokens_are_summed() -> None:
@@ -80,7 +81,7 @@ def test_tokens_are_summed() -> None:
     document = json.loads(write(talk(2)))
     document["data"]["conversationHistory"][1]["usage"] = {"inputTokenCount": 3, "totalTokenCount": 5}
 
-    moved = archived(without_oldest(read(json.dumps(document)), 4))
+    moved = host_of(without_oldest(read(json.dumps(document)), 4)).archived
 
     assert (moved.input_token_count, moved.output_token_count, moved.total_token_count) == (3, 0, 5)
     assert Archived() == NOTHING

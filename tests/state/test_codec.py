@@ -99,7 +99,7 @@ def outcome(text: str) -> str:
     "history",
     [
         '[{"$type":"request","messages":[{"role":"user","contents":[{"$type":"text","text":"\\ud83d"}]}]}]',
-        '[{"type":"x","created_at":1,"model_config":{},"made":2,"once":3,"":4,"__class__":"y"}]',
+        '[{"type":"x","created_at":1,"model_config":{},"derived_values":2,"derived":3,"json_text":4,"":4,"__class__":"y"}]',
         '[{"$type":"response","type":5,"createdAt":null,"usage":null,"status":"reviewed"}]',
         '[{"$type":["request"]},{"$type":{"a":1}},{"$type":null}]',
     ],

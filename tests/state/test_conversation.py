@@ -12,17 +12,15 @@ from state.codec import read, write
 from state.conversation import (
     LEDGER_SIZE,
     append_turn,
-    applied,
     forget,
-    generation,
     message_count,
     response_of,
     response_text,
     session_state,
 )
-from state.convert import response_entry
+from state.extension import host_of
 from state.models import Conversation, Entries, RequestEntry
-from tests.support.state_documents import NOON, OWN_SCHEMA, a_request, a_response, conversation_of
+from tests.support.state_documents import NOON, OWN_SCHEMA, a_request, a_response, conversation_of, response_entry
 
 
 def stored(extension: str = "{}", version: str = "1.1.0") -> Conversation:
@@ -71,8 +69,8 @@ def test_the_ledger_outlives_a_reset() -> None:
     """A run or a reset that is delivered again is known."""
     conversation = forget(conversation_of((a_request("r1"), a_response("r1", "hi"))), "reset-1")
 
-    assert [applied(conversation, id_) for id_ in ("r1", "reset-1", "r2")] == [True, True, False]
-    assert (generation(conversation), generation(forget(conversation, "reset-2"))) == (1, 2)
+    assert [id_ in host_of(conversation).applied for id_ in ("r1", "reset-1", "r2")] == [True, True, False]
+    assert (host_of(conversation).generation, host_of(forget(conversation, "reset-2")).generation) == (1, 2)
     assert (list(conversation.data.conversation_history), message_count(conversation)) == ([], 0)
     Draft202012Validator(OWN_SCHEMA).validate(json.loads(write(conversation)))
 
@@ -84,9 +82,9 @@ def test_the_ledger_is_bounded() -> None:
     for number in range(LEDGER_SIZE + 1):
         conversation = append_turn(conversation, a_request(f"r{number}"), a_response(f"r{number}", "hi"))
 
-    assert applied(conversation, "r0")
-    assert not applied(forget(conversation, "reset-1"), "r1")
-    assert applied(forget(conversation, "reset-1"), "r2")
+    assert response_of(conversation, "r0") is not None
+    assert "r1" not in host_of(forget(conversation, "reset-1")).applied
+    assert "r2" in host_of(forget(conversation, "reset-1")).applied
 
 
 @pytest.mark.parametrize("odd", ["[]", "7", '{"generation":"x","applied":7}', '{"generation":true}', "null"])
@@ -94,8 +92,8 @@ def test_another_writers_value_in_our_place_counts_as_none(odd: str) -> None:
     """The thread goes on."""
     conversation = stored(f'{{"durableAgentHost":{odd}}}')
 
-    assert (generation(conversation), applied(conversation, "r1")) == (0, False)
-    assert applied(append_turn(conversation, a_request("r1"), a_response("r1", "hi")), "r1")
+    assert (host_of(conversation).generation, host_of(conversation).applied) == (0, ())
+    assert host_of(append_turn(conversation, a_request("r1"), a_response("r1", "hi"))).applied == ("r1",)
 
 
 @pytest.mark.behaviour("state.keeps-session-state")
@@ -144,8 +142,8 @@ def test_what_is_made_of_entries_is_made_of_new_ones_only_when_a_history_goes_on
         return entry.correlation_id
 
     history = Entries([a_request("one")])
-    history.each(named)
+    history.derived(named)
     longer = history.with_entries(a_request("two"))
 
-    assert (list(longer.each(named)), list(history.each(named))) == (["one", "two"], ["one"])
+    assert (list(longer.derived(named)), list(history.derived(named))) == (["one", "two"], ["one"])
     assert made == ["one", "two"]

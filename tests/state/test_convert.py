@@ -18,17 +18,19 @@ from pydantic import BaseModel
 
 from state.codec import entry_value, read, write
 from state.conversation import append_turn
-from state.convert import (
-    agent_response,
-    content_value,
+from state.convert import agent_response, content_value, request_entry, shared_messages
+from state.json_values import to_json_value
+from tests.support.state_documents import (
+    NOON,
+    OWN_SCHEMA,
+    PUBLIC_SCHEMA,
+    a_request,
+    a_response,
+    conversation_of,
     failure_entry,
     history_messages,
-    request_entry,
     response_entry,
-    shared_messages,
 )
-from state.json_values import to_json_value
-from tests.support.state_documents import NOON, OWN_SCHEMA, PUBLIC_SCHEMA, a_request, a_response, conversation_of
 
 CALL = Content.from_function_call("c1", "get_weather", arguments='{"city":"Paris"}')
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()

@@ -23,7 +23,7 @@ def turn(run_id: str, *contents: dict[str, Any]) -> list[dict[str, Any]]:
 
 def cuts_of(*entries: dict[str, Any]) -> list[int]:
     document = {"schemaVersion": "1.1.0", "data": {"conversationHistory": list(entries)}}
-    return cuts(read(json.dumps(document, separators=(",", ":"))).data.conversation_history.held)
+    return cuts(read(json.dumps(document, separators=(",", ":"))).data.conversation_history.stored)
 
 
 CALL = {"$type": "functionCall", "callId": "c1", "name": "book", "arguments": {}}

@@ -12,22 +12,20 @@ import pytest
 
 from state.codec import read, write
 from state.conversation import (
-    LogMark,
     append_turn,
     exchanges,
-    log_mark,
     message_count,
     response_of,
     response_text,
     session_state,
     with_log_mark,
+    without_oldest,
 )
-from state.convert import history_messages
-from state.extension import Summary, archived, summary_of, without_oldest
+from state.extension import LogMark, Summary, host_of
 from state.models import Conversation
 from tests.support.dotnet_reader import faults
 from tests.support.dotnet_writer import entries_of, rewritten
-from tests.support.state_documents import GOLDEN, NOON, a_request, a_response, conversation_of
+from tests.support.state_documents import GOLDEN, NOON, a_request, a_response, conversation_of, history_messages
 
 LINES = (GOLDEN / "forms" / "dotnet.tsv").read_text("utf-8").split("\n")[:-1]
 FORMS = {name: (json.loads(reads), text) for name, reads, text in (line.split("\t") for line in LINES)}
@@ -85,8 +83,8 @@ def test_a_thread_goes_on_after_a_form_of_dotnet_and_back(name: str) -> None:
     assert [e.correlation_id for e in exchanges(last)] == ["a1", "a1", "r1", "r1", *ids, "r2", "r2", "n2", "n2"]
     assert ledger(last) == ["a0", "a1", "r1", "r2"]
     assert session_state(last) == SESSION
-    assert summary_of(last) == Summary((2, 0), "They greeted.")
-    assert (archived(last), log_mark(last)) == (archived(ours), LogMark(0, 9, 9))
+    assert host_of(last).summary == Summary((2, 0), "They greeted.")
+    assert (host_of(last).archived, host_of(last).log_mark) == (host_of(ours).archived, LogMark(0, 9, 9))
     assert message_count(last) == message_count(ours) + message_count(read(text)) + 4
     answer = response_of(last, "r1")
     assert answer is not None

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from state.codec import read, write
-from state.convert import agent_response, history_messages
+from state.convert import agent_response
 from state.errors import UnreadableDocumentError
 from state.json_values import dump, from_json_value, to_json_value
 from state.models import Conversation, ResponseEntry
 from tests.support.seeds import repeated
-from tests.support.state_documents import a_request, a_response, conversation_of
+from tests.support.state_documents import a_request, a_response, conversation_of, history_messages
 
 FUZZED = settings(max_examples=repeated(150, exploring=1500), deadline=None)
 TEXT = st.text(max_size=8)
@@ -27,7 +27,9 @@ JSON = st.recursive(
 )
 # Names that could meet a model's Python names, beside any others.
 UNKNOWN = st.dictionaries(
-    st.sampled_from(["type", "created_at", "made", "once", "model_config", "call_id", "usage_", "é"])
+    st.sampled_from(
+        ["type", "created_at", "derived_values", "derived", "json_text", "model_config", "call_id", "usage_", "é"]
+    )
     | TEXT.map("~".__add__),
     JSON,
     max_size=3,

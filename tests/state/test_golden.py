@@ -7,9 +7,8 @@ import json
 import pytest
 
 from state.codec import read, write
-from state.convert import history_messages
 from state.errors import UnreadableDocumentError
-from tests.support.state_documents import GOLDEN
+from tests.support.state_documents import GOLDEN, history_messages
 
 READS_AS: dict[str, list[str]] = {
     "1.0.0-empty": [],

@@ -11,22 +11,29 @@ from jsonschema import Draft202012Validator
 
 from state.codec import read, write
 from state.conversation import (
-    LogMark,
     append_turn,
     exchanges,
-    log_mark,
     message_count,
     response_of,
     response_text,
     session_state,
     with_log_mark,
+    without_oldest,
 )
-from state.convert import agent_response, failure_entry, history_messages
-from state.extension import Summary, archived, summary_of, without_oldest
+from state.convert import agent_response
+from state.extension import LogMark, Summary, host_of
 from state.models import Conversation
 from tests.support.dotnet_reader import faults
 from tests.support.dotnet_writer import rewritten
-from tests.support.state_documents import NOON, PUBLIC_SCHEMA, a_request, a_response, conversation_of
+from tests.support.state_documents import (
+    NOON,
+    PUBLIC_SCHEMA,
+    a_request,
+    a_response,
+    conversation_of,
+    failure_entry,
+    history_messages,
+)
 
 theirs: Any = pytest.importorskip(
     "agent_framework_durabletask._durable_agent_state", reason="agent-framework-durabletask is not installed here"
@@ -159,8 +166,8 @@ def test_a_thread_goes_from_us_to_dotnet_and_back_and_to_python_and_back() -> No
     assert runs == [run_id for run_id in ("a1", "a2", "r1", "n1", "r2", "p1", "r3") for _ in range(2)]
     assert applied_ids(last) == ["a0", "a1", "a2", "r1", "r2", "r3"]
     assert session_state(last) == session
-    assert summary_of(last) == Summary((2, 0), "They greeted.")
-    assert (archived(last), log_mark(last)) == (archived(ours), LogMark(0, 9, 9))
+    assert host_of(last).summary == Summary((2, 0), "They greeted.")
+    assert (host_of(last).archived, host_of(last).log_mark) == (host_of(ours).archived, LogMark(0, 9, 9))
     assert message_count(last) == 16
 
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from state.codec import read, write
 from state.conversation import message_count, response_of, response_text
-from state.convert import history_messages
 from state.models import Conversation, ResponseEntry, plain_entry
-from tests.support.state_documents import a_request, a_response, conversation_of
+from tests.support.state_documents import a_request, a_response, conversation_of, history_messages
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.just('},{"$type":"request","x":"\\u0000"}')
 OPTIONAL_COUNTS = st.dictionaries(

@@ -14,14 +14,7 @@ from jsonschema import Draft202012Validator
 from state.codec import entry_value, read, read_entry, write
 from state.contents import UnknownContent
 from state.conversation import append_turn, is_unanswered, message_count, response_of
-from state.convert import (
-    agent_response,
-    content_value,
-    content_values_to_framework,
-    framework_content,
-    history_messages,
-    request_entry,
-)
+from state.convert import agent_response, content_value, content_values_to_framework, framework_content, request_entry
 from state.errors import BadContentError
 from state.models import RequestEntry, unsent_messages
 from state.portable import is_address, is_media_type, moment
@@ -35,6 +28,7 @@ from tests.support.state_documents import (
     a_request,
     a_response,
     conversation_of,
+    history_messages,
 )
 
 ARGUMENTS: list[Any] = [

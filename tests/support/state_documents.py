@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from agent_framework import AgentResponse, Content, Message
 
-from state.codec import read
+from state.codec import read, read_entry
 from state.conversation import append_turn
-from state.convert import request_entry, response_entry
+from state.convert import placed_messages, request_entry, stored_failure, stored_response
 from state.models import Conversation, RequestEntry, ResponseEntry
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +23,19 @@ NOON = "2026-01-02T12:00:00+00:00"
 
 def a_request(run_id: str, text: str = "hello") -> RequestEntry:
     return request_entry(run_id=run_id, created_at=NOON, messages=[Message("user", [text])])
+
+
+def response_entry(**given: Any) -> ResponseEntry:
+    return cast(ResponseEntry, read_entry(stored_response(**given)))
+
+
+def failure_entry(**given: Any) -> ResponseEntry:
+    return cast(ResponseEntry, read_entry(stored_failure(**given)))
+
+
+def history_messages(conversation: Conversation) -> list[Message]:
+    """Return what the model may see of the conversation."""
+    return [message for _, message in placed_messages(conversation)]
 
 
 def a_response(run_id: str, *contents: Content | str, **response: Any) -> ResponseEntry:

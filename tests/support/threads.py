@@ -12,8 +12,7 @@ from hosting.thread.commands import AcceptRun, Change, ClaimTerms, Command, EndR
 from hosting.thread.decide import decide
 from hosting.thread.events import Accepted, Completed, Event, Holder, ModelResult, ToolStarted
 from hosting.thread.head import NEW, Head
-from state.codec import entry_value
-from state.convert import response_entry
+from state.convert import stored_response
 
 NOW = 1_800_000_000.0
 LEASE_SECONDS = 20.0
@@ -90,13 +89,8 @@ def end(run_id: str = "r1", *approvals: str, token: str | None = None, **members
 
 def answered(run_id: str, text: str, **members: Any) -> EndRun:
     """Return the command that ends a claimed run with this text."""
-    entry = entry_value(
-        response_entry(
-            run_id=run_id,
-            created_at="2027-01-15T08:00:00Z",
-            response=AgentResponse(messages=[Message("assistant", [text])]),
-        )
-    )
+    response = AgentResponse(messages=[Message("assistant", [text])])
+    entry = stored_response(run_id=run_id, created_at="2027-01-15T08:00:00Z", response=response)
     terminal = completed(run_id).model_copy(update={"entry": entry})
     return EndRun(members.pop("token", f"token-{run_id}"), terminal, **members)
 

@@ -17,7 +17,7 @@ from hosting.names import Address
 from hosting.runner.thread_log import epoch_store_key
 from hosting.stores.archive import Archive
 from state.codec import read
-from state.extension import archived
+from state.extension import host_of
 from tests.support.app.scripted import scripted_agent
 from tests.support.archives import sqlite_archive
 from tests.support.direct import DirectHost
@@ -92,7 +92,7 @@ async def test_pages_go_through_the_archive_into_the_document_from_either_end(th
     assert [entry["run_id"] for entry in forwards] == [run_id for run_id in thread.run_ids for _ in range(2)]
     texts = [entry["messages"][0]["contents"][0]["text"] for entry in forwards]
     assert texts == [output for number in range(TURNS) for output in (f"m{number}", f"echo: m{number}")]
-    assert archived(read(thread.stored)).entries > TURNS
+    assert host_of(read(thread.stored)).archived.entries > TURNS
 
 
 @pytest.mark.behaviour("archive.one-conversation")
@@ -141,7 +141,7 @@ async def test_an_export_is_one_document_with_every_entry(thread: LongThread) ->
 
     history = exported["data"]["conversationHistory"]
     assert [entry["correlationId"] for entry in history] == [run_id for run_id in thread.run_ids for _ in range(2)]
-    assert archived(read(json.dumps(exported))).entries == 0
+    assert host_of(read(json.dumps(exported))).archived.entries == 0
     assert exported["data"]["extensionData"]["durableAgentHost"].keys() == {"applied", "log"}
 
 

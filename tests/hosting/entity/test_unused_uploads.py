@@ -15,7 +15,7 @@ from hosting.runner.thread_log import epoch_store_key
 from hosting.service.deletion import UNUSED_SECONDS
 from hosting.thread.commands import DeleteThread, ImportThread
 from state.codec import read
-from state.extension import archived
+from state.extension import host_of
 from tests.support.bench import ADDRESS, HUB, PLACE, Bench
 
 pytestmark = pytest.mark.behaviour("erasure.unused-uploads")
@@ -90,7 +90,7 @@ async def test_what_an_archived_entry_refers_to_stays(bench: Bench) -> None:
 
     kept = await trim(bench)
 
-    assert archived(read(bench.state)).entries > 2
+    assert host_of(read(bench.state)).archived.entries > 2
     assert (REFERRED in kept, kept.count(*LEFT) > 0) == (True, False)
 
 

@@ -24,9 +24,9 @@ from agent_framework import (
 from hosting.runner.history import LeavingOutOldest, estimated_tokens
 from hosting.settings import read_settings
 from state.codec import read
-from state.convert import history_messages
-from state.extension import summary_of
+from state.extension import host_of
 from tests.support.bench import Bench
+from tests.support.state_documents import history_messages
 
 Sent = list[tuple[str, str]]
 
@@ -167,7 +167,7 @@ async def test_a_summary_is_kept_beside_the_conversation_and_not_made_again(
     assert client.sent[-1][0] == ("assistant", "summary 1")
     assert client.sent[-1][-1] == ("user", "next")
     assert len(client.sent[-1]) < 9
-    kept = summary_of(read(bench.state))
+    kept = host_of(read(bench.state)).summary
     assert kept is not None
     assert kept.text == "summary 1"
 
@@ -237,11 +237,11 @@ async def test_a_reset_forgets_the_summary(benches: list[Bench], summarizer: Sum
         benches, client, compaction_strategy=SummarizationStrategy(client=summarizer, target_count=1, threshold=1)
     )
     await talk(bench, 4)
-    assert summary_of(read(bench.state)) is not None
+    assert host_of(read(bench.state)).summary is not None
 
     await bench.reset()
 
-    assert summary_of(read(bench.state)) is None
+    assert host_of(read(bench.state)).summary is None
 
 
 @pytest.mark.behaviour("archive.stored-as-said")
@@ -266,7 +266,7 @@ async def test_summaries_of_tool_results_are_made_for_each_run_and_kept_by_none(
     assert sum(text == "function_call" for _, text in client.sent[-1]) == 1
     assert sum(len(entry["messages"]) for entry in bench.entries()) == 4 * 8
     assert "_group" not in json.dumps(bench.entries())
-    assert summary_of(read(bench.state)) is None
+    assert host_of(read(bench.state)).summary is None
 
 
 async def test_an_agent_that_cannot_grow_beyond_its_limit_is_not_looked_through() -> None:

@@ -17,7 +17,7 @@ from hosting.stores.archive import Volume
 from hosting.thread.commands import DeleteThread, ResetThread
 from hosting.thread.events import Completed
 from state.codec import read
-from state.extension import archived
+from state.extension import host_of
 from tests.support.bench import ADDRESS, PLACE, Bench
 
 BUDGET = 4096
@@ -39,7 +39,7 @@ async def talk(bench: Bench, turns: int) -> list[str]:
 
 async def whole(bench: Bench) -> list[dict[str, Any]]:
     """Return every entry of the conversation, archived ones first."""
-    count = archived(read(bench.state)).entries
+    count = host_of(read(bench.state)).archived.entries
     older = await bench.archive.read(VOLUME, 1, count) if count else []
     return [*map(json.loads, older), *bench.entries()]
 
@@ -76,7 +76,7 @@ async def test_an_answer_counts_the_messages_of_the_whole_conversation(bench: Be
     ended = await bench.terminal(run_ids[-1])
     assert isinstance(ended, Completed)
     assert ended.message_count == 60
-    assert archived(read(bench.state)).messages + sum(len(entry["messages"]) for entry in bench.entries()) == 60
+    assert host_of(read(bench.state)).archived.messages + sum(len(entry["messages"]) for entry in bench.entries()) == 60
 
 
 @pytest.mark.behaviour("archive.survives-kill")
@@ -107,7 +107,7 @@ async def test_a_turn_whose_move_fails_is_answered_and_kept_and_the_next_one_men
 
     assert [(await bench.terminal(run_id)).kind for run_id in (*failed, *mended)] == ["completed"] * 4
     assert len(await whole(bench)) == 18
-    assert archived(read(bench.state)).entries > 0
+    assert host_of(read(bench.state)).archived.entries > 0
     lines = [record.getMessage() for record in caplog.records if record.name == "hosting.service.document_writer"]
     assert lines
     assert set(lines) == {
@@ -122,12 +122,12 @@ async def test_a_move_whose_answer_is_lost_is_made_again_with_what_came_since(be
     bench.archive.loses_answers = True
     talked = await talk(bench, 9)
     assert bench.archive.puts
-    assert archived(read(bench.state)).entries == 0
+    assert host_of(read(bench.state)).archived.entries == 0
     bench.archive.loses_answers = False
 
     talked += await talk(bench, 1)
 
-    assert archived(read(bench.state)).entries > 0
+    assert host_of(read(bench.state)).archived.entries > 0
     assert [entry["correlationId"] for entry in await whole(bench)] == [one for one in talked for _ in range(2)]
 
 
@@ -197,13 +197,13 @@ async def test_a_tools_call_and_its_late_result_stay_together(bench: Bench) -> N
 async def test_a_reset_erases_what_was_archived_and_begins_a_volume_of_its_own(bench: Bench) -> None:
     """Positions begin at 1 again."""
     await talk(bench, 20)
-    assert archived(read(bench.state)).entries > 0
+    assert host_of(read(bench.state)).archived.entries > 0
 
     await bench.reset()
     assert await bench.archive.erase(PLACE) == 0
     await talk(bench, 20)
 
-    count = archived(read(bench.state)).entries
+    count = host_of(read(bench.state)).archived.entries
     assert 0 < count == len(await bench.archive.read(Volume(PLACE, 1), 1, count))
 
 
@@ -259,5 +259,5 @@ async def test_nothing_moves_from_the_turn_on_that_waits_for_approvals(bench: Be
 
     shortened = [await archiving.shorten(PLACE, document_of(one)) for one in (waiting, conversation)]
 
-    assert [archived(document.conversation).entries for document in shortened] == [2, 4]
-    assert [archived(archiving.cut(one)).entries for one in (waiting, conversation)] == [2, 4]
+    assert [host_of(document.conversation).archived.entries for document in shortened] == [2, 4]
+    assert [host_of(archiving.cut(one)).archived.entries for one in (waiting, conversation)] == [2, 4]

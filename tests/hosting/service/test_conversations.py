@@ -12,7 +12,7 @@ from hosting.service.conversations import Conversations
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.commands import AcceptRun, DeleteThread, FinishDelete, TrimThread
 from hosting.thread.events import Completed
-from state.extension import without_oldest
+from state.conversation import without_oldest
 from state.models import Conversation
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import accepted
@@ -97,7 +97,7 @@ async def test_a_process_that_is_behind_reads_the_log_and_not_the_document(proce
     await other.runs.start(AGENT, call("new", waits=False), other.engine)
     third = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
 
-    assert [len(one.conversation.data.conversation_history.held) for one in (first, second, third)] == [4, 6, 0]
+    assert [len(one.conversation.data.conversation_history.stored) for one in (first, second, third)] == [4, 6, 0]
     assert (reads, one.engine.reads - before) == (0, 1)
 
 

@@ -10,9 +10,10 @@ from hosting.names import Address
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.events import Accepted, Failed
 from state.conversation import append_turn
-from state.convert import request_entry, response_entry
+from state.convert import request_entry
 from state.models import Conversation
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.state_documents import response_entry
 
 
 class Contents:

@@ -16,10 +16,10 @@ from hosting.service.threads import MessagesPage, ThreadView
 from hosting.stores.archive import Volume
 from hosting.tail import tail
 from state.codec import read, write
-from state.convert import history_messages
-from state.extension import without_oldest
+from state.conversation import without_oldest
 from state.models import entry_text
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.support.state_documents import history_messages
 
 Processes = tuple[Process, Process]
 FIRST = Window(limit=10, after=None, before=None, is_newest_first=False)
@@ -140,8 +140,8 @@ async def test_a_thread_that_is_deleted_while_it_is_read_is_unknown(processes: P
 async def archive_the_first(process: Process) -> None:
     """Move the two oldest entries of the stored document into the archive of the thread's life."""
     conversation = read(process.engine.documents["t1"])
-    entries = conversation.data.conversation_history.held
-    await process.archive.put(Volume(process.place(0), 0), 1, [entry.once(entry_text) for entry in entries[:2]])
+    entries = conversation.data.conversation_history.stored
+    await process.archive.put(Volume(process.place(0), 0), 1, [entry_text(entry) for entry in entries[:2]])
     process.engine.documents["t1"] = write(without_oldest(conversation, 2))
 
 
@@ -156,7 +156,7 @@ async def test_messages_are_those_of_the_archive_the_document_and_the_log(proces
 
     page = await process.threads.messages(Address.of(AGENT, "t1"), FIRST, process.engine)
 
-    output = [json.loads(entry.once(entry_text))["messages"][0]["contents"][0]["text"] for _, entry in page.entries]
+    output = [json.loads(entry_text(entry))["messages"][0]["contents"][0]["text"] for _, entry in page.entries]
     assert output == ["one", "echo: one", "two", "echo: two", "three", "echo: three"]
     assert ([position for position, _ in page.entries], page.has_more) == ([1, 2, 3, 4, 5, 6], False)
 

@@ -15,9 +15,9 @@ from hosting.service.retention import DAY_SECONDS, EVENTS_BETWEEN_TRIMS, Retenti
 from hosting.service.runs import Run
 from hosting.thread.commands import TrimThread
 from state.codec import read
-from state.conversation import LogMark, log_mark
-from state.convert import history_messages
+from state.extension import LogMark, host_of
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.support.state_documents import history_messages
 
 Processes = tuple[Process, Process]
 DAYS = 30
@@ -43,7 +43,7 @@ async def stored(process: Process, message: str = "hi") -> Run:
 
 def mark(process: Process) -> LogMark:
     """Return how far the log has been applied to the stored document."""
-    found = log_mark(read(process.engine.documents["t1"]))
+    found = host_of(read(process.engine.documents["t1"])).log_mark
     assert found is not None
     return found
 

@@ -14,7 +14,7 @@ from hosting.service.deletion import Instance, Receipt
 from hosting.stores.archive import Volume
 from hosting.thread.commands import TrimThread
 from state.codec import read, write
-from state.extension import without_oldest
+from state.conversation import without_oldest
 from state.models import entry_text
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 
@@ -83,7 +83,7 @@ async def test_an_orchestration_that_only_the_archive_knows_is_named(process: Pr
     """Its run's events went by their age."""
     await carried(process, "one", "o1")
     conversation = read(process.engine.documents["t1"])
-    entries = [entry.once(entry_text) for entry in conversation.data.conversation_history.held]
+    entries = [entry_text(entry) for entry in conversation.data.conversation_history.stored]
     await process.archive.put(Volume(process.place(0), 0), 1, entries)
     process.engine.documents["t1"] = write(without_oldest(conversation, 2))
     trimmed = await process.log.execute(ADDRESS, TrimThread(time.time(), 4))

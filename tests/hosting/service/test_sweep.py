@@ -23,7 +23,7 @@ from hosting.service.retention import (
     is_expired,
 )
 from state.codec import read
-from state.conversation import log_mark
+from state.extension import host_of
 from tests.hosting.service.process import AGENT, Engine, Process, call
 
 TTL = 3600.0
@@ -64,7 +64,7 @@ class Threads(Engine):
         await asyncio.sleep(0)
         address, document = Address.of(AGENT, key), self.documents.get(key)
         self.touched[key] = self.now
-        if operation == "trim" and document is not None and (mark := log_mark(read(document))) is not None:
+        if operation == "trim" and document is not None and (mark := host_of(read(document)).log_mark) is not None:
             await Retention(self._process.log, 30, lambda: self.now).trim(address, mark)
         elif document is not None and is_expired(read(document), self.now):
             await self._process.deletion.expire(address, document)

@@ -13,9 +13,10 @@ from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import Change, DeleteThread, FinishDelete, ResetThread, TrimThread, Unchanged
 from hosting.thread.events import Accepted, Completed, Failed
 from state.codec import read, write
-from state.conversation import LogMark, forget, log_mark, with_log_mark
-from state.convert import history_messages
+from state.conversation import forget, with_log_mark
+from state.extension import LogMark, host_of
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.state_documents import history_messages
 
 Processes = tuple[Process, Process]
 
@@ -35,7 +36,7 @@ async def test_a_run_that_nobody_waits_for_is_executed_by_its_entity(processes: 
 
     assert isinstance(await durable.end_of(run.run_id), Completed)
     assert output(durable) == ["hi", "echo: hi"]
-    assert log_mark(read(durable.engine.documents["t1"])) == LogMark(epoch=0, position=3, since=3)
+    assert host_of(read(durable.engine.documents["t1"])).log_mark == LogMark(epoch=0, position=3, since=3)
 
 
 @pytest.mark.behaviour("service.thread-operations")

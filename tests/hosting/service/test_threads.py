@@ -15,9 +15,10 @@ from hosting.service.runs import Run
 from hosting.stores.archive import Volume
 from hosting.thread.commands import DeleteThread
 from state.codec import read, write
-from state.conversation import LogMark, with_log_mark
-from state.convert import history_messages
+from state.conversation import with_log_mark
+from state.extension import LogMark
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.support.state_documents import history_messages
 
 Processes = tuple[Process, Process]
 

@@ -27,11 +27,11 @@ from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot,
 from hosting.thread.events import Event
 from hosting.thread.rows import ApprovalRow
 from state.codec import read, write
-from state.conversation import LogMark, Pause, exchanges, log_mark, pause_of, session_state, with_log_mark
-from state.convert import history_messages
-from state.extension import Summary, host_value, summary_of
+from state.conversation import exchanges, session_state, with_log_mark
+from state.extension import LogMark, Pause, Summary, host_of
 from state.models import Conversation, RequestEntry
 from tests.support.seeds import repeated
+from tests.support.state_documents import history_messages
 from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, model_result, terms
 
 
@@ -92,7 +92,7 @@ def test_a_document_names_its_position_and_its_epoch() -> None:
     """Where other packages keep it."""
     document = stored(after_one_run())
 
-    assert log_mark(document) == LogMark(epoch=0, position=3, since=3)
+    assert host_of(document).log_mark == LogMark(epoch=0, position=3, since=3)
     assert document.data.extension_data is not None
 
 
@@ -106,7 +106,7 @@ def test_what_the_log_says_behind_the_document_is_applied_once() -> None:
     thread.do(answered("r2", "Two", callers={"r3": terms("token-r3")}))
     thread.do(answered("r3", "Three"))
 
-    assert log_mark(document) == LogMark(epoch=0, position=6, since=3)
+    assert host_of(document).log_mark == LogMark(epoch=0, position=6, since=3)
     assert turns(conversation_of(thread, document)) == ["r1", "r1", "r2", "r2", "r3", "r3"]
 
 
@@ -152,7 +152,7 @@ def test_nothing_of_a_deleted_thread_comes_back() -> None:
 
     for document in (old, emptied, None):
         assert texts(conversation_of(thread, document)) == ["Hello from r2", "Anew"]
-    assert log_mark(emptied) == LogMark(epoch=1, position=5, since=5)
+    assert host_of(emptied).log_mark == LogMark(epoch=1, position=5, since=5)
 
 
 @pytest.mark.behaviour("thread.document")
@@ -163,7 +163,7 @@ def test_a_document_without_a_mark_is_merged_by_the_ids_of_its_runs() -> None:
     thread.do(accept("r2", claimed=True))
     thread.do(answered("r2", "Two"))
 
-    assert log_mark(document) is None
+    assert host_of(document).log_mark is None
     assert turns(conversation_of(thread, document)) == ["r1", "r1", "r2", "r2"]
 
 
@@ -178,7 +178,7 @@ def test_a_document_without_a_mark_stands_where_the_newest_of_its_runs_ended() -
     thread.do(accept("r3", claimed=True))
     thread.do(answered("r3", "Three"))
 
-    assert log_mark(document) is None
+    assert host_of(document).log_mark is None
     assert turns(conversation_of(thread, document)) == ["r2", "r2", "theirs", "theirs", "r3", "r3"]
 
 
@@ -323,7 +323,7 @@ def test_what_a_run_leaves_behind_is_left_by_its_answer_alone() -> None:
         thread.do(accept(run_id, claimed=True))
         thread.do(EndRun(f"token-{run_id}", answered(run_id, "Hi").terminal.model_copy(update=members)))
         conversation = conversation_of(thread)
-        left.append((session_state(conversation), summary_of(conversation) is not None))
+        left.append((session_state(conversation), host_of(conversation).summary is not None))
 
     assert left == [({"of": "r2"}, False), ({"of": "r2"}, False), ({"of": "r4"}, True)]
 
@@ -358,7 +358,7 @@ def test_a_conversation_whose_calls_were_decided_and_not_answered_waits_for_nobo
     thread.do(end("r1", "a1", expires_at=NOW + 60))
     thread.do(accept("r2", at=NOW + 60))
     thread.do(CancelRun(NOW + 60, "r2"))
-    before = pause_of(conversation_of(thread))
+    before = host_of(conversation_of(thread)).pause
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(end("r1", "a1", expires_at=NOW + 60))
@@ -366,7 +366,7 @@ def test_a_conversation_whose_calls_were_decided_and_not_answered_waits_for_nobo
     thread.do(CancelRun(NOW, "r2"))
 
     assert before == Pause("r1", NOW + 60)
-    assert pause_of(conversation_of(thread)) == Pause("r1", NOW + 60, is_over=True)
+    assert host_of(conversation_of(thread)).pause == Pause("r1", NOW + 60, is_over=True)
 
 
 @pytest.mark.behaviour("thread.approvals")
@@ -375,7 +375,7 @@ def test_the_conversation_waits_as_the_thread_does() -> None:
     thread = Thread()
     thread.do(accept("r1", claimed=True))
     thread.do(end("r1", "a1"))
-    waits = pause_of(conversation_of(thread))
+    waits = host_of(conversation_of(thread)).pause
     yes = Decision(id="a1", approved=True)
     row = ApprovalRow(epoch=0, asked_by="r1")
     thread.do(AnswerApproval(NOW, yes, row, accepted("r2", decisions=(yes,)), terms("token-r2")))
@@ -383,7 +383,7 @@ def test_the_conversation_waits_as_the_thread_does() -> None:
 
     assert waits is not None
     assert waits.run_id == "r1"
-    assert pause_of(conversation_of(thread)) is None
+    assert host_of(conversation_of(thread)).pause is None
 
 
 @pytest.mark.behaviour("thread.conversation")
@@ -442,5 +442,5 @@ def test_a_conversation_names_the_owner_of_its_thread_and_nobody_else_who_asked(
     by_grant = with_run(empty, shared, answered("r1", "Hi").terminal)
     both = with_run(by_grant, own, answered("r2", "Hi").terminal)
 
-    assert "owner" not in host_value(by_grant)
-    assert host_value(both)["owner"] == {"issuer": "https://login.example", "id": "ada"}
+    assert "owner" not in host_of(by_grant).members
+    assert host_of(both).members["owner"] == {"issuer": "https://login.example", "id": "ada"}
