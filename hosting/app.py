@@ -42,6 +42,7 @@ from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_manage
 from hosting.functions.owner_triggers import register_owners
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
+from hosting.functions.wires import register_wires
 from hosting.host_settings import Safeguards, host_value, report_missing, task_hub
 from hosting.http.owner_routes import OWNED_ROUTES
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
@@ -93,6 +94,7 @@ class AgentFunctionApp(df.DFApp):
         enable_http_endpoints: bool = True,
         enable_mcp_tool_trigger: bool = False,
         enable_page: bool | None = None,
+        wires: Sequence[str] = (),
         default_callback: AgentResponseCallbackProtocol | None = None,
         max_poll_retries: int | None = None,
         poll_interval_seconds: float | None = None,
@@ -103,6 +105,7 @@ class AgentFunctionApp(df.DFApp):
         """Register the agents. `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
 
         `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
+        `wires` names other protocols whose clients are served too, such as "responses" (docs/responses.md).
         `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
         """
         capture_start_up_log(environ)
@@ -148,6 +151,7 @@ class AgentFunctionApp(df.DFApp):
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         if self._has_page:
             register_page(self._served)
+        self._wire_functions = register_wires(self._served, wires, self._services)
         for agent in agents or ():
             self.add_agent(agent)
 
@@ -190,7 +194,7 @@ class AgentFunctionApp(df.DFApp):
     @property
     def introduction(self) -> Mapping[str, Any]:
         """What a local host shows of the app when it starts: models, routes, its page, a first request."""
-        shared = (*_SHARED_FUNCTIONS, RETENTION_FUNCTION, SWEEP_FUNCTION, ENTITY)
+        shared = (*_SHARED_FUNCTIONS, *self._wire_functions, RETENTION_FUNCTION, SWEEP_FUNCTION, ENTITY)
         page = PAGE_FUNCTION if self._has_page else None
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page}
 
@@ -229,7 +233,7 @@ class AgentFunctionApp(df.DFApp):
         if not self._plan.agents:
             logger.warning("This app has no agents. Give AgentFunctionApp(agents=[...]), or call add_agent(...).")
         by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
-        ours = by_agent | _SHARED_FUNCTIONS
+        ours = by_agent | _SHARED_FUNCTIONS | set(self._wire_functions)
         refuse_taken_routes(functions, ours)
         if self._plan.has_owners:
             warn_of_management_urls(function for function in functions if function.get_function_name() not in ours)

@@ -169,6 +169,10 @@ class ThreadChangedError(RequestError, code="thread_changed", status=409):
     """The thread is not as it must be to be handed over: it is at work, continued meanwhile, or its place is taken."""
 
 
+class RunNotNewestError(RequestError, code="run_not_newest", status=409):
+    """The request continues a run after which the thread has another one already."""
+
+
 class TooManyRunsError(RequestError, code="too_many_runs", status=429):
     """As many runs of the thread as may wait have not ended."""
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import azure.durable_functions as df
@@ -202,18 +202,24 @@ def _agent(name: str, plan: Plan) -> AgentPlan:
     return planned
 
 
-async def respond(req: Request, work: Awaitable[Reply | Streamed]) -> Response:
-    """Return the response for the work's reply; a refusal as its problem, a defect of ours as 500 without its cause."""
+async def respond(
+    req: Request, work: Awaitable[Reply | Streamed], refusal: Callable[[HostingError], Reply] | None = None
+) -> Response:
+    """Return the response for the work's reply; a refusal as its problem, a defect of ours as 500 without its cause.
+
+    A wire has a `refusal` of its own.
+    """
+    refused = refusal or partial(_refusal, req)
     try:
         reply = await work
     except HostingError as error:
-        reply = _refusal(req, error)
+        reply = refused(error)
     except ClientDisconnect:
         logger.debug("A caller of %s left before its request was whole.", req.url.path)
         reply = Reply(400, "", None)  # nobody reads it
     except Exception:
         logger.exception("A request to %s failed.", req.url.path)
-        reply = _refusal(req, InternalError("The app failed on this request; the cause is in its log."))
+        reply = refused(InternalError("The app failed on this request; the cause is in its log."))
     headers = {**NOT_KEPT, **reply.headers}
     if isinstance(reply, Streamed):
         headers["content-type"] = "text/event-stream"

@@ -83,7 +83,8 @@ class Wait:
 class StartRun:
     """A caller's request to run an agent, and how the caller wants the answer.
 
-    `streams`: the run's deltas go to the log as they come, whoever reads them there.
+    `streams`: the run's deltas go to the log as they come, whoever reads them there. `wire` is what a caller on a wire
+    sent besides. `follows` is the position of the `accepted` of the run that is to be the thread's newest.
     """
 
     request: RunRequest
@@ -93,6 +94,8 @@ class StartRun:
     idempotency_key: str | None
     traceparent: str | None = None
     streams: bool = False
+    wire: Mapping[str, Any] | None = None
+    follows: int | None = None
 
     def fingerprint(self, agent: str) -> str:
         """Return the digest of what makes two requests the same: agent, thread named, request; not Accept, not wait."""

@@ -100,9 +100,9 @@ class DeltaWriter:
             return self._take()
         text, logged = _characters(answer), self._text[: self._logged]
         if text != self._text:
-            same = _same(text, self._text)
+            same = common_length(text, self._text)
             self._on_delta(same, text[same:])
-        same = _same(text, logged)
+        same = common_length(text, logged)
         self._text, self._logged = text, len(text)
         return () if text == logged else (self._delta(same, text[same:]),)
 
@@ -147,7 +147,7 @@ class DeltaWriter:
         return Delta(at=time.time(), run_id=self._journal.run.run_id, offset=offset, text=text)
 
 
-def _same(one: str, other: str) -> int:
+def common_length(one: str, other: str) -> int:
     """Return how many characters the two begin with alike."""
     shorter, longer = sorted((one, other), key=len)
     if longer.startswith(shorter):

@@ -8,7 +8,9 @@ decided meanwhile and decides anew.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hosting.names import Address, new_id
 from hosting.ports import EntityClient
@@ -59,6 +61,7 @@ class Approvals:
         *,
         waits: bool = True,
         streamed: bool = False,
+        wire: Mapping[str, Any] | None = None,
     ) -> Answered:
         """Record the decision, and begin the run that continues if it was the last one missing; see `Runs.start`.
 
@@ -69,7 +72,7 @@ class Approvals:
         """
         self._runs.admit()
         return await self._holders.shield(
-            self._answer(address, decision, client, caller, waits=waits, streamed=streamed)
+            self._answer(address, decision, client, caller, wire=wire, waits=waits, streamed=streamed)
         )
 
     async def _answer(
@@ -79,6 +82,7 @@ class Approvals:
         client: EntityClient,
         caller: Caller,
         *,
+        wire: Mapping[str, Any] | None,
         waits: bool,
         streamed: bool,
     ) -> Answered:
@@ -91,7 +95,7 @@ class Approvals:
             requested = await self._record(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
             if requested is None and isinstance(row, ApprovalRow):
                 row = None  # what asked for it was removed by age, and what is left of it answers nobody
-            resumed = _resumed(address, run_id, requested, decision, caller, streamed=streamed)
+            resumed = _resumed(address, run_id, requested, decision, caller, wire=wire, streamed=streamed)
             return AnswerApproval(time.time(), decision, row, resumed, terms)
 
         with self._holders.reserve(address.agent, wanted=waits) as terms:
@@ -116,6 +120,7 @@ def _resumed(
     decision: Decision,
     caller: Caller,
     *,
+    wire: Mapping[str, Any] | None,
     streamed: bool,
 ) -> Accepted:
     """Return the run that continues: with every decision, and the answer's form that the run before was asked for."""
@@ -139,4 +144,5 @@ def _resumed(
         principal=caller.principal,
         grant=caller.grant,
         streamed=streamed,
+        wire=None if wire is None else dict(wire),
     )

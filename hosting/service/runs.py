@@ -178,6 +178,7 @@ class Runs:
             grant=caller.grant,
             traceparent=carried_traceparent(call.traceparent),
             streamed=call.streams,
+            wire=None if call.wire is None else dict(call.wire),
         )
 
         async def refresh(head: Head) -> Command:
@@ -187,7 +188,7 @@ class Runs:
         with self._holders.reserve(
             address.agent, wanted=self.wait_seconds(call.wait, call.form) > SHORT_WAIT_SECONDS
         ) as terms:
-            command = AcceptRun(accepted, self._settings.queue_limit, terms, epoch=caller.epoch)
+            command = AcceptRun(accepted, self._settings.queue_limit, terms, epoch=caller.epoch, follows=call.follows)
             decided = await self._log.execute(address, command, refresh, is_new=is_new)
         run = await self.begun(address, decided, accepted.run_id, client, is_new=is_new)
         assert run is not None

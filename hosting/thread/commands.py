@@ -44,7 +44,8 @@ class AcceptRun:
     """Accept a run, and claim it with `terms` if it is the next.
 
     `key` is the row of its idempotency key, `known` that of a run id which another process made. `epoch` is the
-    thread's when a caller that may be late began: in another life of the thread nothing is accepted.
+    thread's when a caller that may be late began: in another life of the thread nothing is accepted. `follows` is the
+    position of the run that must be its newest.
     """
 
     accepted: Accepted
@@ -53,6 +54,7 @@ class AcceptRun:
     key: KeyRow | DeletedRow | None = None
     known: RunRow | DeletedRow | None = None
     epoch: int | None = None
+    follows: int | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from hosting.errors import (
     IdempotencyKeyReusedError,
     RunCrashedError,
     RunLostError,
+    RunNotNewestError,
     ThreadChangedError,
     ThreadDeletedError,
     TooManyGrantsError,
@@ -147,6 +148,8 @@ def _refusal(head: Head, command: AcceptRun) -> Refused | None:
         )
     if head.is_waiting_for_approval(accepted.at):
         return Refused(pending_approvals())
+    if command.follows is not None and head.newest not in (0, command.follows):
+        return Refused(RunNotNewestError("A later run continues this thread already. Continue from the newest."))
     if open_runs >= min(command.queue_limit, MOST_OPEN_RUNS):
         return Refused(
             TooManyRunsError(f"{open_runs} runs of this thread have not ended. Try again when one of them has.")

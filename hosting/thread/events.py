@@ -59,7 +59,8 @@ class Accepted(RunEvent):
     """The run exists. `fingerprint` is of the request and the thread that it named; `key` is its idempotency key's row.
 
     `agent` and `thread_id` are as they were given, `principal` is the caller, None where nobody is signed in,
-    `grant` is what let them in where the thread is another's, and `traceparent` the W3C trace context.
+    `grant` is what let them in where the thread is another's, and `traceparent` the W3C trace context. `wire` is what a
+    caller on a wire sent besides, for that wire's answers alone.
     The text of a `streamed` run are logged while they come.
     """
 
@@ -72,6 +73,7 @@ class Accepted(RunEvent):
     principal: Principal | None = None
     grant: str | None = None
     traceparent: str | None = None
+    wire: dict[str, Any] | None = None
     streamed: bool = False
 
 

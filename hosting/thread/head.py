@@ -142,6 +142,7 @@ class Head(_Part):
     """A thread as it stands. `position` is that of its newest event, counted from 1, and so are all other positions.
 
     `v` is the version of the code that appended last: an older one, which reads the head first, decides nothing then.
+    `newest` is the position of the newest `accepted`, 0 where an older version of the code appended it.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
     and odd under a tombstone. `append_id` is of the append that wrote it.
     """
@@ -160,6 +161,7 @@ class Head(_Part):
     usage: TokenTotals = TokenTotals()
     changed_at: float = 0.0
     title: str = ""
+    newest: int = 0
     grants: tuple[Grant, ...] = ()
     imported: Import | None = None
 
@@ -223,6 +225,7 @@ def _accepted(head: Head, event: Accepted) -> Head:
         begun,
         runs=(*head.runs, run),
         waiting=None,
+        newest=head.position,
         title=head.title or event.request.message.strip()[:TITLE_CHARACTERS],
     )
 

@@ -141,6 +141,7 @@ class DirectHost:
             return await handler(req=request)  # type: ignore[no-any-return]
 
         methods = binding.get("methods") or ["GET", "POST", "PUT", "DELETE", "PATCH"]
-        route = Route(f"{prefix}/{binding['route']}", endpoint, methods=methods)
+        path = binding["route"].replace("{*path}", "{path:path}")
+        route = Route(f"{prefix}/{path}", endpoint, methods=methods)
         route.methods = set(methods)  # Starlette answers HEAD by GET's route; the host by that of HEAD, or with 404
         return route

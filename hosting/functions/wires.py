@@ -1,0 +1,55 @@
+"""The wires that an app names: each is one function, below a path of its own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import azure.functions as func
+from azurefunctions.extensions.http.fastapi import Request, Response
+
+from hosting.errors import ConfigurationError
+from hosting.functions.access import refuse_forms_of_other_sites
+from hosting.functions.answering import HttpRequest, Served, caller_of, respond
+from hosting.functions.durable import DurableClient, enter_invocation
+from hosting.http.replies import Reply, Streamed
+from hosting.http.responses.verbs import ResponsesWire
+from hosting.http.wire import Wire
+from hosting.plan import Plan
+from hosting.service.services import Services
+
+WIRES: Mapping[str, Callable[[Plan, Services], Wire]] = {"responses": ResponsesWire}
+METHODS = ("GET", "POST", "DELETE")
+
+
+def register_wires(served: Served, names: Sequence[str], services: Services) -> list[str]:
+    """Register the wires of these names, and return their functions.
+
+    Raises `ConfigurationError` for a name that is no wire's, with the nearest that is one.
+    """
+    if isinstance(names, str):
+        raise ConfigurationError(f"wires is the text {names!r:.80}. Give a list of names, such as wires=['responses'].")
+    for name in names:
+        if name not in WIRES:
+            near = difflib.get_close_matches(str(name), WIRES, n=1)
+            advice = f"Did you mean {near[0]!r}?" if near else f"Wires: {', '.join(map(repr, WIRES))}."
+            raise ConfigurationError(f"There is no wire {name!r:.80}. {advice}")
+    return [_register(served, WIRES[name](served.plan, services)) for name in dict.fromkeys(names)]
+
+
+def _register(served: Served, wire: Wire) -> str:
+    async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
+        path = req.path_params.get("path") or ""
+        route = wire.route_of(req.method, path)
+        refuse_forms_of_other_sites(route, req.headers)
+        caller, _ = await caller_of(served, route, None, req)
+        return await wire.reply(HttpRequest(req, client, route, served.plan, caller), path)
+
+    async def serve(req: Request, client: Any, context: func.Context) -> Response:
+        return await respond(req, handled(req, enter_invocation(client, context)), wire.refusal)
+
+    app = served.app
+    trigger = app.route(route=f"{wire.path}/{{*path}}", methods=METHODS)
+    app.function_name(wire.function)(trigger(app.durable_client_input(client_name="client")(serve)))
+    return wire.function

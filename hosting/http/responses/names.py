@@ -1,0 +1,138 @@
+"""Ids of the wire's objects, its operations, and its refusals.
+
+An id says where its object is: a response's has the run, the agent and the thread, a conversation's the agent and the
+thread. The owner is never in it: whoever sends an id reaches threads of their own alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+
+from hosting.errors import HostingError, MethodNotAllowedError, ThreadDeletingError, UnknownRunError, UnknownThreadError
+from hosting.http.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply
+from hosting.http.routes import Route
+from hosting.names import Address
+from hosting.thread.run import RunRecord
+
+FUNCTION = "http_responses"
+PATH = "openai"
+_AGENT = "[A-Za-z][A-Za-z0-9_-]*"
+_THREAD = "[A-Za-z0-9._~-]{1,64}"
+_RESPONSE = re.compile(rf"resp_(?P<run>[A-Za-z0-9._-]{{1,64}})~(?P<agent>{_AGENT})~(?P<thread>{_THREAD})")
+_CONVERSATION = re.compile(rf"conv_(?P<agent>{_AGENT})~(?P<thread>{_THREAD})")
+_STATUS_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+
+
+class NotServedError(HostingError, code="unsupported_parameter", status=400):
+    """A field, a value or an operation of the protocol that this app does not serve; `param` names the field."""
+
+    def __init__(self, detail: str, param: str | None = None) -> None:
+        super().__init__(detail)
+        self.param = param
+
+
+class UnknownPathError(HostingError, code="unknown_url", status=404):
+    """A path that the protocol does not have, or that this app does not serve."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """What an id names: a thread of an agent, and for a response the run."""
+
+    agent: str
+    thread_id: str
+    run_id: str = ""
+
+    def address(self, owner: str) -> Address:
+        """Return the thread, as one of that owner."""
+        return Address.of(self.agent, self.thread_id, owner)
+
+
+def response_id(record: RunRecord) -> str:
+    """Return the id of a run's response."""
+    return f"resp_{record.run_id}~{record.accepted.agent.lower()}~{record.accepted.thread_id}"
+
+
+def conversation_id(agent: str, thread_id: str) -> str:
+    """Return the id of a thread's conversation."""
+    return f"conv_{agent.lower()}~{thread_id}"
+
+
+def read_response_id(text: str) -> Named:
+    """Return what the id of a response names; raises `UnknownRunError` for what is none."""
+    found = _RESPONSE.fullmatch(text)
+    if found is None:
+        raise UnknownRunError(f"There is no response {text[:80]!r}. Send an id that this app gave.")
+    return Named(found["agent"], found["thread"], found["run"])
+
+
+def read_conversation_id(text: str) -> Named:
+    """Return what the id of a conversation names; raises `UnknownThreadError` for what is none."""
+    found = _CONVERSATION.fullmatch(text)
+    if found is None:
+        raise UnknownThreadError(f"There is no conversation {text[:80]!r}. Send an id that this app gave.")
+    return Named(found["agent"], found["thread"])
+
+
+def _operation(method: str, path: str, description: str, needs: str = "read") -> Route:
+    return Route(FUNCTION, method, f"{PATH}/v1/{path}", description, (), needs=needs)  # type: ignore[arg-type]
+
+
+MODELS = _operation("GET", "models", "List the agents")
+MODEL = _operation("GET", "models/{id}", "Read one agent")
+CREATE = _operation("POST", "responses", "Ask an agent", "run")
+RESPONSE = _operation("GET", "responses/{id}", "Read or follow a response")
+DELETE = _operation("DELETE", "responses/{id}", "Delete a response that is alone in its conversation", "own")
+CANCEL = _operation("POST", "responses/{id}/cancel", "Cancel a response", "run")
+INPUT_ITEMS = _operation("GET", "responses/{id}/input_items", "List what a response answers")
+BEGIN = _operation("POST", "conversations", "Begin a conversation", "run")
+CONVERSATION = _operation("GET", "conversations/{id}", "Read a conversation")
+UPDATE = _operation("POST", "conversations/{id}", "Change a conversation's metadata", "own")
+DELETE_CONVERSATION = _operation("DELETE", "conversations/{id}", "Delete a conversation", "own")
+ITEMS = _operation("GET", "conversations/{id}/items", "List a conversation's items")
+ADD_ITEMS = _operation("POST", "conversations/{id}/items", "Add items to a conversation", "own")
+ITEM = _operation("GET", "conversations/{id}/items/{item}", "Read one item")
+DELETE_ITEM = _operation("DELETE", "conversations/{id}/items/{item}", "Delete one item", "own")
+OPERATIONS = (
+    *(MODELS, MODEL, CREATE, RESPONSE, DELETE, CANCEL, INPUT_ITEMS),
+    *(BEGIN, CONVERSATION, UPDATE, DELETE_CONVERSATION, ITEMS, ADD_ITEMS, ITEM, DELETE_ITEM),
+)
+_PATTERNS = {
+    route: re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.path.removeprefix(f"{PATH}/")))
+    for route in OPERATIONS
+}
+
+
+def operation_of(method: str, path: str) -> Route:
+    """Return the operation; raises `UnknownPathError`, and `MethodNotAllowedError` for one of other methods."""
+    found = [route for route, pattern in _PATTERNS.items() if pattern.fullmatch(path.rstrip("/"))]
+    for route in found:
+        if route.method == method:
+            return route
+    if found:
+        methods = " or ".join(route.method for route in found)
+        raise MethodNotAllowedError(f"{method} is not served at {path[:80]!r}. Send {methods}.")
+    raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/responses.md lists what is.")
+
+
+def parts_of(route: Route, path: str) -> dict[str, str]:
+    """Return the parts of a path that its operation names."""
+    found = _PATTERNS[route].fullmatch(path.rstrip("/"))
+    return {} if found is None else found.groupdict()
+
+
+def refusal(error: HostingError) -> Reply:
+    """Return an error as the protocol has it. Clients send again by themselves what is worth it, and nothing else."""
+    kind = _STATUS_TYPES.get(error.status, "server_error" if error.status >= 500 else "invalid_request_error")
+    body = {"message": error.detail, "type": kind, "param": getattr(error, "param", None), "code": error.code}
+    headers = {"x-content-type-options": "nosniff"}
+    if error.status in (429, 503) or isinstance(error, ThreadDeletingError):
+        headers["retry-after"] = str(max(RETRY_AFTER_SECONDS, math.ceil(error.retry_after_seconds)))
+    elif error.status in (*TRY_AGAIN, 500):
+        headers["x-should-retry"] = "false"
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return Reply(error.status, json.dumps({"error": body}, ensure_ascii=False), "application/json", headers)

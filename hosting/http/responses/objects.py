@@ -1,0 +1,181 @@
+"""The protocol's objects as projections of a run's record: responses, items, lists of them, models, conversations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hosting.errors import InvalidFieldError
+from hosting.http.responses.names import conversation_id, response_id
+from hosting.request.run_request import PendingApproval, ResponseFormat, UserMessage
+from hosting.thread.events import Cancelled, Completed, Terminal
+from hosting.thread.run import RunRecord
+
+MOST_ITEMS = 100
+_DEFAULT_ITEMS = 20
+
+
+def response_object(agent: str, record: RunRecord, output: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the response of a run with that output. What its caller sent besides the request is said again."""
+    accepted, end = record.accepted, record.certain_end
+    wire = accepted.wire or {}
+    named = {"id": conversation_id(accepted.agent, accepted.thread_id)}
+    return {
+        "id": response_id(record),
+        "object": "response",
+        "created_at": int(accepted.at),
+        "completed_at": int(end.at) if isinstance(end, Completed) else None,
+        "status": _status(record, end),
+        "background": bool(wire.get("background")),
+        "conversation": named if wire.get("in_conversation") else None,
+        "error": _error(end),
+        "incomplete_details": None,
+        "instructions": None,
+        "max_output_tokens": None,
+        "metadata": wire.get("metadata") or {},
+        "model": agent,
+        "output": output,
+        "parallel_tool_calls": True,
+        "previous_response_id": wire.get("previous_response_id"),
+        "temperature": None,
+        "text": {"format": _format(accepted.request.response_format)},
+        "tool_choice": "auto" if accepted.request.enable_tool_calls else "none",
+        "tools": [],
+        "top_p": None,
+        "truncation": "disabled",
+        "usage": _usage(end),
+    }
+
+
+def _status(record: RunRecord, end: Terminal | None) -> str:
+    if end is None:
+        return "queued" if record.claim is None else "in_progress"
+    if isinstance(end, Completed):
+        return "completed"
+    return "cancelled" if isinstance(end, Cancelled) else "failed"
+
+
+def _error(end: Terminal | None) -> dict[str, Any] | None:
+    """Return why a run failed; `type` is our own code, for the protocol has a list of its own."""
+    if end is None or isinstance(end, Completed | Cancelled):
+        return None
+    return {"code": "server_error", "message": end.detail, "type": end.code}
+
+
+def _format(wanted: ResponseFormat | None) -> dict[str, Any]:
+    if wanted is None:
+        return {"type": "text"}
+    envelope = wanted.envelope()
+    return {"type": envelope["type"], **envelope.get("json_schema", {})}
+
+
+def _usage(end: Terminal | None) -> dict[str, Any] | None:
+    stored = end.entry.get("usage") if end is not None else None
+    if not stored:
+        return None
+    counts = [int(stored.get(name) or 0) for name in ("inputTokenCount", "outputTokenCount", "totalTokenCount")]
+    return {
+        "input_tokens": counts[0],
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": counts[1],
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": counts[2],
+    }
+
+
+def arguments_text(arguments: Any) -> str:
+    """Return a call's arguments as the JSON text that the protocol has; some models' clients keep the text."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+
+
+def approval_item(agent: str, approval: PendingApproval) -> dict[str, Any]:
+    """Return the request for a person's approval of a tool call."""
+    return {
+        "id": f"mcpr_{approval.id}",
+        "type": "mcp_approval_request",
+        "server_label": agent,
+        "name": approval.tool,
+        "arguments": arguments_text(approval.arguments),
+    }
+
+
+def input_items(record: RunRecord) -> list[dict[str, Any]]:
+    """Return what a run answers, the oldest first: messages, or decisions on tool calls."""
+    request, run_id = record.accepted.request, record.run_id
+    if request.decisions:
+        return [
+            {
+                "id": f"mcpa_{run_id}_{number}",
+                "type": "mcp_approval_response",
+                "approval_request_id": f"mcpr_{decision.id}",
+                "approve": decision.approved,
+                "reason": decision.reason,
+            }
+            for number, decision in enumerate(request.decisions)
+        ]
+    return [
+        {
+            "id": f"msg_{run_id}_in{number}",
+            "type": "message",
+            "role": message.role,
+            "status": "completed",
+            "content": _parts(message),
+        }
+        for number, message in enumerate((*request.earlier, request))
+    ]
+
+
+def _parts(message: UserMessage) -> list[dict[str, Any]]:
+    texts = [{"$type": "text", "text": message.message}] if message.message else []
+    return [_part(content, message.role) for content in (*texts, *message.contents)]
+
+
+def _part(content: Mapping[str, Any], role: str) -> dict[str, Any]:
+    kind, uri = content.get("$type"), content.get("uri") or ""
+    if kind == "text" and role == "assistant":
+        return {"type": "output_text", "text": content["text"], "annotations": [], "logprobs": []}
+    if kind == "text":
+        return {"type": "input_text", "text": content["text"]}
+    if kind == "hostedFile":
+        return {"type": "input_file", "file_id": content["fileId"]}
+    if str(content.get("mediaType")).startswith("image/"):
+        return {"type": "input_image", "image_url": uri, "detail": "auto"}
+    return {"type": "input_file", "file_data": uri}
+
+
+def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the part of a list that a query wants: `order` (newest first without it), `after` an id, `limit`.
+
+    `items` are the oldest first. Raises `InvalidFieldError`.
+    """
+    order, after, limit = query.get("order", "desc"), query.get("after"), query.get("limit", str(_DEFAULT_ITEMS))
+    if order not in ("asc", "desc"):
+        raise InvalidFieldError(f"The query 'order' is {order[:80]!r}. Send 'asc' or 'desc'.")
+    if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= MOST_ITEMS):
+        raise InvalidFieldError(f"The query 'limit' is {limit[:80]!r}. Send 1 to {MOST_ITEMS}.")
+    ordered = list(items if order == "asc" else reversed(items))
+    if after is not None:
+        ids = [item["id"] for item in ordered]
+        if after not in ids:
+            raise InvalidFieldError(f"The query 'after' is {after[:80]!r}, which is no id of this list.")
+        ordered = ordered[ids.index(after) + 1 :]
+    shown = ordered[: int(limit)]
+    return {
+        "object": "list",
+        "data": shown,
+        "first_id": shown[0]["id"] if shown else "",
+        "last_id": shown[-1]["id"] if shown else "",
+        "has_more": len(shown) < len(ordered),
+    }
+
+
+def model_object(agent: str) -> dict[str, Any]:
+    """Return an agent as the protocol's model; when it was made, nobody knows."""
+    return {"id": agent, "object": "model", "created": 0, "owned_by": "app"}
+
+
+def conversation_object(agent: str, thread_id: str, created_at: int) -> dict[str, Any]:
+    """Return a thread as the protocol's conversation."""
+    named = conversation_id(agent, thread_id)
+    return {"id": named, "object": "conversation", "created_at": created_at, "metadata": {}}

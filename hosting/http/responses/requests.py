@@ -1,0 +1,283 @@
+"""A request of the protocol, parsed and checked before anything is started.
+
+Every field that the protocol has is in one of three tables: served, without effect here, or refused by a message.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from hosting.errors import HostingError, InvalidFieldError, InvalidIdempotencyKeyError, UnsupportedMediaTypeError
+from hosting.http.responses.names import Named, NotServedError, read_conversation_id, read_response_id
+from hosting.request.contents import Limits
+from hosting.request.fields import check_message, read_decision, read_flag, read_members, read_text
+from hosting.request.response_format import read_response_format
+from hosting.request.run_call import (
+    IDEMPOTENCY_KEY,
+    IDEMPOTENCY_KEY_PATTERN,
+    RawRequest,
+    StartRun,
+    Wait,
+    body_form,
+    json_fields,
+)
+from hosting.request.run_request import Decision, ResponseFormat, RunRequest, UserMessage
+from hosting.request.strict_json import json_type, refuse_lone_surrogates
+
+SERVED = frozenset(
+    {
+        *("input", "model", "stream", "background", "store", "previous_response_id", "conversation"),
+        *("metadata", "text", "tool_choice"),
+    }
+)
+WITHOUT_EFFECT = frozenset(
+    {
+        *("include", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+        *("safety_identifier", "service_tier", "stream_options", "truncation", "user"),
+    }
+)
+"""About billing, caches and what OpenAI's own tools return: the answer is the same with and without them."""
+
+_OWN_MODEL = "The agent decides how its model is called. Leave {!r} out."
+REFUSED: Mapping[str, str] = {
+    "instructions": "The agent has instructions of its own. Leave 'instructions' out.",
+    "prompt": "Prompts that OpenAI stores are not served. Leave 'prompt' out.",
+    "tools": "The agent has tools of its own, which this app runs. Leave 'tools' out.",
+    "moderation": "Moderation is the agent's own. Leave 'moderation' out.",
+    "context_management": "The agent compacts its conversation itself. Leave 'context_management' out.",
+    "access_programs": "Access programs are OpenAI's. Leave 'access_programs' out.",
+    "background_options": "A run in the background has no options. Leave 'background_options' out.",
+    **{
+        name: _OWN_MODEL.format(name)
+        for name in (
+            *("image", "max_output_tokens", "max_tool_calls", "reasoning", "temperature", "top_logprobs", "top_p"),
+        )
+    },
+}
+_NOTHING: tuple[Any, ...] = (None, [], {}, 0)
+"""Values that ask for nothing; OpenAI's defaults among them."""
+
+MOST_METADATA = 16
+_KEY = re.compile(IDEMPOTENCY_KEY_PATTERN)
+
+
+@dataclass(frozen=True)
+class Create:
+    """A response that a caller wants: a run of `agent`, or `decisions` on the tool calls that its thread waits for."""
+
+    agent: str
+    start: StartRun
+    decisions: tuple[Decision, ...]
+    previous: Named | None
+    conversation: Named | None
+    streams: bool
+    stores: bool
+
+
+Known = Callable[[str | None], "tuple[str, Limits]"]
+"""Returns an agent's name and its limits; None is for the only agent. Raises `UnknownAgentError`."""
+
+
+def parse_create(call: RawRequest, known: Known, most_bytes: int) -> Create:
+    """Return the response that a body asks for; raises `HostingError`s that name the field."""
+    fields = body_fields(call, SERVED | WITHOUT_EFFECT | REFUSED.keys(), most_bytes)
+    for name, sentence in REFUSED.items():
+        if fields.get(name) not in _NOTHING:
+            raise NotServedError(sentence, name)
+    metadata = read_metadata(fields.get("metadata"))
+    previous, conversation = _previous(fields.get("previous_response_id")), _conversation(fields.get("conversation"))
+    if previous is not None and conversation is not None:
+        raise NotServedError("Send 'conversation' or 'previous_response_id', not both.", "previous_response_id")
+    place = previous or conversation
+    agent, limits = _agent(fields.get("model"), metadata, place, known)
+    streams, background, stores = (
+        default if fields.get(name) is None else read_flag(name, fields[name])
+        for name, default in (("stream", False), ("background", False), ("store", True))
+    )
+    if not stores and (background or place is not None):
+        raise NotServedError(
+            "A response that is not stored stands alone and is waited for. Leave 'store' out, or 'background', "
+            "'conversation' and 'previous_response_id'.",
+            "store",
+        )
+    messages, decisions = _input(fields.get("input"), limits)
+    if decisions and place is None:
+        raise NotServedError("An approval belongs to a conversation. Send 'previous_response_id' with it.", "input")
+    choice = fields.get("tool_choice") or "auto"
+    if choice not in ("auto", "none"):
+        raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
+    request = RunRequest()
+    if not decisions:
+        *earlier, last = messages
+        request = RunRequest(
+            **last.model_dump(),
+            earlier=tuple(earlier),
+            response_format=_format(fields.get("text")),
+            enable_tool_calls=choice == "auto",
+        )
+    wire = {
+        "metadata": metadata,
+        "background": background,
+        "previous_response_id": fields.get("previous_response_id"),
+        "in_conversation": conversation is not None,
+    }
+    start = StartRun(
+        request,
+        None if place is None else place.thread_id,
+        Wait(answer=streams or not background),
+        "events" if streams else "json",
+        idempotency_key(call),
+        call.headers.get("traceparent"),
+        streams=streams or background,
+        wire=wire,
+    )
+    return Create(agent, start, decisions, previous, conversation, streams, stores)
+
+
+def body_fields(call: RawRequest, known: frozenset[str], most_bytes: int) -> dict[str, Any]:
+    """Return the members of a JSON body, empty for no body; raises `HostingError`s."""
+    if not call.body:
+        return {}
+    if body_form(call, most_bytes) != "json":
+        raise UnsupportedMediaTypeError(
+            "The protocol's bodies are JSON. Send the header Content-Type: application/json."
+        )
+    fields = json_fields(call.body, known)
+    refuse_lone_surrogates(fields)
+    return fields
+
+
+def idempotency_key(call: RawRequest) -> str | None:
+    """Return the request's idempotency key; raises `InvalidIdempotencyKeyError`."""
+    key = call.headers.get(IDEMPOTENCY_KEY)
+    if key is not None and not _KEY.fullmatch(key):
+        raise InvalidIdempotencyKeyError(
+            "The Idempotency-Key must be 1 to 255 visible ASCII characters without blanks."
+        )
+    return key
+
+
+def read_metadata(value: object) -> dict[str, str]:
+    """Return up to 16 pairs of texts; raises `InvalidFieldError`."""
+    pairs = {} if value is None else value
+    is_right = isinstance(pairs, dict) and len(pairs) <= MOST_METADATA
+    if not is_right or not all(
+        isinstance(text, str) and len(text) <= 512 and len(name) <= 64
+        for name, text in cast(dict[str, Any], pairs).items()
+    ):
+        raise InvalidFieldError(
+            f"The field 'metadata' must have at most {MOST_METADATA} texts: names of at most 64 characters, values of "
+            "at most 512."
+        )
+    return cast(dict[str, str], pairs)
+
+
+def _agent(model: object, metadata: Mapping[str, str], place: Named | None, known: Known) -> tuple[str, Limits]:
+    """Return the agent by `metadata.entity_id`, `model`, or the conversation that is continued; all must agree."""
+    named = metadata.get("entity_id") or (None if model is None else read_text("model", model))
+    agent, limits = known(named or (place.agent if place is not None else None))
+    if place is not None and place.agent.lower() != agent.lower():
+        raise NotServedError(f"The conversation is one of agent {place.agent!r}, not of {agent!r}.", "model")
+    return agent, limits
+
+
+def _previous(value: object) -> Named | None:
+    return None if value is None else read_response_id(read_text("previous_response_id", value))
+
+
+def _conversation(value: object) -> Named | None:
+    value = value.get("id", "") if isinstance(value, dict) else value
+    return None if value is None else read_conversation_id(read_text("conversation", value))
+
+
+def _format(text: object) -> ResponseFormat | None:
+    """Return the format of `text.format`, which has in one object what our own field has in two."""
+    if text is None:
+        return None
+    if not isinstance(text, dict) or not set(text) <= {"format", "verbosity"}:
+        raise InvalidFieldError("The field 'text' must be an object with 'format'.")
+    if text.get("verbosity") not in (None, "medium"):
+        raise NotServedError(_OWN_MODEL.format("text.verbosity"), "text.verbosity")
+    wanted = text.get("format")
+    if wanted is None:
+        return None
+    if not isinstance(wanted, dict) or wanted.get("type") not in ("text", "json_object", "json_schema"):
+        raise InvalidFieldError("The field 'text.format' must have the type text, json_object or json_schema.")
+    if wanted["type"] != "json_schema":
+        return read_response_format(wanted)
+    members = {name: member for name, member in wanted.items() if name != "type"}
+    return read_response_format({"type": "json_schema", "json_schema": members})
+
+
+def _input(value: object, limits: Limits) -> tuple[list[UserMessage], tuple[Decision, ...]]:
+    """Return messages, or decisions on tool calls: never both."""
+    if value is None or isinstance(value, str):
+        return [UserMessage(message=check_message(value or ""))], ()
+    if not isinstance(value, list) or not value:
+        raise InvalidFieldError(f"The field 'input' is a JSON {json_type(value)}. Send a text, or a list of items.")
+    if not all(isinstance(item, dict) for item in value):
+        raise InvalidFieldError("The field 'input' has items that are no objects.")
+    kinds = {item.get("type", "message") for item in value}
+    if kinds == {"mcp_approval_response"}:
+        return [], tuple(_decision(item) for item in value)
+    if "mcp_approval_response" in kinds:
+        raise NotServedError("Answers to approvals and a message are two responses. Send the answers first.", "input")
+    return [_message(number, item, limits) for number, item in enumerate(value)], ()
+
+
+def _decision(item: Mapping[str, Any]) -> Decision:
+    asked, fields = item.get("approval_request_id"), {"approved": item.get("approve"), "reason": item.get("reason")}
+    return read_decision({**fields, "id": asked.removeprefix("mcpr_") if isinstance(asked, str) else asked})
+
+
+def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessage:
+    where = f"input[{number}]"
+    if item.get("type", "message") != "message":
+        kind = str(item.get("type"))[:60]
+        raise NotServedError(
+            f"{where} is of type {kind!r}, and only messages and mcp_approval_response are taken: the app keeps what "
+            "its agents did. Continue by 'previous_response_id' or 'conversation'.",
+            "input",
+        )
+    content = item.get("content")
+    parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else content
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise InvalidFieldError(f"{where}.content is a JSON {json_type(content)}. Send a text, or a list of parts.")
+    contents = [_content(f"{where}.content[{at}]", part) for at, part in enumerate(parts)]
+    fields: dict[str, Any] = {"contents": contents, "role": item.get("role")}
+    if contents and contents[0]["$type"] == "text":
+        fields |= {"message": contents[0]["text"], "contents": contents[1:]}
+    try:
+        return UserMessage(**read_members(fields, limits))
+    except HostingError as error:
+        error.detail = f"{where}: {error.detail}"
+        raise
+
+
+def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part in stored form; whoever reads that checks it."""
+    kind = part.get("type")
+    if kind in ("input_text", "output_text"):
+        return {"$type": "text", "text": part.get("text")}
+    if kind not in ("input_image", "input_file"):
+        raise NotServedError(
+            f"{where} is of type {str(kind)[:60]!r}. Send input_text, input_image or input_file.", "input"
+        )
+    if part.get("file_id") is not None:
+        return {"$type": "hostedFile", "fileId": part["file_id"]}
+    uri = part.get("image_url") if kind == "input_image" else part.get("file_data")
+    if not isinstance(uri, str):
+        raise InvalidFieldError(
+            f"{where} has neither file_id nor {'image_url' if kind == 'input_image' else 'file_data'}."
+        )
+    if uri.startswith("data:"):
+        return {"$type": "data", "uri": uri}
+    guessed, _ = mimetypes.guess_type(uri.partition("?")[0] if kind == "input_image" else str(part.get("filename")))
+    if kind == "input_image":
+        return {"$type": "uri", "uri": uri, "mediaType": guessed or "image/jpeg"}
+    media_type = guessed or "application/octet-stream"
+    return {"$type": "data", "uri": f"data:{media_type};base64,{uri}", "mediaType": media_type}

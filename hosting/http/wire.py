@@ -1,0 +1,60 @@
+"""What a wire is: another protocol over the same service, so that its official clients talk to the agents.
+
+Theory. A wire is a fold of the thread's log, as our own frames are one: it starts, follows and ends runs by the verbs
+of the service, and keeps nothing of its own. One function serves all of it, below a path that no other route has. Its
+operations are routes to the app, which asks who sends each request as it does on its own. What is refused anywhere has
+the wire's own shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from hosting.errors import HostingError
+from hosting.http.replies import Reply, Streamed
+from hosting.http.routes import Route
+from hosting.ports import EntityClient
+from hosting.principal import Caller
+from hosting.request.run_call import RawRequest
+
+T = TypeVar("T")
+
+
+class WireRequest(Protocol):
+    """A request whose sender is known; `route` is the operation of the wire that it asks for."""
+
+    @property
+    def client(self) -> EntityClient:
+        """What signals entities."""
+
+    @property
+    def caller(self) -> Caller:
+        """Who sends it, for whose threads."""
+
+    @property
+    def route(self) -> Route:
+        """The operation."""
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The query's parameters."""
+
+    async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
+        """Return what `parse` makes of headers, query and body."""
+
+
+class Wire(Protocol):
+    """One protocol. `function` serves every `method` of each path below `path`."""
+
+    function: str
+    path: str
+
+    def route_of(self, method: str, path: str) -> Route:
+        """Return the operation; raises a `HostingError` for a path or a method that the wire does not have."""
+
+    async def reply(self, request: WireRequest, path: str) -> Reply | Streamed:
+        """Return the answer of an operation; raises as the verbs of the service do."""
+
+    def refusal(self, error: HostingError) -> Reply:
+        """Return an error in the wire's own shape."""

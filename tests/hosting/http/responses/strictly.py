@@ -1,0 +1,39 @@
+"""The official SDK's own models, held strictly: nothing that they do not know, and nothing missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import pydantic
+from openai.types.responses import Response, ResponseStreamEvent
+
+T = TypeVar("T")
+
+
+def strictly(kind: type[T], value: Any) -> T:
+    """Return the value as the SDK's type; fails for a member that the type does not have, or lacks."""
+    read = pydantic.TypeAdapter(kind).validate_python(value)
+    assert list(unknown(read)) == []
+    return read
+
+
+def response(value: Any) -> Response:
+    """Return a response."""
+    return strictly(Response, value)
+
+
+def event(value: Any) -> Any:
+    """Return an event of a stream."""
+    return strictly(ResponseStreamEvent, value)  # type: ignore[arg-type]
+
+
+def unknown(value: Any, where: str = "") -> Iterator[str]:
+    """Iterate over the members that the models do not know."""
+    if isinstance(value, pydantic.BaseModel):
+        yield from (f"{where}.{name}" for name in value.__pydantic_extra__ or {})
+        for name in type(value).model_fields:
+            yield from unknown(getattr(value, name), f"{where}.{name}")
+    elif isinstance(value, list):
+        for item in value:
+            yield from unknown(item, f"{where}[]")
