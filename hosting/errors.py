@@ -169,10 +169,6 @@ class ThreadChangedError(RequestError, code="thread_changed", status=409):
     """The thread is not as it must be to be handed over: it is at work, continued meanwhile, or its place is taken."""
 
 
-class RunNotNewestError(RequestError, code="run_not_newest", status=409):
-    """The request continues a run after which the thread has another one already."""
-
-
 class TooManyRunsError(RequestError, code="too_many_runs", status=429):
     """As many runs of the thread as may wait have not ended."""
 
@@ -228,6 +224,10 @@ class AttachmentsUnavailableError(StoreUnavailableError, code="attachments_unava
     """The store of attachments could not be reached; what it holds is as it was."""
 
     sentence = "The store of this thread's pictures and files cannot be reached. Try again."
+
+
+class RunNotNewestError(HostingError, code="run_not_newest", status=409):
+    """The request continues a run after which the thread has another one already; only wires know such requests."""
 
 
 REQUEST_ERRORS: tuple[type[HostingError], ...] = (

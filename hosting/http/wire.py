@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from hosting.errors import HostingError
 from hosting.http.replies import Reply, Streamed
-from hosting.http.routes import Route
+from hosting.http.route import Route
 from hosting.ports import EntityClient
 from hosting.principal import Caller
 from hosting.request.run_call import RawRequest

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from hosting.errors import HostingError, MethodNotAllowedError, ThreadDeletingError, UnknownRunError, UnknownThreadError
 from hosting.http.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply
-from hosting.http.routes import Route
+from hosting.http.route import Route
 from hosting.names import Address
 from hosting.thread.run import RunRecord
 

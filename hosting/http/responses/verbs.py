@@ -27,7 +27,7 @@ from hosting.http.responses.fold import ResponseFold, WireEvent
 from hosting.http.responses.names import Named, NotServedError
 from hosting.http.responses.objects import conversation_object, input_items, model_object, page
 from hosting.http.responses.requests import Create, body_fields, parse_create, read_metadata
-from hosting.http.routes import Route
+from hosting.http.route import Route
 from hosting.http.streams import PING
 from hosting.http.wire import WireRequest
 from hosting.names import Address, new_id

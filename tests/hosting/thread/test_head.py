@@ -199,6 +199,7 @@ def test_a_head_is_stored_with_every_member() -> None:
         "reset_at": 0,
         "changed_at": NOW,
         "title": "Hello from r1",
+        "newest": 1,
         "grants": [],
         "imported": None,
         "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0},

@@ -118,11 +118,11 @@ async def test_a_response_that_takes_longer_than_a_request_may_wait_is_in_progre
     """And is read when it has ended."""
     wired = Wired({"AGENT_WAIT_SECONDS": "0"})
     async with wired.http:
-        created = await wired.create("hello")
+        created = await wired.create("sleep 0.3")
         text = (await wired.http.get(f"responses/{created.id}", params={"stream": "true"})).text
 
     assert created.status in ("queued", "in_progress")
-    assert "echo: hello" in text
+    assert "echo: sleep 0.3" in text
 
 
 @pytest.mark.behaviour("responses.input")
