@@ -85,7 +85,14 @@ class ThreadEngine:
         """Return the document."""
         return self.state
 
-    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+    async def list(
+        self,
+        entity: str,
+        limit: int,
+        cursor: str | None,
+        changed_until: float | None = None,
+        changed_from: float | None = None,
+    ) -> EntityPage:
         """Name no entity: nobody here asks."""
         return EntityPage((), None)
 

@@ -159,7 +159,7 @@ class AgentFunctionApp(df.DFApp):
         """Register what all agents share: one function for each route, whichever agent and thread it names."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
-        register_threads(served, services.threads, settings)
+        register_threads(served, services, settings)
         register_approvals(served, services, settings)
         if plan.has_owners:
             register_owners(served, services, settings)

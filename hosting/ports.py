@@ -99,10 +99,18 @@ class EntityClient(Protocol):
     async def read(self, entity: str, key: str) -> str | None:
         """Return the stored state as JSON text, or None when there is none."""
 
-    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+    async def list(
+        self,
+        entity: str,
+        limit: int,
+        cursor: str | None,
+        changed_until: float | None = None,
+        changed_from: float | None = None,
+    ) -> EntityPage:
         """Return a page of the entities that have a state, in the store's order.
 
-        With `changed_until`, only those whose last change was at that time (seconds since 1970) or before it.
+        With `changed_until`, only those whose last change was at that time (seconds since 1970) or before it; with
+        `changed_from` at that time or after it.
         """
 
     async def purge(self, instance_id: str) -> Purge:

@@ -85,11 +85,22 @@ class TaskHubClient:
         found: EntityMetadata | None = await _reached(self.sdk.get_entity, EntityInstanceId(entity, key))
         return None if found is None else found.get_state() or None
 
-    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+    async def list(
+        self,
+        entity: str,
+        limit: int,
+        cursor: str | None,
+        changed_until: float | None = None,
+        changed_from: float | None = None,
+    ) -> EntityPage:
         """Return a page of all keys, which the SDK gives at once, in their order."""
-        until = None if changed_until is None else datetime.fromtimestamp(changed_until, timezone.utc)
+        since, until = (
+            None if at is None else datetime.fromtimestamp(at, timezone.utc) for at in (changed_from, changed_until)
+        )
         prefix = f"@{entity.lower()}@"
-        query = EntityQuery(instance_id_starts_with=prefix, last_modified_to=until, include_state=False)
+        query = EntityQuery(
+            instance_id_starts_with=prefix, last_modified_from=since, last_modified_to=until, include_state=False
+        )
         found: list[EntityMetadata] = await _reached(self.sdk.get_all_entities, query)
         items = sorted((item.id.key, item.last_modified.isoformat()) for item in found)
         page = [item for item in items if cursor is None or item[0] > cursor][: limit + 1]

@@ -25,6 +25,7 @@ from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
 from hosting.errors import EngineUnavailableError
 from hosting.invocation import begin_invocation
 from hosting.ports import EntityPage, OrchestrationStatus, Purge, utc
+from hosting.service.overview import OverviewSweep
 from hosting.service.retention import Sweep, TombstoneSweep, UploadSweep
 from hosting.tools import ENGINE, Engine
 
@@ -70,15 +71,23 @@ class DurableClient:
             return None
         return json.dumps(found.entity_state, ensure_ascii=False)
 
-    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+    async def list(
+        self,
+        entity: str,
+        limit: int,
+        cursor: str | None,
+        changed_until: float | None = None,
+        changed_from: float | None = None,
+    ) -> EntityPage:
         """Return a page by the documented HTTP API, because the SDK has no method for it (host contract 4.3.5).
 
         Without `fetchState` the engine leaves deleted entities out by itself.
         """
         # The SDK has no public name for its address; each of its own methods reads this attribute.
         base = self.sdk._orchestration_bindings.rpc_base_url
-        until = {} if changed_until is None else {"lastOperationTimeTo": utc(changed_until)}
-        url = f"{base}entities/{quote(entity)}?{urlencode({'top': limit, **until})}"
+        bounds = {"lastOperationTimeFrom": changed_from, "lastOperationTimeTo": changed_until}
+        asked = {name: utc(at) for name, at in bounds.items() if at is not None}
+        url = f"{base}entities/{quote(entity)}?{urlencode({'top': limit, **asked})}"
         headers = {_CURSOR_HEADER: cursor} if cursor else {}
         try:
             async with aiohttp.ClientSession(timeout=_TIMEOUT) as session, session.get(url, headers=headers) as answer:
@@ -149,7 +158,9 @@ RETENTION_SCHEDULE = "0 7 3,15 * * *"
 """Twice a day: what was uploaded for nothing then goes within one, and each time pages through the engine's index."""
 
 
-def register_sweep(app: df.DFApp, name: str, schedule: str, *sweeps: Sweep | UploadSweep | TombstoneSweep) -> None:
+def register_sweep(
+    app: df.DFApp, name: str, schedule: str, *sweeps: Sweep | UploadSweep | TombstoneSweep | OverviewSweep
+) -> None:
     """Register a timer. One instance of the app runs it at a time; a moment that was missed is made up for.
 
     A sweep that fails keeps no other one from its work.

@@ -17,6 +17,7 @@ from hosting.errors import HostingError, MethodNotAllowedError
 from hosting.functions.answering import HttpRequest, Served, caller_of, named_agent, respond, serves
 from hosting.http import routes
 from hosting.http.openapi import ServedApp, openapi_document
+from hosting.http.overview_replies import figures_reply, newest_reply, waiting_reply
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page
@@ -45,11 +46,21 @@ from hosting.http.replies import (
 from hosting.http.streams import Streams
 from hosting.plan import AgentPlan
 from hosting.request.contents import Limits, limits_of
-from hosting.request.pages import IF_NONE_MATCH, read_cursor, read_limit, read_position, read_stream_query, read_window
+from hosting.request.pages import (
+    IF_NONE_MATCH,
+    SEARCH,
+    SORT,
+    read_cursor,
+    read_days,
+    read_limit,
+    read_position,
+    read_stream_query,
+    read_window,
+)
 from hosting.request.run_call import one_thread_id, parse_decision, parse_run
+from hosting.service.overview import OverviewQuery
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
-from hosting.service.threads import Threads
 from hosting.settings import Settings
 from hosting.stores.connection import StoreReadiness
 
@@ -143,8 +154,9 @@ def register_runs(served: Served, services: Services) -> None:
     served.app.function_name(NO_AGENT_FUNCTION)(served.app.route(route=routes.RUN.path)(no_such_run_route))
 
 
-def register_threads(served: Served, threads: Threads, settings: Settings) -> None:
+def register_threads(served: Served, services: Services, settings: Settings) -> None:
     """Register the routes of all agents' threads."""
+    threads, overview = services.threads, services.overview
 
     @serves(served, routes.AGENTS)
     async def agents(request: HttpRequest) -> Reply:
@@ -153,7 +165,16 @@ def register_threads(served: Served, threads: Threads, settings: Settings) -> No
     @serves(served, routes.THREADS)
     async def page(request: HttpRequest) -> Reply:
         agent, limit, cursor = request.agent, read_limit(request.query), read_cursor(request.query)
+        search = SEARCH.read(request.query)
+        if SORT.read(request.query) or search is not None:
+            wanted = OverviewQuery(limit, cursor, search or "")
+            return newest_reply(await overview.newest(agent.name, request.caller.owner, wanted, request.client))
         return threads_reply(await threads.page(agent.name, request.caller.owner, limit, cursor, request.client))
+
+    @serves(served, routes.FIGURES)
+    async def figures(request: HttpRequest) -> Reply:
+        agent, days = request.agent, read_days(request.query)
+        return figures_reply(agent.name, await overview.figures(agent.name, request.caller.owner, days, request.client))
 
     @serves(served, routes.THREAD)
     async def read(request: HttpRequest) -> Reply:
@@ -196,13 +217,21 @@ def register_threads(served: Served, threads: Threads, settings: Settings) -> No
 
 
 def register_approvals(served: Served, services: Services, settings: Settings) -> None:
-    """Register both routes of approvals, for all agents' threads."""
+    """Register the routes of approvals, for all agents' threads."""
     approvals, runs, streams = services.approvals, services.runs, Streams(services.following)
 
     @serves(served, routes.APPROVALS)
     async def waiting(request: HttpRequest) -> Reply:
         run = await approvals.waiting(request.address)
         return approvals_reply(request.thread_id, None if run is None else run.record)
+
+    @serves(served, routes.WAITING)
+    async def all_waiting(request: HttpRequest) -> Reply:
+        wanted = OverviewQuery(read_limit(request.query), read_cursor(request.query))
+        agents = [agent.name for agent in served.plan.agents.values() if agent.http]
+        page = await services.overview.waiting(agents, request.caller.owner, wanted, request.client)
+        paused = [run for address, _ in page.threads if (run := await approvals.waiting(address)) is not None]
+        return waiting_reply(paused, served.plan.names, page.cursor)
 
     @serves(served, routes.ANSWER_APPROVAL)
     async def decide(request: HttpRequest) -> Reply | Streamed:

@@ -78,4 +78,6 @@ def register_owners(served: Served, services: Services, settings: Settings) -> N
     @serves(served, owner_routes.ERASE_ME)
     async def erase(request: HttpRequest) -> Reply:
         erased = await owners.erase(request.caller.owner, request.client, settings.wait_seconds)
+        if erased.is_complete:
+            await services.overview.erase(served.plan.by_name(), request.caller.owner)
         return owner_erasure_reply(request.caller.owner, erased, served.plan.names)

@@ -210,7 +210,9 @@ def agents_reply(agents: Sequence[AgentPlan], base_url: str) -> Reply:
 
 def threads_reply(page: EntityPage) -> Reply:
     """Return a page of threads, in the store's order."""
-    threads: list[ListedThread] = [{**thread_ids(key), "updated_at": changed} for key, changed in page.keys]
+    threads: list[ListedThread] = [
+        {"thread_id": key, "session_id": key, "updated_at": changed} for key, changed in page.keys
+    ]
     body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
     return json_reply(200, body)
 

@@ -16,6 +16,7 @@ from hosting.request.pages import (
     AFTER,
     BEFORE,
     CURSOR,
+    DAYS,
     EVENTS_AFTER,
     IF_NONE_MATCH,
     LAST_EVENT_ID,
@@ -23,9 +24,13 @@ from hosting.request.pages import (
     LIVE,
     OFFSET,
     ORDER,
+    SEARCH,
+    SORT,
     STREAM_CURSOR,
 )
 from hosting.service import bodies
+from hosting.service.figures import Figures
+from hosting.service.timeline import RunTimeline
 
 THREAD_HEADERS = (Header("x-ms-thread-id", "The thread."), Header("x-ms-session-id", "The thread."))
 RUN_HEADERS = (*THREAD_HEADERS, Header("x-ms-run-id", "The run."))
@@ -167,9 +172,18 @@ THREADS = Route(
     "GET",
     "agents/{name}/threads",
     "List the agent's threads",
-    ok("A page of them, in the store's order.", bodies.ThreadPage),
+    ok("A page of them, in the store's order or by change.", bodies.ThreadPage),
     (errors.InvalidFieldError, *_AGENT, *STORES),
-    (LIMIT, CURSOR),
+    (LIMIT, CURSOR, SORT, SEARCH),
+)
+FIGURES = Route(
+    "http_figures",
+    "GET",
+    "agents/{name}/figures",
+    "Read how many runs of the agent ended by day, how long they took, and what they used",
+    ok("The figures, the oldest day first.", Figures),
+    (errors.InvalidFieldError, *_AGENT, *STORES),
+    (DAYS,),
 )
 THREAD = Route(
     "http_thread",
@@ -250,7 +264,7 @@ TIMELINE = Route(
     "GET",
     f"{_RUN}/timeline",
     "Read what a run did, step by step, with times and tokens",
-    ok("The steps, in the order in which they were recorded.", bodies.RunTimeline, RUN_HEADERS),
+    ok("The steps, in the order in which they were recorded.", RunTimeline, RUN_HEADERS),
     _ONE_RUN,
 )
 CANCEL = Route(
@@ -303,6 +317,15 @@ APPROVALS = Route(
     ok("The open approvals, in the order of the model's calls.", bodies.ApprovalList, THREAD_HEADERS),
     (*THREAD_OF_AGENT, *LOG),
 )
+WAITING = Route(
+    "http_approvals",
+    "GET",
+    "approvals",
+    "List the tool calls of all threads that wait for approval",
+    ok("A page of them, those that wait longest first.", bodies.WaitingApprovals),
+    (errors.InvalidFieldError, *STORES),
+    (LIMIT, CURSOR),
+)
 ANSWER_APPROVAL = Route(
     "http_approval_answer",
     "POST",
@@ -343,6 +366,6 @@ ORCHESTRATION = Route(
 """Served where the app asks for it (`AgentFunctionApp.orchestration_status_route`)."""
 
 _APP_ROUTES = (HEALTH, READY, OPENAPI, AGENTS)
-_THREAD_ROUTES = (THREADS, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, EXPORT, ERASURE)
+_THREAD_ROUTES = (THREADS, FIGURES, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, EXPORT, ERASURE)
 _RUN_ROUTES = (STATUS, TIMELINE, EVENTS, EVENTS_TAIL, CANCEL)
-ROUTES = (*_APP_ROUTES, RUN, *_THREAD_ROUTES, *_RUN_ROUTES, APPROVALS, ANSWER_APPROVAL)
+ROUTES = (*_APP_ROUTES, RUN, *_THREAD_ROUTES, *_RUN_ROUTES, APPROVALS, WAITING, ANSWER_APPROVAL)

@@ -45,6 +45,8 @@ class Parameter:
 
 DEFAULT_LIMIT = 50
 MOST = 200
+MOST_DAYS = 400
+DEFAULT_DAYS = 30
 BEGINNING = "-1"
 NOW = "now"
 _LONGEST_CURSOR = 1024
@@ -52,6 +54,8 @@ _DIGITS = 9
 _NUMBER = re.compile(f"[0-9]{{1,{_DIGITS}}}")
 _EVENT_ID = re.compile(rf"([0-9]{{1,{_DIGITS}}})(?:\.[0-9]{{1,{_DIGITS}}})?")
 _ORDER = re.compile("asc|desc")
+_SORT = re.compile("changed")
+_SEARCH = re.compile("[ -~]{1,100}")
 _OWNER = re.compile(rf"[a-z0-9]{{{OWNER_LENGTH}}}|{APP}")
 _OFFSET = re.compile(rf"{BEGINNING}|{NOW}|[0-9]{{{_DIGITS}}}")
 _LIVE = re.compile("|".join(get_args(Live)))
@@ -102,6 +106,30 @@ CURSOR = Parameter(
     "query",
     "next_cursor of the page before; empty for the first.",
     {"type": "string", "pattern": f"^[ -~]{{0,{_LONGEST_CURSOR}}}$"},
+)
+SORT = Parameter(
+    "sort",
+    "query",
+    "The newest change first, with titles; without it the store's own order.",
+    {"type": "string", "enum": ["changed"]},
+    _SORT,
+    "'changed', or leave it out.",
+)
+SEARCH = Parameter(
+    "search",
+    "query",
+    "Only threads whose id contains this, in whichever letter case; the newest change first.",
+    {"type": "string", "pattern": f"^{_SEARCH.pattern}$"},
+    _SEARCH,
+    "a part of a thread's id.",
+)
+DAYS = Parameter(
+    "days",
+    "query",
+    "Of how many days on which runs ended, the newest of them.",
+    {"type": "integer", "minimum": 1, "maximum": MOST_DAYS, "default": DEFAULT_DAYS},
+    _NUMBER,
+    _NUMBER_ADVICE,
 )
 EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _ID, _EVENT_ID, _ID_ADVICE)
 LAST_EVENT_ID = Parameter(
@@ -171,6 +199,14 @@ def read_limit(query: Mapping[str, str]) -> int:
     if not 1 <= limit <= MOST:
         raise InvalidFieldError(f"The query 'limit' is {limit}. Send 1 to {MOST}, or leave it out for {DEFAULT_LIMIT}.")
     return limit
+
+
+def read_days(query: Mapping[str, str]) -> int:
+    """Return of how many days a request wants figures; raises `InvalidFieldError` unless that is 1 to 400."""
+    days = int(DAYS.read(query) or DEFAULT_DAYS)
+    if not 1 <= days <= MOST_DAYS:
+        raise InvalidFieldError(f"The query 'days' is {days}. Send 1 to {MOST_DAYS}, or leave it out for 30.")
+    return days
 
 
 def read_cursor(query: Mapping[str, str]) -> str | None:

@@ -68,6 +68,19 @@ class ApprovalList(ThreadIds):
     approvals: list[Approval]
 
 
+class WaitingApproval(Approval, ThreadIds):
+    """The same, with its agent and thread."""
+
+    agent: str
+
+
+class WaitingApprovals(TypedDict):
+    """What the caller's threads wait for, with whichever agent; `next_cursor` asks for the next ones."""
+
+    approvals: list[WaitingApproval]
+    next_cursor: str | None
+
+
 class AnsweredApproval(ThreadIds):
     """An answer was recorded; the thread continues when those that are left are answered too."""
 
@@ -133,40 +146,6 @@ class RunList(TypedDict):
     runs: list[ListedRun]
 
 
-class TimelineStep(TypedDict):
-    """One step of a run, from `at` to `ended_at`, null while it goes on; what else it has depends on its kind."""
-
-    kind: Literal[
-        "accepted", "attempt", "model_call", "tool_call", "voided", "cancel_requested", "approval_answered", "ended"
-    ]
-    at: str
-    ended_at: str | None
-    id: NotRequired[str]
-    attempt: NotRequired[int]
-    holder: NotRequired[Literal["caller", "entity"]]
-    tool: NotRequired[str]
-    tools: NotRequired[list[str]]
-    arguments: NotRequired[Any]
-    result: NotRequired[str]
-    error: NotRequired[str]
-    usage: NotRequired[Usage]
-    text: NotRequired[str]
-    approved: NotRequired[bool]
-    reason: NotRequired[str]
-    status: NotRequired[Literal["success", "failed", "timed_out", "cancelled"]]
-    code: NotRequired[str]
-
-
-class RunTimeline(RunIds):
-    """What a run did, step by step, in the order in which the steps were recorded."""
-
-    status: RunStatus
-    created_at: str
-    ended_at: str | None
-    usage: Usage
-    steps: list[TimelineStep]
-
-
 class ListedAgent(TypedDict):
     """One agent and its doors; null where it has none."""
 
@@ -184,13 +163,15 @@ class AgentList(TypedDict):
 
 
 class ListedThread(ThreadIds):
-    """One thread and the time of its last change (RFC 3339)."""
+    """One thread and the time of its last change (RFC 3339); by change, with its first message's beginning too."""
 
     updated_at: str
+    title: NotRequired[str]
+    status: NotRequired[Literal["idle", "running", "waiting"]]
 
 
 class ThreadPage(TypedDict):
-    """A page of threads in the store's order; `next_cursor` asks for the next one."""
+    """A page of threads, in the store's order or by change; `next_cursor` asks for the next one."""
 
     threads: list[ListedThread]
     next_cursor: str | None

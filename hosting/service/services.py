@@ -25,6 +25,7 @@ from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
 from hosting.service.held_run import HostedAgent
 from hosting.service.held_runs import HeldRuns
+from hosting.service.overview import Overview, OverviewSweep
 from hosting.service.owners import Owners
 from hosting.service.retention import Retention, TombstoneSweep, UploadSweep
 from hosting.service.runs import Runs
@@ -101,6 +102,7 @@ class Services:
         self.threads = Threads(
             self.log, conversations, stores.archive, stores.attachments, stores.hub, publish=self.holders.publish
         )
+        self.overview = Overview(stores.threads, self.log)
         self.approvals = Approvals(self.log, self.runs, self.holders)
         self.sharing = Sharing(self.log)
         self.assigning = Assigning(self.log, self.threads, stores.attachments, stores.hub)
@@ -121,12 +123,13 @@ class Services:
         )
         self._agents[planned.name.lower()] = HostedAgent(attempts, run_timeout_seconds)
 
-    def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep]:
-        """Return the sweeps over what lies next to the log, of these agents' threads and of deleted ones."""
+    def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep, OverviewSweep]:
+        """Return the sweeps over what lies next to the log: uploads, tombstones, and what is known of all threads."""
         attachments, hub = self._stores.attachments, self._stores.hub
         return (
             UploadSweep(attachments, hub, agents),
             TombstoneSweep(self.log, attachments, hub, self.settings.receipt_days),
+            OverviewSweep(self.overview, agents),
         )
 
     async def drain(self, seconds: float) -> None:

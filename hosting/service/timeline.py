@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
+
+from typing_extensions import NotRequired, TypedDict
 
 from hosting.ports import iso
-from hosting.service.bodies import RunTimeline, TimelineStep
+from hosting.service.bodies import RunIds, RunStatus, Usage
 from hosting.service.outcome import USAGE_NAMES, ids, status_of, usage_of
 from hosting.thread.events import (
     Accepted,
@@ -33,6 +35,40 @@ from hosting.thread.events import (
 )
 from hosting.thread.run import RunRecord
 from state.json_values import portable_value
+
+
+class TimelineStep(TypedDict):
+    """One step of a run, from `at` to `ended_at`, null while it goes on; what else it has depends on its kind."""
+
+    kind: Literal[
+        "accepted", "attempt", "model_call", "tool_call", "voided", "cancel_requested", "approval_answered", "ended"
+    ]
+    at: str
+    ended_at: str | None
+    id: NotRequired[str]
+    attempt: NotRequired[int]
+    holder: NotRequired[Literal["caller", "entity"]]
+    tool: NotRequired[str]
+    tools: NotRequired[list[str]]
+    arguments: NotRequired[Any]
+    result: NotRequired[str]
+    error: NotRequired[str]
+    usage: NotRequired[Usage]
+    text: NotRequired[str]
+    approved: NotRequired[bool]
+    reason: NotRequired[str]
+    status: NotRequired[Literal["success", "failed", "timed_out", "cancelled"]]
+    code: NotRequired[str]
+
+
+class RunTimeline(RunIds):
+    """What a run did, step by step, in the order in which the steps were recorded."""
+
+    status: RunStatus
+    created_at: str
+    ended_at: str | None
+    usage: Usage
+    steps: list[TimelineStep]
 
 
 def timeline_fields(record: RunRecord, events: Iterable[tuple[int, Event]]) -> RunTimeline:

@@ -25,6 +25,8 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.direct import SignalClient
 from tests.support.noted import Noted, NotingOrchestration
 
+FIGURES = "/api/agents/Clerk/figures"
+
 HIDDEN = "ada-secret-thread"
 NEVER = "ada-nothing-there"
 BODIES = {
@@ -254,6 +256,46 @@ async def test_a_list_has_the_owners_threads_page_by_page(owned: OwnedApp) -> No
     assert found == ["a", "b", "d", "e"]
     assert [one["thread_id"] for one in (await owned.ask("bob", "GET", THREADS)).json()["threads"]] == ["a", "x"]
     assert (await owned.ask("eve", "GET", THREADS)).json() == {"threads": [], "next_cursor": None}
+
+
+@pytest.mark.behaviour("overview.owners")
+async def test_what_is_told_of_all_threads_together_is_of_the_owners_own(owned: OwnedApp) -> None:
+    """The newest threads, what waits for approval with any agent, and figures by day."""
+    for user, names in (("ada", "ab"), ("bob", "x")):
+        for name in names:
+            await owned.say(user, f"hi from {name}", name)
+    await owned.say("ada", "call refund 10", "a")
+
+    newest = (await owned.ask("ada", "GET", THREADS, params={"sort": "changed"})).json()["threads"]
+    waiting = {user: (await owned.ask(user, "GET", "/api/approvals")).json() for user in ("ada", "bob", "eve")}
+    runs = {
+        user: sum(day["runs"] for day in (await owned.ask(user, "GET", FIGURES)).json()["days"])
+        for user in ("ada", "bob", "eve")
+    }
+
+    assert [(one["thread_id"], one["title"], one["status"]) for one in newest] == [
+        ("a", "hi from a", "waiting"),
+        ("b", "hi from b", "idle"),
+    ]
+    (approval,) = waiting["ada"].pop("approvals")
+    assert (approval["agent"], approval["thread_id"], approval["tool"]) == ("Clerk", "a", "refund")
+    assert waiting == {
+        "ada": {"next_cursor": None},
+        "bob": {"approvals": [], "next_cursor": None},
+        "eve": {"approvals": [], "next_cursor": None},
+    }
+    assert runs == {"ada": 3, "bob": 1, "eve": 0}
+
+
+@pytest.mark.behaviour("overview.owners")
+async def test_nothing_is_known_of_an_owner_whose_threads_were_all_deleted(owned: OwnedApp) -> None:
+    """Not what was counted, either."""
+    await owned.say("ada", "hi")
+    await owned.ask("ada", "GET", FIGURES)
+    erased = await owned.ask("ada", "DELETE", "/api/owners/me")
+
+    assert (erased.status_code, erased.json()["status"]) == (200, "deleted")
+    assert (await owned.ask("ada", "GET", FIGURES)).json()["days"] == []
 
 
 @pytest.mark.behaviour("owners.by-construction")

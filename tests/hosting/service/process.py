@@ -80,7 +80,14 @@ class Engine:
             raise EngineUnavailableError("The durable engine cannot be reached.")
         return self.next_documents.pop(0) if self.next_documents else self.documents.get(key)
 
-    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+    async def list(
+        self,
+        entity: str,
+        limit: int,
+        cursor: str | None,
+        changed_until: float | None = None,
+        changed_from: float | None = None,
+    ) -> EntityPage:
         """Return no threads."""
         return EntityPage((), None)
 

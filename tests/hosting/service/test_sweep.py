@@ -48,7 +48,14 @@ class Threads(Engine):
         document = {"schemaVersion": "1.1.0", "data": {"conversationHistory": [], "expirationTimeUtc": until}}
         self.documents[key] = json.dumps(document)
 
-    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+    async def list(
+        self,
+        entity: str,
+        limit: int,
+        cursor: str | None,
+        changed_until: float | None = None,
+        changed_from: float | None = None,
+    ) -> EntityPage:
         """See `EntityClient.list`; the limit counts before the filter, as the real engine's does."""
         rest = sorted(key for key in self.touched if key > (cursor or ""))
         page = [key for key in rest[:limit] if changed_until is None or self.touched[key] <= changed_until]

@@ -34,7 +34,14 @@ class Engine:
             raise EngineUnavailableError("The durable engine cannot be reached.")
         self.asked.append((entity, key, operation))
 
-    async def list(self, entity: str, limit: int, cursor: str | None, changed_until: float | None = None) -> EntityPage:
+    async def list(
+        self,
+        entity: str,
+        limit: int,
+        cursor: str | None,
+        changed_until: float | None = None,
+        changed_from: float | None = None,
+    ) -> EntityPage:
         at = int(cursor or 0)
         page = tuple((key, "") for key in self.keys[at : at + limit])
         return EntityPage(page, str(at + limit) if at + limit < len(self.keys) else None)

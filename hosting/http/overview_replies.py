@@ -1,0 +1,71 @@
+"""Replies about many threads: the newest of them, what waits for approval, figures by day."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from hosting.http.replies import Reply, json_reply, thread_ids
+from hosting.ports import iso
+from hosting.service.bodies import ListedThread, ThreadPage, WaitingApproval, WaitingApprovals
+from hosting.service.figures import Day, DayFigures, Figures
+from hosting.service.outcome import approval_fields
+from hosting.service.overview import AgentFigures, OverviewPage
+from hosting.service.runs import Run
+from hosting.thread.head import Head
+
+
+def newest_reply(page: OverviewPage) -> Reply:
+    """Return a page of threads, the newest change first."""
+    threads = [_listed(address.thread_id, head) for address, head in page.threads]
+    body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
+    return json_reply(200, body)
+
+
+def _listed(thread_id: str, head: Head) -> ListedThread:
+    is_waiting = head.is_waiting_for_approval(time.time())
+    return {
+        **thread_ids(thread_id),
+        "updated_at": iso(head.changed_at),
+        "title": head.title,
+        "status": "waiting" if is_waiting else "running" if head.runs else "idle",
+    }
+
+
+def waiting_reply(paused: Sequence[Run], names: Mapping[str, str], cursor: str | None) -> Reply:
+    """Return what these runs wait for; `names` has the agents' names as they are written."""
+    waiting: list[WaitingApproval] = [
+        {
+            "agent": names.get(run.address.agent, run.address.agent),
+            **thread_ids(run.address.thread_id),
+            **approval,
+        }
+        for run in paused
+        for approval in approval_fields(run.record, run.record.undecided)
+    ]
+    body: WaitingApprovals = {"approvals": waiting, "next_cursor": cursor}
+    return json_reply(200, body)
+
+
+def figures_reply(agent: str, figures: AgentFigures) -> Reply:
+    """Return an agent's figures by day, the oldest day first."""
+    days = [_day(date, day) for date, day in figures.days]
+    body: Figures = {"agent": agent, "as_of": iso(figures.seen_until), "days": days}
+    return json_reply(200, body)
+
+
+def _day(date: str, day: Day) -> DayFigures:
+    mean = day.seconds / day.runs if day.runs else 0.0
+    median, slow, longest = day.latency_of(0.5), day.latency_of(0.95), day.longest_seconds
+    return {
+        "day": date,
+        "runs": day.runs,
+        "failures": dict(day.failures),
+        "latency_seconds": {
+            "mean": round(mean, 3),
+            "p50": round(median, 3),
+            "p95": round(slow, 3),
+            "max": round(longest, 3),
+        },
+        "usage": dict(day.tokens),  # type: ignore[typeddict-item]
+    }
