@@ -18,7 +18,7 @@ from hosting.errors import ArchiveUnavailableError
 from hosting.names import Address
 from hosting.plan import Plan
 from hosting.ports import EntityPage, Purge
-from hosting.request.pages import Window
+from hosting.request.parameters import Window
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop

@@ -27,7 +27,6 @@ from hosting.ports import awake_seconds
 from hosting.principal import Principal
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
-from hosting.request.run_call import fingerprint
 from hosting.runner.telemetry import carried_traceparent
 from hosting.service.retention import begun, is_expired
 from hosting.service.services import Services
@@ -144,7 +143,7 @@ class ThreadEntity:
             run_id=run_id,
             agent=self._agent,
             thread_id=thread_id,
-            fingerprint=fingerprint(self._agent, thread_id, request),
+            fingerprint=request.fingerprint(self._agent, thread_id),
             request=request,
             principal=_carried_principal(order.get("principal"), address),
             traceparent=carried_traceparent(None),

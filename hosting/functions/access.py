@@ -16,7 +16,7 @@ from hosting.http.owner_routes import BY_ADMINISTRATORS
 from hosting.http.route import Route
 from hosting.names import APP
 from hosting.principal import NOBODY, Caller, Principal, PrincipalRequest, PrincipalResolver, resolve
-from hosting.request.pages import OWNER
+from hosting.request.parameters import OWNER
 from hosting.service.sharing import SharedThread, Sharing
 
 logger = logging.getLogger(__name__)

@@ -46,7 +46,7 @@ from hosting.http.replies import (
 from hosting.http.streams import Streams
 from hosting.plan import AgentPlan
 from hosting.request.contents import Limits, limits_of
-from hosting.request.pages import (
+from hosting.request.parameters import (
     IF_NONE_MATCH,
     SEARCH,
     SORT,

@@ -23,12 +23,12 @@ import azure.functions as func
 from hosting.errors import HostingError, UnauthorizedError, UnknownOrchestrationError
 from hosting.functions.answering import NOT_KEPT, HttpRequest, Served, serves
 from hosting.functions.durable import DurableClient
+from hosting.http.bodies import OrchestrationState
 from hosting.http.replies import RETRY_AFTER_SECONDS, Reply, json_reply, problem_reply
 from hosting.http.routes import ORCHESTRATION
 from hosting.names import APP, is_id, new_id
 from hosting.ports import OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal, PrincipalRequest, owner_of, resolve
-from hosting.service.bodies import OrchestrationState
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from hosting.http.replies import (
     thread_headers,
 )
 from hosting.request.contents import limits_of
-from hosting.request.pages import read_cursor, read_limit
+from hosting.request.parameters import read_cursor, read_limit
 from hosting.request.run_call import parse_grant, parse_owner
 from hosting.service.services import Services
 from hosting.settings import Settings

@@ -22,25 +22,23 @@ from hosting.errors import (
     InternalError,
     UnauthorizedError,
 )
-from hosting.http.owner_routes import ASSIGN, BY_ADMINISTRATORS, OWNED_ROUTES, SHARE, SHARED_RUN
+from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES
 from hosting.http.replies import TRY_AGAIN
-from hosting.http.route import Header, Refusals, ResponseSpec, Route
+from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
 from hosting.http.routes import (
     HEALTH,
-    NOT_KEPT,
+    NOT_STORED,
     ORCHESTRATION,
     READY,
     RETRY_AFTER,
     ROUTES,
     RUN,
-    RUN_HEADERS,
-    THREAD_HEADERS,
     run_route,
 )
 from hosting.names import APP, OWNER_LENGTH, id_pattern, max_thread_id_length
-from hosting.request.contents import Limits
-from hosting.request.fields import DECISION_FIELDS, REQUEST_FIELDS
-from hosting.request.pages import (
+from hosting.request.contents import NOT_BLANK, Limits
+from hosting.request.fields import REQUEST_FIELDS
+from hosting.request.parameters import (
     APPROVAL_IN_PATH,
     GRANT_ID_IN_PATH,
     GRANT_IN_PATH,
@@ -50,20 +48,8 @@ from hosting.request.pages import (
     Parameter,
 )
 from hosting.request.response_format import FORMAT_COMPONENTS
-from hosting.request.run_call import (
-    GRANT_FIELDS,
-    IDEMPOTENCY_KEY,
-    IDEMPOTENCY_KEY_PATTERN,
-    OWNER_FIELDS,
-    PREFER,
-    STREAM,
-    THREAD_ID_FIELDS,
-    THREAD_ID_HEADERS,
-    TRUTH,
-    WAIT_FIELDS,
-    WAIT_HEADER,
-)
-from hosting.service.bodies import Problem
+from hosting.request.run_call import STREAM, STREAM_MEMBER, THREAD_ID_FIELDS, THREAD_ID_HEADERS, WAIT_MEMBERS
+from hosting.service.outcome import Problem
 
 Schema = dict[str, Any]
 
@@ -77,25 +63,6 @@ _KEYS: Schema = {
 _WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
 _ANYBODY = "x" * OWNER_LENGTH
 _THREAD_TEXT = "The thread to continue. A new one without it, or when it is blank. Two different ones are refused."
-_WAIT_TEXT = "false: answer 202 at once."
-_STREAM_TEXT = "true: stream the response, unless Accept chooses another form; the run's events have its deltas."
-_WAIT: Schema = {"type": "string", "enum": sorted(TRUTH)}
-_WAIT_IN_BODY: Schema = {"anyOf": [{"type": "boolean"}, _WAIT, {"type": "integer", "enum": [0, 1]}]}
-_WAIT_PARAMETERS = (
-    *(Parameter(name, "query", _WAIT_TEXT, _WAIT) for name in WAIT_FIELDS),
-    Parameter(WAIT_HEADER, "header", _WAIT_TEXT, _WAIT),
-    Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
-)
-_RUN_PARAMETERS = (
-    *_WAIT_PARAMETERS,
-    Parameter("traceparent", "header", "W3C trace context, carried into the run.", {"type": "string"}),
-    Parameter(
-        IDEMPOTENCY_KEY,
-        "header",
-        "Makes the request safe to send again.",
-        {"type": "string", "pattern": f"^{IDEMPOTENCY_KEY_PATTERN}$"},
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -121,7 +88,11 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
             for name in app.agents:
                 own = run_route(name)
                 paths[f"/{own.path}"]["post"] = _operation(own, name, app)
-        elif app.has_health if route in (HEALTH, READY) else app.agents or "{name}" not in route.path:
+        elif (
+            app.has_health
+            if route in (HEALTH, READY)
+            else app.agents or not {"{name}", "{grant}"}.intersection(route.path.split("/"))
+        ):
             paths[f"/{route.path}"][route.method.lower()] = _operation(route, None, app)
     return {
         "openapi": "3.1.0",
@@ -129,10 +100,7 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
         "servers": [{"url": base_url}],
         "paths": dict(paths),
         "components": {
-            "schemas": {
-                **_schemas(has_owners=app.has_owners)[1],
-                **FORMAT_COMPONENTS,
-            },
+            "schemas": {**_schemas(has_owners=app.has_owners)[1], **FORMAT_COMPONENTS},
             **({"securitySchemes": _KEYS} if app.requires_key else {}),
         },
     }
@@ -150,25 +118,7 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
         "summary": route.description,
         "responses": _responses(route, _links(agent), requires_key, app.has_owners and not route.is_for_all),
     }
-    name = Parameter("name", "path", "The agent.", {"type": "string", "enum": list(app.agents)})
-    in_path = (name, THREAD_IN_PATH, RUN_IN_PATH, APPROVAL_IN_PATH, GRANT_IN_PATH, GRANT_ID_IN_PATH)
-    parameters = [each for each in in_path if f"{{{each.name}}}" in route.path]
-    parameters += route.query
-    if agent:
-        thread_id, in_header = _thread_id(agent, app), _thread_id(agent, app, blank="")
-        parameters += (Parameter(name, "query", _THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)
-        parameters += (Parameter(name, "header", _THREAD_TEXT, in_header) for name in THREAD_ID_HEADERS)
-        parameters += _RUN_PARAMETERS
-    elif route is SHARED_RUN or "{approval_id}" in route.path:
-        parameters += _RUN_PARAMETERS if route is SHARED_RUN else _WAIT_PARAMETERS
-    if (
-        app.has_owners
-        and not route.is_for_all
-        and "{grant}" not in route.path
-        and (route.needs == "admin" or route.method in BY_ADMINISTRATORS)
-    ):
-        parameters.append(OWNER)
-    if parameters:
+    if parameters := _parameters(route, agent, app):
         operation["parameters"] = [
             {
                 "name": parameter.name,
@@ -179,20 +129,29 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
             }
             for parameter in parameters
         ]
-    if agent:
-        operation["requestBody"] = _run_body(agent, app)
-    elif route is SHARED_RUN:
-        operation["requestBody"] = _shared_body(app)
-    elif route is ASSIGN:
-        operation["requestBody"] = _json_body(OWNER_FIELDS, list(OWNER_FIELDS))
-    elif route is SHARE:
-        operation["requestBody"] = _json_body(GRANT_FIELDS, list(GRANT_FIELDS))
-    elif "{approval_id}" in route.path:
-        wait = {"anyOf": [_WAIT_IN_BODY, {"type": "null"}], "description": _WAIT_TEXT}
-        operation["requestBody"] = _json_body({**DECISION_FIELDS, **dict.fromkeys(WAIT_FIELDS, wait)}, ["approved"])
+    if route.body == "run":
+        operation["requestBody"] = _run_body([agent] if agent else list(app.agents), app)
+    elif route.body is not None:
+        schema = _object(route.body.members, required=list(route.body.required))
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     if requires_key:
         operation["security"] = [{name: []} for name in _KEYS]
     return operation
+
+
+def _parameters(route: Route, agent: str | None, app: ServedApp) -> list[Parameter]:
+    name = Parameter("name", "path", "The agent.", {"type": "string", "enum": list(app.agents)})
+    in_path = (name, THREAD_IN_PATH, RUN_IN_PATH, APPROVAL_IN_PATH, GRANT_IN_PATH, GRANT_ID_IN_PATH)
+    parameters = [each for each in in_path if f"{{{each.name}}}" in route.path]
+    if agent:
+        thread_id, in_header = _thread_id(agent, app), _thread_id(agent, app, blank="")
+        parameters += (Parameter(name, "query", _THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)
+        parameters += (Parameter(name, "header", _THREAD_TEXT, in_header) for name in THREAD_ID_HEADERS)
+    parameters += route.parameters
+    is_for_administrators = route.needs == "admin" or route.method in BY_ADMINISTRATORS
+    if app.has_owners and is_for_administrators and not route.is_for_all and "{grant}" not in route.path:
+        parameters.append(OWNER)
+    return parameters
 
 
 def _thread_id(agent: str, app: ServedApp, blank: str = "\\s*") -> Schema:
@@ -200,46 +159,35 @@ def _thread_id(agent: str, app: ServedApp, blank: str = "\\s*") -> Schema:
     return {"type": "string", "pattern": f"^(?:{id_pattern(most)}|{blank})$"}
 
 
-def _run_body(agent: str, app: ServedApp) -> Schema:
-    """Return the body of a run: an object of the known fields, or the message itself as text.
+def _run_body(agents: list[str], app: ServedApp) -> Schema:
+    """Return the body of a run of any of these agents: an object of the known fields, or the message itself as text.
 
     A field that is null counts as absent, and there must be a message or a content.
     """
-    limits = app.agents[agent]
-    fields = {name: (field.schema(limits), field.description) for name, field in REQUEST_FIELDS.items()}
-    fields |= {name: (_thread_id(agent, app), _THREAD_TEXT) for name in THREAD_ID_FIELDS}
-    fields |= dict.fromkeys(WAIT_FIELDS, (_WAIT_IN_BODY, _WAIT_TEXT))
-    fields[STREAM] = ({"type": "boolean"}, _STREAM_TEXT)
-    schema = {
-        "type": "object",
-        "properties": {
+    bodies: list[Schema] = []
+    for agent in agents:
+        limits = app.agents[agent]
+        fields = {name: (field.schema(limits), field.description) for name, field in REQUEST_FIELDS.items()}
+        fields |= {name: (_thread_id(agent, app), _THREAD_TEXT) for name in THREAD_ID_FIELDS}
+        members = {
             name: {"anyOf": [schema, {"type": "null"}], "description": description}
             for name, (schema, description) in fields.items()
-        },
-        "additionalProperties": False,
-        "not": {"properties": {"message": {"type": "null"}, "contents": {"enum": [None, []]}}},
-    }
-    message = dict(REQUEST_FIELDS["message"].schema(limits))
+        }
+        has_nothing = {"properties": {"message": {"type": "null"}, "contents": {"enum": [None, []]}}}
+        bodies.append(_object({**members, **WAIT_MEMBERS, STREAM: STREAM_MEMBER}) | {"not": has_nothing})
+    one = len(bodies) == 1
     return {
         "required": True,
-        "description": f"At most {limits.body_bytes} bytes.",
-        "content": {"application/json": {"schema": schema}, "text/plain": {"schema": message}},
+        "description": f"At most {max(app.agents[agent].body_bytes for agent in agents)} bytes.",
+        "content": {
+            "application/json": {"schema": bodies[0] if one else {"anyOf": bodies}},
+            "text/plain": {"schema": dict(NOT_BLANK)},
+        },
     }
 
 
-def _shared_body(app: ServedApp) -> Schema:
-    """Return the body of a run on a shared thread: that of its agent, whichever that is."""
-    bodies = [_run_body(agent, app) for agent in app.agents]
-    content = {
-        media: {"schema": {"anyOf": [body["content"][media]["schema"] for body in bodies]}}
-        for media in ("application/json", "text/plain")
-    }
-    return {"required": True, "content": content}
-
-
-def _json_body(fields: Mapping[str, Any], required: list[str]) -> Schema:
-    schema = {"type": "object", "properties": dict(fields), "required": required, "additionalProperties": False}
-    return {"required": True, "content": {"application/json": {"schema": schema}}}
+def _object(members: Mapping[str, Any], **more: Any) -> Schema:
+    return {"type": "object", "properties": dict(members), **more, "additionalProperties": False}
 
 
 class _Untitled(GenerateJsonSchema):
@@ -273,15 +221,15 @@ def _schemas(*, has_owners: bool) -> tuple[dict[Any, Schema], Schema]:
 
 def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool) -> Schema:
     """Return the route's responses by status; `links` go with those that name a run."""
-    responses = {str(answer.status): _response(answer, links) for answer in route.answers}
-    refusals: dict[int, list[type[HostingError]]] = defaultdict(list)
+    responses = {str(answer.status): _response(route, answer, links) for answer in route.answers}
     writes: Refusals = (CrossSiteError,) if route.method == "POST" else ()
-    refused: Refusals = (*dict.fromkeys((*route.refusals, *writes, *(_WHO if has_owners else ()))), InternalError)
-    for error in refused:
+    refusals: dict[int, list[type[HostingError]]] = defaultdict(list)
+    refused: Refusals = (*route.all_refusals, *writes, *(_WHO if has_owners else ()), InternalError)
+    for error in dict.fromkeys(refused):
         refusals[error.status].append(error)
     thread_headers = THREAD_HEADERS if route.method == "POST" or "{thread_id}" in route.path else ()
     for status, errors in refusals.items():
-        headers = (NOT_KEPT, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
+        headers = (NOT_STORED, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
         narrowed = {
             "type": "object",
             "properties": {
@@ -303,8 +251,7 @@ def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool
     return responses
 
 
-def _response(answer: ResponseSpec, links: Schema) -> Schema:
-    response: Schema = {"description": answer.description}
+def _response(route: Route, answer: ResponseSpec, links: Schema) -> Schema:
     content: Schema = {}
     if answer.body is not None:
         content["application/json"] = {"schema": _schemas(has_owners=True)[0][answer.body]}
@@ -312,12 +259,13 @@ def _response(answer: ResponseSpec, links: Schema) -> Schema:
         content["text/plain"] = {"schema": {"type": "string"}}
     if answer.or_events:
         content["text/event-stream"] = {"schema": {}}  # text to some readers of 3.1, to others its events one by one
-    if content:
-        response["content"] = content
-    response["headers"] = {header.name: _header(header) for header in (NOT_KEPT, *answer.headers)}
-    if set(RUN_HEADERS) <= set(answer.headers) and links:
-        response["links"] = links
-    return response
+    headers = (NOT_STORED, *route.headers, *answer.headers)
+    return {
+        "description": answer.description,
+        "headers": {header.name: _header(header) for header in headers},
+        **({"content": content} if content else {}),
+        **({"links": links} if links and set(RUN_HEADERS) <= set(headers) else {}),
+    }
 
 
 def _header(header: Header) -> Schema:

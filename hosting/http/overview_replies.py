@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
+from hosting.http.bodies import ListedThread, ThreadPage, WaitingApproval, WaitingApprovals
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.ports import iso
-from hosting.service.bodies import ListedThread, ThreadPage, WaitingApproval, WaitingApprovals
 from hosting.service.figures import Day, DayFigures, Figures
 from hosting.service.outcome import approval_fields
 from hosting.service.overview import AgentFigures, OverviewPage

@@ -12,13 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hosting.errors import HostingError
-from hosting.names import Address
-from hosting.plan import AgentPlan
-from hosting.ports import EntityPage, iso
-from hosting.request.run_call import Form
-from hosting.request.run_request import Decision
-from hosting.service.archiving import size_bytes
-from hosting.service.bodies import (
+from hosting.http.bodies import (
     AgentList,
     AnsweredApproval,
     ApprovalList,
@@ -36,13 +30,20 @@ from hosting.service.bodies import (
     ShownEntry,
     ShownGrant,
     Thread,
-    ThreadIds,
     ThreadPage,
-    Usage,
 )
+from hosting.http.timeline import timeline_fields
+from hosting.names import Address
+from hosting.plan import AgentPlan
+from hosting.ports import EntityPage, iso
+from hosting.request.run_call import Form
+from hosting.request.run_request import Decision
+from hosting.service.archiving import size_bytes
 from hosting.service.deletion import Receipt
 from hosting.service.outcome import (
     USAGE_NAMES,
+    ThreadIds,
+    Usage,
     approval_fields,
     completed_fields,
     ids,
@@ -57,7 +58,6 @@ from hosting.service.outcome import (
 from hosting.service.owners import ErasedOwner
 from hosting.service.sharing import grant_id
 from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
-from hosting.service.timeline import timeline_fields
 from hosting.thread.events import Completed, Event
 from hosting.thread.head import Grant
 from hosting.thread.run import RunRecord

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hosting import errors
-from hosting.request.pages import Parameter
+from hosting.request.parameters import Parameter
+from hosting.request.run_call import JsonBody
 
 
 @dataclass(frozen=True)
 class Header:
-    """A header of an answer. Where it is not `always` sent, `description` has when."""
+    """A header of a response. Where it is not `always` sent, `description` has when."""
 
     name: str
     description: str
@@ -34,16 +36,39 @@ class ResponseSpec:
     or_events: bool = False
 
 
+THREAD_HEADERS = (Header("x-ms-thread-id", "The thread."), Header("x-ms-session-id", "The thread."))
+RUN_HEADERS = (*THREAD_HEADERS, Header("x-ms-run-id", "The run."))
+
 Refusals = tuple[type[errors.HostingError], ...]
+LOG: Refusals = (errors.LogUnavailableError, errors.NewerVersionError)
+STORES: Refusals = (*LOG, errors.EngineUnavailableError)
+_BODY: Refusals = (
+    errors.InvalidJsonError,
+    errors.InvalidEncodingError,
+    errors.InvalidBodyError,
+    errors.InvalidFieldError,
+    errors.UnknownFieldError,
+    errors.BodyTooLargeError,
+    errors.UnsupportedMediaTypeError,
+)
+_BY_PATH: Mapping[str, Refusals] = {
+    "{name}": (errors.UnknownAgentError,),
+    "{thread_id}": (errors.UnknownThreadError,),
+    "{run_id}": (errors.UnknownRunError, errors.ThreadDeletedError, *STORES),
+    "{approval_id}": (errors.UnknownApprovalError, errors.ApprovalAnsweredError, errors.ApprovalExpiredError),
+    "{grant}": (errors.UnknownAgentError, errors.UnknownThreadError, errors.UnknownGrantError, errors.ForbiddenError),
+}
+"""What every route refuses whose path has this part."""
 
 
 @dataclass(frozen=True)
 class Route:
     """A verb on a path, the function that serves it, and its contract.
 
-    One that `is_anonymous` asks for no key. One that `is_for_all` is about the app and nobody's threads: where the app
-    wants to know the caller, it does not ask there. `needs` is what those with whom a thread is shared must be allowed
-    to do: "own" is for its owner alone, "admin" for administrators.
+    `answers` and `refusals` are its own; `all_refusals` and `headers` add what its path, parameters and body bring. The
+    `body` "run" is that of the agent, whose limits it has. One that `is_anonymous` needs no key. One that `is_for_all`
+    is about the app and nobody's threads: nobody has to be signed in there. `needs` is what those with whom a thread is
+    shared must be allowed to do: "own" is for its owner alone, "admin" for administrators.
     """
 
     function: str
@@ -52,7 +77,8 @@ class Route:
     description: str
     answers: tuple[ResponseSpec, ...] = field(hash=False)
     refusals: Refusals = ()
-    query: tuple[Parameter, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    body: JsonBody | Literal["run"] | None = field(default=None, hash=False)
     is_anonymous: bool = False
     is_for_all: bool = False
     needs: Literal["read", "run", "own", "admin"] = "read"
@@ -60,7 +86,21 @@ class Route:
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
+    @property
+    def all_refusals(self) -> Refusals:
+        """What it refuses, each once."""
+        of_path = (error for part, refused in _BY_PATH.items() if part in self.path for error in refused)
+        of_parameters = (errors.InvalidFieldError,) if self.parameters else ()
+        return tuple(dict.fromkeys((*(_BODY if self.body else ()), *of_parameters, *of_path, *self.refusals)))
 
-def ok(description: str, body: Any, headers: tuple[Header, ...] = ()) -> tuple[ResponseSpec, ...]:
-    """Return the answers of a route that has one, of 200."""
-    return (ResponseSpec(200, description, body, headers),)
+    @property
+    def headers(self) -> tuple[Header, ...]:
+        """The headers of all its answers: they name the thread, and the run, that the path names."""
+        if "{run_id}" in self.path:
+            return RUN_HEADERS
+        return THREAD_HEADERS if "{thread_id}" in self.path or "{grant}" in self.path else ()
+
+
+def ok(body: Any) -> tuple[ResponseSpec, ...]:
+    """Return the answers of a route that has one: 200 with this body, which describes itself."""
+    return (ResponseSpec(200, body.__doc__.partition("\n")[0], body),)

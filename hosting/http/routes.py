@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from hosting import errors
-from hosting.http.route import Header, Refusals, ResponseSpec, Route, ok
+from hosting.http import bodies
+from hosting.http.route import LOG, RUN_HEADERS, STORES, Header, Refusals, ResponseSpec, Route, ok
+from hosting.http.timeline import RunTimeline
 from hosting.names import http_function
-from hosting.request.pages import (
+from hosting.request.parameters import (
     AFTER,
     BEFORE,
     CURSOR,
@@ -27,114 +29,69 @@ from hosting.request.pages import (
     SEARCH,
     SORT,
     STREAM_CURSOR,
+    Parameter,
 )
-from hosting.service import bodies
+from hosting.request.run_call import DECISION, RUN_PARAMETERS, WAIT_PARAMETERS
 from hosting.service.figures import Figures
-from hosting.service.timeline import RunTimeline
+from hosting.service.outcome import CompletedRun, EndedRun
 
-THREAD_HEADERS = (Header("x-ms-thread-id", "The thread."), Header("x-ms-session-id", "The thread."))
-RUN_HEADERS = (*THREAD_HEADERS, Header("x-ms-run-id", "The run."))
-NOT_KEPT = Header("Cache-Control", "no-store: nobody on the way keeps the answer.")
+NOT_STORED = Header("Cache-Control", "no-store: nobody on the way keeps the response.")
 RETRY_AFTER = Header("Retry-After", "How many seconds to wait before the next request.", "integer")
 PENDING_HEADERS = (Header("Location", "Where the run's end will be."), RETRY_AFTER)
-PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
-START_HEADERS = (
-    Header("Idempotency-Replayed", "true: the key had begun this run before.", always=False),
-    PREFERENCE,
-)
-RESUMED_RUN = Header("x-ms-run-id", "The run that went on.", always=False)
-STREAM_POSITION_HEADERS = (
+_PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
+_REPLAYED = Header("Idempotency-Replayed", "true: the key had begun this run before.", always=False)
+_STREAM_POSITION = (
     Header("Stream-Next-Offset", "Durable Streams: the offset after the last event of the response.", always=False),
     Header("Stream-Up-To-Date", "Durable Streams: true, there are no more events yet.", always=False),
     Header("Stream-Closed", "Durable Streams: true, the run has ended and this is its last event.", always=False),
 )
-STREAM_READ_HEADERS = (
-    *STREAM_POSITION_HEADERS,
+_ETAG = Header("ETag", "Durable Streams: to be sent as If-None-Match with the same read.", always=False)
+_STREAM_READ = (
+    *_STREAM_POSITION,
     Header("Stream-Cursor", "Durable Streams: to be sent as `cursor` with the next wait.", always=False),
-    Header("ETag", "Durable Streams: to be sent as If-None-Match with the same read.", always=False),
+    _ETAG,
 )
 
-
+_CONVERSATION: Refusals = (errors.ThreadDeletingError, errors.UnreadableStateError, *STORES)
+WHOLE: Refusals = (*_CONVERSATION, errors.ArchiveUnavailableError, errors.ArchiveIncompleteError)
 THREAD_PATH = "agents/{name}/threads/{thread_id}"
 _RUN = f"{THREAD_PATH}/runs/{{run_id}}"
 
-LOG: Refusals = (errors.LogUnavailableError, errors.NewerVersionError)
-STORES: Refusals = (*LOG, errors.EngineUnavailableError)
-_AGENT: Refusals = (errors.UnknownAgentError,)
-THREAD_OF_AGENT: Refusals = (*_AGENT, errors.UnknownThreadError)
-_CONVERSATION: Refusals = (*THREAD_OF_AGENT, errors.ThreadDeletingError, errors.UnreadableStateError, *STORES)
-WHOLE: Refusals = (*_CONVERSATION, errors.ArchiveUnavailableError, errors.ArchiveIncompleteError)
-BODY: Refusals = (
-    errors.InvalidJsonError,
-    errors.InvalidEncodingError,
-    errors.InvalidBodyError,
-    errors.InvalidFieldError,
-    errors.UnknownFieldError,
-)
-_RESUME: Refusals = (
-    *BODY,
-    errors.InvalidWaitError,
-    errors.BodyTooLargeError,
-    errors.UnsupportedMediaTypeError,
-    *_CONVERSATION,
-    errors.UnknownApprovalError,
-    errors.ApprovalAnsweredError,
-    errors.ApprovalExpiredError,
-    errors.ThreadDeletedError,
-    errors.ShuttingDownError,
-    *errors.RUN_ERRORS,
-)
-_ONE_RUN: Refusals = (*THREAD_OF_AGENT, errors.UnknownRunError, errors.ThreadDeletedError, *STORES)
-_START: Refusals = (
-    *BODY,
-    errors.UnsupportedContentError,
-    errors.MissingMessageError,
-    errors.InvalidThreadIdError,
-    errors.ConflictingThreadIdsError,
-    errors.InvalidWaitError,
-    errors.InvalidIdempotencyKeyError,
-    errors.IdempotencyKeyReusedError,
-    errors.BodyTooLargeError,
-    errors.ContentTooLargeError,
-    errors.UnsupportedMediaTypeError,
-    errors.ThreadDeletedError,
-    errors.ThreadDeletingError,
-    errors.TooManyRunsError,
-    errors.ShuttingDownError,
-    errors.AgentsBlockedError,
-    *STORES,
-    *errors.RUN_ERRORS,
-)
+
+def read_of_thread(
+    function: str,
+    rest: str,
+    description: str,
+    body: Any,
+    refusals: Refusals,
+    *,
+    parameters: tuple[Parameter, ...] = (),
+) -> Route:
+    """Return the route of a GET at `rest` below a thread's path, which answers 200 with this body."""
+    return Route(function, "GET", f"{THREAD_PATH}{rest}", description, ok(body), refusals, parameters)
+
+
+def run_route(agent: str) -> Route:
+    """Return the route that runs this agent: its own function on its own path."""
+    return replace(RUN, function=http_function(agent), path=RUN.path.format(name=agent))
 
 
 HEALTH = Route(
-    "health_check",
-    "GET",
-    "health",
-    "Check that the app runs",
-    ok("It runs.", bodies.Health),
-    is_anonymous=True,
-    is_for_all=True,
+    "health_check", "GET", "health", "Check that the app runs", ok(bodies.Health), is_anonymous=True, is_for_all=True
 )
 READY = Route(
     "health_ready",
     "GET",
     "health/ready",
     "Check that the app takes runs and can use its log",
-    ok("It does.", bodies.Readiness),
+    ok(bodies.Readiness),
     (errors.LogUnavailableError, errors.ShuttingDownError, errors.AgentsBlockedError),
     is_anonymous=True,
     is_for_all=True,
 )
-OPENAPI = Route(
-    "http_openapi",
-    "GET",
-    "openapi.json",
-    "Describe these routes",
-    ok("This document: OpenAPI 3.1.", dict[str, Any]),
-    is_for_all=True,
-)
-AGENTS = Route("http_agents", "GET", "agents", "List the agents", ok("Each agent, with its URLs.", bodies.AgentList))
+_DOCUMENT = (ResponseSpec(200, "This document: OpenAPI 3.1.", dict[str, Any]),)
+OPENAPI = Route("http_openapi", "GET", "openapi.json", "Describe these routes", _DOCUMENT, is_for_all=True)
+AGENTS = Route("http_agents", "GET", "agents", "List the agents", ok(bodies.AgentList))
 RUN = Route(
     "http-<name>",
     "POST",
@@ -144,8 +101,8 @@ RUN = Route(
         ResponseSpec(
             200,
             "The agent's answer, or the run's events as they come.",
-            bodies.CompletedRun,
-            (*RUN_HEADERS, *START_HEADERS),
+            CompletedRun,
+            (*RUN_HEADERS, _REPLAYED, _PREFERENCE),
             or_text=True,
             or_events=True,
         ),
@@ -153,27 +110,38 @@ RUN = Route(
             202,
             "The run continues: you did not wait for it, or not for long enough.",
             bodies.PendingRun,
-            (*RUN_HEADERS, *PENDING_HEADERS, *START_HEADERS),
+            (*RUN_HEADERS, *PENDING_HEADERS, _REPLAYED, _PREFERENCE),
             or_text=True,
         ),
     ),
-    _START,
+    (
+        errors.UnsupportedContentError,
+        errors.MissingMessageError,
+        errors.InvalidThreadIdError,
+        errors.ConflictingThreadIdsError,
+        errors.InvalidWaitError,
+        errors.InvalidIdempotencyKeyError,
+        errors.IdempotencyKeyReusedError,
+        errors.ContentTooLargeError,
+        errors.ThreadDeletedError,
+        errors.ThreadDeletingError,
+        errors.TooManyRunsError,
+        errors.ShuttingDownError,
+        errors.AgentsBlockedError,
+        *STORES,
+        *errors.RUN_ERRORS,
+    ),
+    RUN_PARAMETERS,
+    "run",
     needs="run",
 )
-
-
-def run_route(agent: str) -> Route:
-    """Return the route that runs this agent: its own function on its own path."""
-    return replace(RUN, function=http_function(agent), path=RUN.path.format(name=agent))
-
-
 THREADS = Route(
     "http_threads",
     "GET",
     "agents/{name}/threads",
     "List the agent's threads",
-    ok("A page of them, in the store's order or by change.", bodies.ThreadPage),
-    (errors.InvalidFieldError, *_AGENT, *STORES),
+    ok(bodies.ThreadPage),
+    STORES,
     (LIMIT, CURSOR, SORT, SEARCH),
 )
 FIGURES = Route(
@@ -181,72 +149,61 @@ FIGURES = Route(
     "GET",
     "agents/{name}/figures",
     "Read how many runs of the agent ended by day, how long they took, and what they used",
-    ok("The figures, the oldest day first.", Figures),
-    (errors.InvalidFieldError, *_AGENT, *STORES),
+    ok(Figures),
+    STORES,
     (DAYS,),
 )
-THREAD = Route(
-    "http_thread",
-    "GET",
-    THREAD_PATH,
-    "Read a thread's times, size and usage",
-    ok("The thread.", bodies.Thread, THREAD_HEADERS),
-    _CONVERSATION,
-)
+THREAD = read_of_thread("http_thread", "", "Read a thread's times, size and usage", bodies.Thread, _CONVERSATION)
 DELETE_THREAD = Route(
     "http_thread_delete",
     "DELETE",
     THREAD_PATH,
     "Delete a thread with its runs",
     (
-        ResponseSpec(204, "It is gone, or was never there.", None, THREAD_HEADERS),
-        ResponseSpec(202, "It is under way, and will end.", bodies.DeletionUnderWay, (*THREAD_HEADERS, RETRY_AFTER)),
+        ResponseSpec(204, "It is gone, or was never there."),
+        ResponseSpec(202, "It is under way, and will end.", bodies.DeletionUnderWay, (RETRY_AFTER,)),
     ),
-    (*THREAD_OF_AGENT, *STORES),
+    STORES,
     needs="own",
 )
-RUNS = Route(
+RUNS = read_of_thread(
     "http_thread_runs",
-    "GET",
-    f"{THREAD_PATH}/runs",
+    "/runs",
     "List a thread's newest runs",
-    ok("The newest first.", bodies.RunList, THREAD_HEADERS),
-    (errors.InvalidFieldError, *THREAD_OF_AGENT, errors.ThreadDeletingError, *STORES),
-    (LIMIT,),
+    bodies.RunList,
+    (errors.ThreadDeletingError, *STORES),
+    parameters=(LIMIT,),
 )
-MESSAGES = Route(
+MESSAGES = read_of_thread(
     "http_thread_messages",
-    "GET",
-    f"{THREAD_PATH}/messages",
+    "/messages",
     "Read a conversation, page by page",
-    ok("Entries with their positions.", bodies.Messages, THREAD_HEADERS),
-    (errors.InvalidFieldError, *WHOLE),
-    (LIMIT, BEFORE, AFTER, ORDER),
+    bodies.Messages,
+    WHOLE,
+    parameters=(LIMIT, BEFORE, AFTER, ORDER),
 )
 RESET = Route(
     "http_thread_reset",
     "POST",
     f"{THREAD_PATH}/reset",
     "Forget a conversation and keep its thread",
-    (ResponseSpec(204, "It is forgotten, by every run that begins from now on.", None, THREAD_HEADERS),),
+    (ResponseSpec(204, "It is forgotten, by every run that begins from now on."),),
     _CONVERSATION,
     needs="own",
 )
-EXPORT = Route(
+EXPORT = read_of_thread(
     "http_thread_export",
-    "GET",
-    f"{THREAD_PATH}/export",
+    "/export",
     "Export everything that is kept about a thread",
-    ok("All of it.", bodies.Export, THREAD_HEADERS),
+    bodies.Export,
     (*WHOLE, errors.AttachmentsUnavailableError),
 )
-ERASURE = Route(
+ERASURE = read_of_thread(
     "http_thread_erasure",
-    "GET",
-    f"{THREAD_PATH}/erasure",
+    "/erasure",
     "Read the receipt of a thread's last deletion",
-    ok("What was deleted where, without a word of it.", bodies.Erasure, THREAD_HEADERS),
-    (*THREAD_OF_AGENT, errors.ThreadDeletingError, *LOG),
+    bodies.Erasure,
+    (errors.ThreadDeletingError, *LOG),
 )
 STATUS = Route(
     "http_run_status",
@@ -254,28 +211,19 @@ STATUS = Route(
     _RUN,
     "Read a run's outcome",
     (
-        ResponseSpec(200, "It has ended, with or without success.", bodies.CompletedRun | bodies.EndedRun, RUN_HEADERS),
-        ResponseSpec(202, "It is queued or running.", bodies.PendingRun, (*RUN_HEADERS, *PENDING_HEADERS)),
+        ResponseSpec(200, "It has ended, with or without success.", CompletedRun | EndedRun),
+        ResponseSpec(202, "It is queued or running.", bodies.PendingRun, PENDING_HEADERS),
     ),
-    _ONE_RUN,
 )
 TIMELINE = Route(
     "http_run_timeline",
     "GET",
     f"{_RUN}/timeline",
     "Read what a run did, step by step, with times and tokens",
-    ok("The steps, in the order in which they were recorded.", RunTimeline, RUN_HEADERS),
-    _ONE_RUN,
+    ok(RunTimeline),
 )
-CANCEL = Route(
-    "http_run_cancel",
-    "POST",
-    f"{_RUN}/cancel",
-    "Cancel a run",
-    (ResponseSpec(202, "Its status now.", bodies.RunState, RUN_HEADERS),),
-    _ONE_RUN,
-    needs="run",
-)
+_CANCELLED = (ResponseSpec(202, "Its status now.", bodies.RunState),)
+CANCEL = Route("http_run_cancel", "POST", f"{_RUN}/cancel", "Cancel a run", _CANCELLED, needs="run")
 EVENTS = Route(
     "http_run_events",
     "GET",
@@ -286,44 +234,35 @@ EVENTS = Route(
             200,
             "An event stream that ends with the run; with `offset` a list, unless `live` asks for a stream of lists.",
             list[bodies.StreamMessage],
-            (*RUN_HEADERS, *STREAM_READ_HEADERS),
+            _STREAM_READ,
             or_events=True,
         ),
         ResponseSpec(
             204,
             "Nothing is new: the run has ended, which makes a browser stop asking, or none came for `live=long-poll`.",
-            None,
-            (*RUN_HEADERS, *STREAM_READ_HEADERS),
+            headers=_STREAM_READ,
         ),
-        ResponseSpec(304, "The reader has these events.", None, (*RUN_HEADERS, STREAM_READ_HEADERS[-1])),
+        ResponseSpec(304, "The reader has these events.", headers=(_ETAG,)),
     ),
-    (errors.InvalidFieldError, *_ONE_RUN),
-    (EVENTS_AFTER, LAST_EVENT_ID, OFFSET, LIVE, STREAM_CURSOR, IF_NONE_MATCH),
+    parameters=(EVENTS_AFTER, LAST_EVENT_ID, OFFSET, LIVE, STREAM_CURSOR, IF_NONE_MATCH),
 )
 EVENTS_TAIL = Route(
     "http_run_events_tail",
     "HEAD",
     f"{_RUN}/events",
     "Return where a run's events end, by the Durable Streams protocol",
-    (ResponseSpec(200, "Where they end, and whether for good.", None, (*RUN_HEADERS, *STREAM_POSITION_HEADERS)),),
-    _ONE_RUN,
+    (ResponseSpec(200, "Where they end, and whether for good.", headers=_STREAM_POSITION),),
 )
-
-APPROVALS = Route(
-    "http_thread_approvals",
-    "GET",
-    f"{THREAD_PATH}/approvals",
-    "List the tool calls that wait for approval",
-    ok("The open approvals, in the order of the model's calls.", bodies.ApprovalList, THREAD_HEADERS),
-    (*THREAD_OF_AGENT, *LOG),
+APPROVALS = read_of_thread(
+    "http_thread_approvals", "/approvals", "List the tool calls that wait for approval", bodies.ApprovalList, LOG
 )
 WAITING = Route(
     "http_approvals",
     "GET",
     "approvals",
     "List the tool calls of all threads that wait for approval",
-    ok("A page of them, those that wait longest first.", bodies.WaitingApprovals),
-    (errors.InvalidFieldError, *STORES),
+    ok(bodies.WaitingApprovals),
+    STORES,
     (LIMIT, CURSOR),
 )
 ANSWER_APPROVAL = Route(
@@ -335,8 +274,8 @@ ANSWER_APPROVAL = Route(
         ResponseSpec(
             200,
             "The answer is recorded; when it was the last one, the answer of the run that went on.",
-            bodies.AnsweredApproval | bodies.CompletedRun,
-            (*THREAD_HEADERS, RESUMED_RUN, PREFERENCE),
+            bodies.AnsweredApproval | CompletedRun,
+            (Header("x-ms-run-id", "The run that went on.", always=False), _PREFERENCE),
             or_text=True,
             or_events=True,
         ),
@@ -344,14 +283,21 @@ ANSWER_APPROVAL = Route(
             202,
             "The run continues: you did not wait for it, or not for long enough.",
             bodies.PendingRun,
-            (*RUN_HEADERS, *PENDING_HEADERS, PREFERENCE),
+            (*RUN_HEADERS, *PENDING_HEADERS, _PREFERENCE),
             or_text=True,
         ),
     ),
-    _RESUME,
+    (
+        errors.InvalidWaitError,
+        *_CONVERSATION,
+        errors.ThreadDeletedError,
+        errors.ShuttingDownError,
+        *errors.RUN_ERRORS,
+    ),
+    WAIT_PARAMETERS,
+    DECISION,
     needs="run",
 )
-
 ORCHESTRATION = Route(
     "http_orchestration",
     "GET",
@@ -363,7 +309,7 @@ ORCHESTRATION = Route(
     ),
     (errors.UnknownOrchestrationError, errors.EngineUnavailableError),
 )
-"""Served where the app asks for it (`AgentFunctionApp.orchestration_status_route`)."""
+"""Served where the app wants it (`AgentFunctionApp.orchestration_status_route`)."""
 
 _APP_ROUTES = (HEALTH, READY, OPENAPI, AGENTS)
 _THREAD_ROUTES = (THREADS, FIGURES, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, EXPORT, ERASURE)

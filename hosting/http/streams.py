@@ -25,13 +25,13 @@ from typing import Any
 
 from hosting.errors import HostingError, InternalError, ThreadDeletedError
 from hosting.http.replies import Reply, Streamed, run_headers, run_url
+from hosting.http.timeline import requested_calls, tool_outcome
 from hosting.ports import Clock, EntityClient, iso
-from hosting.request.pages import StreamQuery, offset_of
+from hosting.request.parameters import StreamQuery, offset_of
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.following import Following
 from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
 from hosting.service.runs import Run
-from hosting.service.timeline import requested_calls, tool_outcome
 from hosting.thread.events import (
     Accepted,
     Claimed,

@@ -1,7 +1,7 @@
 """The fields of a request and of an answer to an approval, over HTTP and as an orchestration carries them.
 
-`REQUEST_FIELDS` and `DECISION_FIELDS` say once how each is read and what the OpenAPI document says of it (http-api.md
-sections 2 and 3). A field that is null counts as absent. What is refused raises a `HostingError` that names the field.
+The tables have once how each is read and what the OpenAPI document has of it (http-api.md sections 2 and 3). A field
+that is null counts as absent. What is refused raises a `HostingError` that names the field.
 """
 
 from __future__ import annotations
@@ -11,16 +11,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from hosting.errors import InvalidFieldError, MissingMessageError
+from hosting.principal import Principal
 from hosting.request.contents import NOT_BLANK, Limits, contents_schema, read_contents
+from hosting.request.parameters import Schema
 from hosting.request.response_format import FORMAT_SCHEMA, read_response_format
-from hosting.request.run_request import Decision, RunRequest, UserMessage, read_retry
+from hosting.request.run_request import LONGEST_NAME, Decision, RunRequest, UserMessage, read_retry
 from hosting.request.strict_json import has_lone_surrogate, json_type, refuse_lone_surrogates
 
 LONGEST_REASON = 2000
 MOST_EARLIER = 100
 """Messages before the one that is to be answered; longer conversations are what threads are for."""
 
-DECISION_FIELDS: Mapping[str, Mapping[str, Any]] = {
+OWNER_FIELDS: Mapping[str, Schema] = {
+    "issuer": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Who signs them in."},
+    "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Who they are to the issuer."},
+}
+GRANT_FIELDS: Mapping[str, Schema] = {
+    **OWNER_FIELDS,
+    "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run: to ask the agent too."},
+}
+DECISION_FIELDS: Mapping[str, Schema] = {
     "approved": {"type": "boolean", "description": "Whether the tool call is made."},
     "reason": {
         "anyOf": [{"type": "string", "maxLength": LONGEST_REASON}, {"type": "null"}],
@@ -67,6 +77,17 @@ def read_decision(fields: Mapping[str, Any]) -> Decision:
     return Decision(id=approval_id, approved=approved, reason=reason)
 
 
+def read_principal(fields: Mapping[str, Any]) -> Principal:
+    """Return the person whom `OWNER_FIELDS` name; raises `InvalidFieldError`."""
+    issuer, who = (read_text(name, fields.get(name)) for name in OWNER_FIELDS)
+    try:
+        if max(len(issuer.encode(errors="replace")), len(who.encode(errors="replace"))) > LONGEST_NAME:
+            raise ValueError(f"An issuer and an id that are named have at most {LONGEST_NAME} bytes.")
+        return Principal(issuer, who)
+    except ValueError as error:
+        raise InvalidFieldError(f"{error} Send those by which they sign in.") from None
+
+
 def check_message(value: object) -> str:
     """Return the message when it is a text with something in it, and one that can be stored."""
     text = read_text("message", value)
@@ -89,7 +110,7 @@ class Field:
 
     member: str
     read: Callable[[object, Limits], Any]
-    schema: Callable[[Limits], Mapping[str, Any]]
+    schema: Callable[[Limits], Schema]
     description: str
 
 

@@ -8,8 +8,6 @@ the answer gets, the thread, and whether the caller waits. What they refuse rais
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
@@ -31,20 +29,20 @@ from hosting.principal import Principal
 from hosting.request.contents import Limits
 from hosting.request.fields import (
     DECISION_FIELDS,
+    GRANT_FIELDS,
+    OWNER_FIELDS,
     REQUEST_FIELDS,
     read_decision,
     read_flag,
     read_members,
+    read_principal,
     read_text,
 )
-from hosting.request.run_request import Decision, RunRequest
+from hosting.request.parameters import Parameter, Schema
+from hosting.request.run_request import Decision, GrantedAccess, RunRequest
 from hosting.request.strict_json import decode_utf8, json_type, parse_json
 
 Form = Literal["json", "text", "events"]
-
-GrantedAccess = Literal["read", "run"]
-LONGEST_NAME = 128
-"""Bytes of an issuer or an id that a request names: they stand in the head of a thread."""
 THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
 THREAD_ID_HEADERS = ("x-ms-thread-id", "x-ms-session-id")
 WAIT_FIELDS = ("wait_for_response", "waitForResponse")
@@ -52,10 +50,35 @@ WAIT_HEADER = "x-ms-wait-for-response"
 PREFER = "prefer"
 STREAM = "stream"
 FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM})
-TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 IDEMPOTENCY_KEY = "idempotency-key"
-IDEMPOTENCY_KEY_PATTERN = r"[\x21-\x7e]{1,255}"
-_KEY = re.compile(IDEMPOTENCY_KEY_PATTERN)
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_WAIT_TEXT = "false: answer 202 at once."
+_WAIT_WORD: Schema = {"type": "string", "enum": sorted(_TRUTH)}
+_WAIT_VALUE: Schema = {"anyOf": [{"type": "boolean"}, _WAIT_WORD, {"type": "integer", "enum": [0, 1]}]}
+WAIT_PARAMETERS = (
+    *(Parameter(name, "query", _WAIT_TEXT, _WAIT_WORD) for name in WAIT_FIELDS),
+    Parameter(WAIT_HEADER, "header", _WAIT_TEXT, _WAIT_WORD),
+    Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
+)
+RUN_PARAMETERS = (
+    *WAIT_PARAMETERS,
+    Parameter("traceparent", "header", "W3C trace context, carried into the run.", {"type": "string"}),
+    Parameter(
+        IDEMPOTENCY_KEY,
+        "header",
+        "Makes the request safe to send again.",
+        {"type": "string", "pattern": f"^{_KEY.pattern}$"},
+    ),
+)
+_WAIT_MEMBER: Schema = {"anyOf": [_WAIT_VALUE, {"type": "null"}], "description": _WAIT_TEXT}
+WAIT_MEMBERS = dict.fromkeys(WAIT_FIELDS, _WAIT_MEMBER)
+STREAM_MEMBER: Schema = {
+    "anyOf": [{"type": "boolean"}, {"type": "null"}],
+    "description": "true: stream the response, unless Accept chooses another form; the run's events have its deltas.",
+}
+"""What the OpenAPI document has of a body besides the fields of the request itself."""
+
 _JSON = ("application/json", "application/problem+json")
 _OPAQUE = ("multipart/", "image/", "audio/", "video/")
 _UTF8 = ("utf-8", "utf8", "us-ascii", "ascii", "")
@@ -97,19 +120,6 @@ class StartRun:
     wire: Mapping[str, Any] | None = None
     follows: int | None = None
 
-    def fingerprint(self, agent: str) -> str:
-        """Return the digest of what makes two requests the same: agent, thread named, request; not Accept, not wait."""
-        return fingerprint(agent, self.thread_id, self.request)
-
-
-def fingerprint(agent: str, thread_id: str | None, request: RunRequest) -> str:
-    """Return the digest of a request to an agent and the thread that it named.
-
-    Members at their defaults are left out, so that a member added later changes no digest that a receipt keeps.
-    """
-    identity = [agent, thread_id, request.model_dump(mode="json", exclude_defaults=True)]
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-
 
 @dataclass(frozen=True)
 class AnswerRequest:
@@ -140,20 +150,34 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP) ->
     if thread_id is not None:
         thread_id = check_thread_id(thread_id, agent, owner)
     wait = read_wait(fields, call)
-    key = call.headers.get(IDEMPOTENCY_KEY)
-    if key is not None and not _KEY.fullmatch(key):
-        raise InvalidIdempotencyKeyError(
-            "The Idempotency-Key must be 1 to 255 visible ASCII characters without blanks."
-        )
+    key = read_idempotency_key(call.headers)
     traceparent = call.headers.get("traceparent")
     return StartRun(request, thread_id, wait, answer, key, traceparent, streams=streams or answer == "events")
 
 
+@dataclass(frozen=True)
+class JsonBody:
+    """A JSON object that a route takes: its members with their JSON Schemas, those that it must have, one to copy."""
+
+    members: Mapping[str, Schema]
+    required: tuple[str, ...]
+    example: str
+
+    def read(self, call: RawRequest, most_bytes: int) -> dict[str, Any]:
+        """Return the members that a request sent; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+        if body_form(call, most_bytes) != "json":
+            raise UnsupportedMediaTypeError(f"The body of this request is JSON. Send application/json: {self.example}.")
+        return json_fields(call.body, self.members.keys())
+
+
+DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}')
+GRANT = JsonBody(GRANT_FIELDS, tuple(GRANT_FIELDS), '{"issuer": "...", "id": "...", "access": "read"}')
+OWNER = JsonBody(OWNER_FIELDS, tuple(OWNER_FIELDS), '{"issuer": "...", "id": "..."}')
+
+
 def parse_decision(call: RawRequest, approval_id: str, most_bytes: int) -> AnswerRequest:
     """Return the decision that a request holds; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
-    if body_form(call, most_bytes) != "json":
-        raise UnsupportedMediaTypeError('An approval is answered in JSON. Send application/json: {"approved": true}.')
-    fields = json_fields(call.body, {*DECISION_FIELDS, *WAIT_FIELDS})
+    fields = DECISION.read(call, most_bytes)
     return AnswerRequest(
         decision=read_decision({**fields, "id": approval_id}),
         wait=read_wait(fields, call),
@@ -161,44 +185,18 @@ def parse_decision(call: RawRequest, approval_id: str, most_bytes: int) -> Answe
     )
 
 
-OWNER_FIELDS: Mapping[str, Mapping[str, Any]] = {
-    "issuer": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Who signs them in."},
-    "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Who they are to the issuer."},
-}
-GRANT_FIELDS: Mapping[str, Mapping[str, Any]] = {
-    **OWNER_FIELDS,
-    "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run: to ask the agent too."},
-}
-
-
 def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, GrantedAccess]:
     """Return with whom a thread is to be shared, and for what; raise a `HostingError` otherwise."""
-    if body_form(call, most_bytes) != "json":
-        raise UnsupportedMediaTypeError(
-            'A grant is JSON. Send application/json: {"issuer": "...", "id": "...", "access": "read"}.'
-        )
-    fields = json_fields(call.body, GRANT_FIELDS.keys())
+    fields = GRANT.read(call, most_bytes)
     access = read_text("access", fields.get("access"))
     if access not in ("read", "run"):
         raise InvalidFieldError(f"The field 'access' is {access[:80]!r}. Send 'read' or 'run'.")
-    return _named_principal(fields), cast(GrantedAccess, access)
+    return read_principal(fields), cast(GrantedAccess, access)
 
 
 def parse_owner(call: RawRequest, most_bytes: int) -> Principal:
     """Return whose a thread is to be; raise a `HostingError` otherwise."""
-    if body_form(call, most_bytes) != "json":
-        raise UnsupportedMediaTypeError('An owner is JSON. Send application/json: {"issuer": "...", "id": "..."}.')
-    return _named_principal(json_fields(call.body, OWNER_FIELDS.keys()))
-
-
-def _named_principal(fields: Mapping[str, Any]) -> Principal:
-    issuer, who = (read_text(name, fields.get(name)) for name in OWNER_FIELDS)
-    try:
-        if max(len(issuer.encode(errors="replace")), len(who.encode(errors="replace"))) > LONGEST_NAME:
-            raise ValueError(f"An issuer and an id that are named have at most {LONGEST_NAME} bytes.")
-        return Principal(issuer, who)
-    except ValueError as error:
-        raise InvalidFieldError(f"{error} Send those by which they sign in.") from None
+    return read_principal(OWNER.read(call, most_bytes))
 
 
 def body_form(call: RawRequest, most_bytes: int) -> Form:
@@ -289,6 +287,16 @@ def refuse_unsaid_json(call: RawRequest) -> None:
         )
 
 
+def read_idempotency_key(headers: Mapping[str, str]) -> str | None:
+    """Return the key that makes a request safe to send again, if it has one; raises `InvalidIdempotencyKeyError`."""
+    key = headers.get(IDEMPOTENCY_KEY)
+    if key is not None and not _KEY.fullmatch(key):
+        raise InvalidIdempotencyKeyError(
+            "The Idempotency-Key must be 1 to 255 visible ASCII characters without blanks."
+        )
+    return key
+
+
 def one_thread_id(names: Iterable[str]) -> str | None:
     """Return the one thread id among all spellings, blanks left out; refuse two different ones."""
     named = {name for name in names if name.strip()}
@@ -330,6 +338,6 @@ def read_wait(fields: Mapping[str, Any], call: RawRequest) -> Wait:
 
 def _truth(name: str, value: object) -> bool:
     text = str(value).strip().lower() if isinstance(value, str | int) else ""
-    if text not in TRUTH:
+    if text not in _TRUTH:
         raise InvalidWaitError(f"{name} is {str(value)[:80]!r}. Send true, false, 1, 0, yes or no.")
-    return TRUTH[text]
+    return _TRUTH[text]

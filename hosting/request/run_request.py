@@ -6,13 +6,19 @@ it does not know.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
+
+GrantedAccess = Literal["read", "run"]
+LONGEST_NAME = 128
+"""Bytes of an issuer or an id that a request names: they stand in the head of a thread."""
 
 RETRIED = frozenset({RunFailedError.code, InvalidOutputError.code})
 """Ends that another try may change; a time limit, a cancel and a refusal are for good."""
@@ -121,6 +127,14 @@ class RunRequest(UserMessage):
     orchestration_id: str | None = None
     decisions: tuple[Decision, ...] = ()
     retry: Retry | None = None
+
+    def fingerprint(self, agent: str, thread_id: str | None) -> str:
+        """Return the digest of this request to an agent and the thread that it named; Accept and wait are not in it.
+
+        Members at their defaults are left out, so that a member added later changes no digest that a receipt keeps.
+        """
+        identity = [agent, thread_id, self.model_dump(mode="json", exclude_defaults=True)]
+        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 class PendingApproval(_Value):

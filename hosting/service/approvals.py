@@ -15,7 +15,6 @@ from typing import Any
 from hosting.names import Address, new_id
 from hosting.ports import EntityClient
 from hosting.principal import NOBODY, Caller
-from hosting.request.run_call import fingerprint
 from hosting.request.run_request import Decision, RunRequest
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.held_runs import HeldRuns
@@ -140,7 +139,7 @@ def _resumed(
         agent=agent,
         thread_id=address.thread_id,
         request=request,
-        fingerprint=fingerprint(agent, address.thread_id, request),
+        fingerprint=request.fingerprint(agent, address.thread_id),
         principal=caller.principal,
         grant=caller.grant,
         streamed=streamed,

@@ -23,7 +23,7 @@ from itertools import accumulate
 
 from hosting.errors import ArchiveIncompleteError, ThreadFullError
 from hosting.names import Address, StoreKey
-from hosting.request.pages import Window
+from hosting.request.parameters import Window
 from hosting.stores.archive import Archive, Volume
 from hosting.thread.conversation import request_of
 from hosting.thread.events import Accepted

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
 
-from hosting.service.bodies import Usage
-from hosting.service.outcome import usage_of
+from hosting.service.outcome import Usage, usage_of
 from hosting.thread.events import Completed, Terminal
 
 _CLASSES_A_DOUBLING = 8

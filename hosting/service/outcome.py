@@ -1,4 +1,7 @@
-"""Answers to callers: projections of a run's record (http-api.md sections 2 to 4), free of any web framework."""
+"""What a run ended in, as JSON: the same over HTTP, as an entity's answer and as a tool result (http-api.md section 2).
+
+The types of these bodies are here, too; those that HTTP alone has are in `http.bodies`.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,90 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Literal
 
+from typing_extensions import NotRequired, TypedDict
+
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
-from hosting.service.bodies import (
-    Approval,
-    CompletedRun,
-    EndedRun,
-    OpenStatus,
-    Problem,
-    RunIds,
-    RunStatus,
-    ThreadIds,
-    Usage,
-)
 from hosting.thread.events import Completed, NoAnswer, Terminal
 from hosting.thread.run import RunRecord
 from state.conversation import response_text, response_value
 from state.models import ResponseEntry
+
+OpenStatus = Literal["accepted", "running", "cancelling"]
+RunStatus = Literal["accepted", "running", "cancelling", "success", "failed", "timed_out", "cancelled"]
+
+
+class ThreadIds(TypedDict):
+    """The thread under both of its names."""
+
+    thread_id: str
+    session_id: str
+
+
+class RunIds(ThreadIds):
+    """The run and its thread, each under both of its names."""
+
+    run_id: str
+    correlation_id: str
+
+
+class Usage(TypedDict, total=False):
+    """Tokens, as the model counts them."""
+
+    input_token_count: int
+    output_token_count: int
+    total_token_count: int
+
+
+class Problem(TypedDict):
+    """A refusal or a run's bad end (RFC 9457). `code` is stable, `error` repeats `detail`; ids when they are known."""
+
+    type: Literal["about:blank"]
+    title: str
+    status: int
+    detail: str
+    code: str
+    error: str
+    thread_id: NotRequired[str]
+    session_id: NotRequired[str]
+    run_id: NotRequired[str]
+    correlation_id: NotRequired[str]
+
+
+class Approval(TypedDict):
+    """A tool call that is made only if somebody approves it; times are RFC 3339, `expires_at` is null for never."""
+
+    id: str
+    run_id: str
+    tool: str
+    arguments: Any
+    requested_at: str
+    expires_at: str | None
+
+
+class CompletedRun(RunIds):
+    """The agent's answer. `value` when a format was asked for; `kept` is false when the conversation lacks it.
+
+    `pending_approvals` are the tool calls that waited for an approval when the run ended.
+    """
+
+    status: Literal["success"]
+    response: str
+    message: str
+    message_count: int
+    usage: Usage
+    value: NotRequired[Any]
+    pending_approvals: NotRequired[list[Approval]]
+    kept: NotRequired[Literal[False]]
+
+
+class EndedRun(RunIds):
+    """A run that ended without an answer."""
+
+    status: Literal["failed", "timed_out", "cancelled"]
+    error: Problem
+
 
 UsageName = Literal["input_token_count", "output_token_count", "total_token_count"]
 USAGE_NAMES: dict[str, UsageName] = {

@@ -172,7 +172,7 @@ class Runs:
             agent=agent,
             thread_id=address.thread_id,
             request=call.request,
-            fingerprint=call.fingerprint(agent),
+            fingerprint=call.request.fingerprint(agent, call.thread_id),
             key=key,
             principal=caller.principal,
             grant=caller.grant,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hosting.errors import UnknownGrantError, UnknownThreadError
 from hosting.names import APP, Address
 from hosting.principal import Caller, Principal
-from hosting.request.run_call import GrantedAccess
+from hosting.request.run_request import GrantedAccess
 from hosting.runner.thread_log import ThreadLog
 from hosting.thread.commands import Refused, ShareThread, WithdrawGrant
 from hosting.thread.head import Grant

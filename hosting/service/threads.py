@@ -24,7 +24,7 @@ from hosting.errors import (
 )
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
-from hosting.request.pages import Window
+from hosting.request.parameters import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import ConversationReader, Exchange
 from hosting.service.conversations import Conversations

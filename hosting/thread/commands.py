@@ -12,8 +12,7 @@ from typing import Any
 
 from hosting.errors import HostingError
 from hosting.principal import Principal
-from hosting.request.run_call import GrantedAccess
-from hosting.request.run_request import Decision
+from hosting.request.run_request import Decision, GrantedAccess
 from hosting.thread.events import (
     Accepted,
     CancelReason,

@@ -20,8 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hosting.errors import NewerVersionError
 from hosting.principal import Principal
-from hosting.request.run_call import GrantedAccess
-from hosting.request.run_request import Decision, PendingApproval, RunRequest
+from hosting.request.run_request import Decision, GrantedAccess, PendingApproval, RunRequest
 from state.codec import read_entry
 from state.extension import Summary
 from state.models import Entry, RememberingModel

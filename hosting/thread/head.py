@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from hosting.principal import Principal
-from hosting.request.run_call import GrantedAccess
+from hosting.request.run_request import GrantedAccess
 from hosting.thread.events import (
     VERSION,
     Accepted,

@@ -21,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from hosting.names import Address, new_id
-from hosting.request.pages import BEGINNING, offset_of
+from hosting.request.parameters import BEGINNING, offset_of
 from hosting.request.run_request import RunRequest
 from hosting.runner.thread_log import ThreadLog
 from hosting.thread.commands import AcceptRun, AttachToRun, Change, ClaimTerms, Command, EndRun, RecordSteps

@@ -33,7 +33,7 @@ from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.request.contents import Limits, ModelInputs, read_contents
 from hosting.request.fields import carried_request
 from hosting.request.json_schema import BadSchemaError, check_schema, compiled_pattern
-from hosting.request.pages import OWNER, read_cursor, read_position, read_stream_query, read_window
+from hosting.request.parameters import OWNER, read_cursor, read_position, read_stream_query, read_window
 from hosting.request.response_format import read_response_format, structured_value
 from hosting.request.run_call import RawRequest, parse_decision, parse_run
 from hosting.request.run_request import ResponseFormat
@@ -289,23 +289,33 @@ PARSERS: Mapping[str, Parser] = {
         lambda query: http_request(query).query, {**runs("a="), **repeated("a&", "a=b&", "#=&", "%41&", "a=%&")}
     ),
     "offset": Parser(
-        lambda text: read_stream_query({"offset": text}), runs("0", "-"), ("hosting.request.pages._OFFSET",)
+        lambda text: read_stream_query({"offset": text}), runs("0", "-"), ("hosting.request.parameters._OFFSET",)
     ),
     "a stream's cursor": Parser(
         lambda text: read_stream_query({"offset": "-1", "cursor": text}),
         runs("1"),
-        ("hosting.request.pages._CURSOR",),
+        ("hosting.request.parameters._CURSOR",),
     ),
-    "a page's limit": Parser(lambda text: read_window({"limit": text}), runs("1"), ("hosting.request.pages._NUMBER",)),
-    "an owner": Parser(lambda text: OWNER.read({"owner": text}), runs("a", "app"), ("hosting.request.pages._OWNER",)),
+    "a page's limit": Parser(
+        lambda text: read_window({"limit": text}), runs("1"), ("hosting.request.parameters._NUMBER",)
+    ),
+    "an owner": Parser(
+        lambda text: OWNER.read({"owner": text}), runs("a", "app"), ("hosting.request.parameters._OWNER",)
+    ),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.service.sharing._ID",)),
-    "a list's order": Parser(lambda text: read_window({"order": text}), runs("asc"), ("hosting.request.pages._ORDER",)),
+    "a list's order": Parser(
+        lambda text: read_window({"order": text}), runs("asc"), ("hosting.request.parameters._ORDER",)
+    ),
     "a live read": Parser(
-        lambda text: read_stream_query({"offset": "-1", "live": text}), runs("sse"), ("hosting.request.pages._LIVE",)
+        lambda text: read_stream_query({"offset": "-1", "live": text}),
+        runs("sse"),
+        ("hosting.request.parameters._LIVE",),
     ),
     "a page's cursor": Parser(lambda text: read_cursor({"cursor": text}), runs("a")),
     "Last-Event-ID": Parser(
-        lambda text: read_position({}, {"last-event-id": text}), runs("1", "1."), ("hosting.request.pages._EVENT_ID",)
+        lambda text: read_position({}, {"last-event-id": text}),
+        runs("1", "1."),
+        ("hosting.request.parameters._EVENT_ID",),
     ),
     "the entity's input": Parser(lambda text: parse_batch(batch_of(text)), {**BODIES, **runs('"')}),
     "a carried request": Parser(

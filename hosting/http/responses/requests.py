@@ -6,24 +6,22 @@ Every field that the protocol has is in one of three tables: served, without eff
 from __future__ import annotations
 
 import mimetypes
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hosting.errors import HostingError, InvalidFieldError, InvalidIdempotencyKeyError, UnsupportedMediaTypeError
+from hosting.errors import HostingError, InvalidFieldError, UnsupportedMediaTypeError
 from hosting.http.responses.names import Named, NotServedError, read_conversation_id, read_response_id
 from hosting.request.contents import Limits
 from hosting.request.fields import check_message, read_decision, read_flag, read_members, read_text
 from hosting.request.response_format import read_response_format
 from hosting.request.run_call import (
-    IDEMPOTENCY_KEY,
-    IDEMPOTENCY_KEY_PATTERN,
     RawRequest,
     StartRun,
     Wait,
     body_form,
     json_fields,
+    read_idempotency_key,
 )
 from hosting.request.run_request import Decision, ResponseFormat, RunRequest, UserMessage
 from hosting.request.strict_json import json_type, refuse_lone_surrogates
@@ -62,7 +60,6 @@ _NOTHING: tuple[Any, ...] = (None, [], {}, 0)
 """Values that ask for nothing; OpenAI's defaults among them."""
 
 MOST_METADATA = 16
-_KEY = re.compile(IDEMPOTENCY_KEY_PATTERN)
 
 
 @dataclass(frozen=True)
@@ -130,7 +127,7 @@ def parse_create(call: RawRequest, known: Known, most_bytes: int) -> Create:
         None if place is None else place.thread_id,
         Wait(answer=streams or not background),
         "events" if streams else "json",
-        idempotency_key(call),
+        read_idempotency_key(call.headers),
         call.headers.get("traceparent"),
         streams=streams or background,
         wire=wire,
@@ -149,16 +146,6 @@ def body_fields(call: RawRequest, known: frozenset[str], most_bytes: int) -> dic
     fields = json_fields(call.body, known)
     refuse_lone_surrogates(fields)
     return fields
-
-
-def idempotency_key(call: RawRequest) -> str | None:
-    """Return the request's idempotency key; raises `InvalidIdempotencyKeyError`."""
-    key = call.headers.get(IDEMPOTENCY_KEY)
-    if key is not None and not _KEY.fullmatch(key):
-        raise InvalidIdempotencyKeyError(
-            "The Idempotency-Key must be 1 to 255 visible ASCII characters without blanks."
-        )
-    return key
 
 
 def read_metadata(value: object) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 from hosting.errors import LogUnavailableError
 from hosting.http.replies import Reply, Streamed
 from hosting.http.streams import Streams
-from hosting.request.pages import StreamQuery
+from hosting.request.parameters import StreamQuery
 from hosting.request.run_request import Decision
 from hosting.service.broadcast import LoggedEvent, Update
 from hosting.service.runs import Run

@@ -70,11 +70,16 @@ def test_a_text_that_is_no_request_of_ours_is_the_message(text: str) -> None:
     assert read.request.message == text
 
 
+def fingerprint(start: StartRun, agent: str = "Joker") -> str:
+    """Return the digest by which a repeated request of an agent is known."""
+    return start.request.fingerprint(agent, start.thread_id)
+
+
 def test_a_fingerprint_is_of_the_request_and_its_thread() -> None:
     """Not of whether the answer is waited for; another agent, thread, message or switch is another request."""
-    plain = call().fingerprint("Joker")
+    plain = fingerprint(call())
 
-    assert call({"accept": "text/plain", "prefer": "wait=1"}, wait_for_response=False).fingerprint("Joker") == plain
+    assert fingerprint(call({"accept": "text/plain", "prefer": "wait=1"}, wait_for_response=False)) == plain
     schemas = [{"minimum": 1}, {"minimum": True}, {"minimum": 1.0}]
     others = [
         call(thread_id="t"),
@@ -84,7 +89,7 @@ def test_a_fingerprint_is_of_the_request_and_its_thread() -> None:
         call(response_format={"type": "json_object"}),
         *(call(response_format={"const": schema}) for schema in schemas),
     ]
-    assert len({plain, call().fingerprint("other"), *(other.fingerprint("Joker") for other in others)}) == 10
+    assert len({plain, fingerprint(call(), "other"), *map(fingerprint, others)}) == 10
 
 
 def test_a_format_of_plain_text_and_a_spelling_are_no_other_request() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from hosting.errors import ThreadDeletedError, UnknownThreadError
 from hosting.names import Address
-from hosting.request.pages import Window
+from hosting.request.parameters import Window
 from hosting.request.run_request import Decision
 from hosting.runner.thread_log import MOST_INLINE_BYTES
 from hosting.service.threads import MessagesPage, ThreadView

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hosting.errors import NewerVersionError
 from hosting.principal import Principal
-from hosting.request.run_call import LONGEST_NAME
-from hosting.request.run_request import Decision, RunRequest
+from hosting.request.run_request import LONGEST_NAME, Decision, RunRequest
 from hosting.stores.contract import MOST_HEAD_BYTES
 from hosting.thread import events, head, rows
 from hosting.thread.commands import (

@@ -1,7 +1,8 @@
-"""The JSON bodies of answers, as types: the replies are built of them, and the OpenAPI document is made from them.
+"""The JSON bodies of HTTP responses, as types: replies are built of them, and the OpenAPI document is made from them.
 
 A member that may be missing is `NotRequired`; one that is always there and may be null says so. Clients must take
-members that they do not know. Source: http-api.md sections 2 to 4.
+members that they do not know. The first line of a body describes it in the document. What a run ended in is in
+`service.outcome`, for it is not HTTP's alone.
 """
 
 from __future__ import annotations
@@ -10,56 +11,7 @@ from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-OpenStatus = Literal["accepted", "running", "cancelling"]
-RunStatus = Literal["accepted", "running", "cancelling", "success", "failed", "timed_out", "cancelled"]
-
-
-class ThreadIds(TypedDict):
-    """The thread under both of its names."""
-
-    thread_id: str
-    session_id: str
-
-
-class RunIds(ThreadIds):
-    """The run and its thread, each under both of its names."""
-
-    run_id: str
-    correlation_id: str
-
-
-class Usage(TypedDict, total=False):
-    """Tokens, as the model counts them."""
-
-    input_token_count: int
-    output_token_count: int
-    total_token_count: int
-
-
-class Problem(TypedDict):
-    """A refusal or a run's bad end (RFC 9457). `code` is stable, `error` repeats `detail`; ids when they are known."""
-
-    type: Literal["about:blank"]
-    title: str
-    status: int
-    detail: str
-    code: str
-    error: str
-    thread_id: NotRequired[str]
-    session_id: NotRequired[str]
-    run_id: NotRequired[str]
-    correlation_id: NotRequired[str]
-
-
-class Approval(TypedDict):
-    """A tool call that is made only if somebody approves it; times are RFC 3339, `expires_at` is null for never."""
-
-    id: str
-    run_id: str
-    tool: str
-    arguments: Any
-    requested_at: str
-    expires_at: str | None
+from hosting.service.outcome import Approval, OpenStatus, RunIds, RunStatus, ThreadIds, Usage
 
 
 class ApprovalList(ThreadIds):
@@ -90,35 +42,12 @@ class AnsweredApproval(ThreadIds):
     pending_approvals: list[Approval]
 
 
-class CompletedRun(RunIds):
-    """The agent's answer. `value` when a format was asked for; `kept` is false when the conversation lacks it.
-
-    `pending_approvals` are the tool calls that waited for an approval when the run ended.
-    """
-
-    status: Literal["success"]
-    response: str
-    message: str
-    message_count: int
-    usage: Usage
-    value: NotRequired[Any]
-    pending_approvals: NotRequired[list[Approval]]
-    kept: NotRequired[Literal[False]]
-
-
 class PendingRun(RunIds):
     """A run that has not ended; its end will be at `Location`."""
 
     status: OpenStatus
     response: str
     message: str
-
-
-class EndedRun(RunIds):
-    """A run that ended without an answer."""
-
-    status: Literal["failed", "timed_out", "cancelled"]
-    error: Problem
 
 
 class RunState(RunIds):

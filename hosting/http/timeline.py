@@ -2,7 +2,7 @@
 
 Theory. The log has the end of each model call and not its beginning: a call begins when its attempt does, or when the
 last result came that it waited for. The call that gave the answer has no event of its own. It took what is left of the
-run's tokens. Words that a later attempt did not keep were said, so they are a step too.
+run's tokens. Words that a later attempt did not keep were sent, so they are a step too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from hosting.ports import iso
-from hosting.service.bodies import RunIds, RunStatus, Usage
-from hosting.service.outcome import USAGE_NAMES, ids, status_of, usage_of
+from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, ids, status_of, usage_of
 from hosting.thread.events import (
     Accepted,
     ApprovalAnswered,

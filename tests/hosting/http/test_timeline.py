@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from hosting.http.timeline import timeline_fields
 from hosting.ports import iso
 from hosting.request.run_request import RunRequest
-from hosting.service.timeline import timeline_fields
 from hosting.thread.events import (
     Accepted,
     Claimed,
