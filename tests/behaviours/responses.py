@@ -7,4 +7,19 @@ BEHAVIOURS = {
     "the same under a repeated Idempotency-Key.",
     "responses.input": "Texts, pictures, files, several messages and formats reach the model as on our own routes.",
     "responses.refused": "Each field, value and path that is not served is refused by name in the protocol's shape.",
+    "responses.stream": "A response is streamed as the agent speaks, to the official clients.",
+    "responses.same": "Ids, indexes and numbers of a response's events are the same from any process, once deltas are "
+    "joined.",
+    "responses.resume": "A reader that comes back with the last number that it has gets what is behind it, also inside "
+    "a delta.",
+    "responses.void": "The words of a lost attempt are an incomplete item and no output.",
+    "responses.tools": "The agent's tool calls are items that the server made, with arguments and outcome.",
+    "responses.background": "A response in the background is answered at once and followed.",
+    "responses.cancel": "A cancelled response is incomplete as an event and cancelled by its status.",
+    "responses.store": "A response that is not stored is gone with its thread once it is answered.",
+    "responses.delete": "A response is deleted with its thread if it is alone there, and refused otherwise.",
+    "responses.same-run": "A run is the same over our own routes and the wire, whichever began it.",
+    "responses.continued": "A response continues the newest one of its thread; an older one is refused, exactly.",
+    "responses.conversations": "A conversation is a thread: begun, used, read, listed and deleted.",
+    "responses.approvals": "Tool calls that wait for a person are approval requests, answered once, all together.",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 import pydantic
@@ -13,9 +14,15 @@ T = TypeVar("T")
 
 def strictly(kind: type[T], value: Any) -> T:
     """Return the value as the SDK's type; fails for a member that the type does not have, or lacks."""
-    read = pydantic.TypeAdapter(kind).validate_python(value)
+    read = adapter(kind).validate_python(value)
     assert list(unknown(read)) == []
-    return read
+    return read  # type: ignore[no-any-return]
+
+
+@cache
+def adapter(kind: Any) -> pydantic.TypeAdapter[Any]:
+    """Return what reads the type; the SDK's are large."""
+    return pydantic.TypeAdapter(kind)
 
 
 def response(value: Any) -> Response:

@@ -1,0 +1,192 @@
+"""Turns that follow each other, conversations and their items, and tool calls that wait for a person."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import openai
+import pytest
+from openai.types.conversations import Conversation, ConversationDeletedResource, ConversationItemList
+from openai.types.responses import Response
+
+from tests.hosting.http.responses.strictly import strictly
+from tests.hosting.http.responses.wired import Wired, events_of
+
+APPROVAL = "mcp_approval_request"
+
+
+@pytest.mark.behaviour("responses.continued")
+async def test_a_response_continues_the_newest_one(wired: Wired) -> None:
+    """The model sees what was said before."""
+    first = await wired.create("my name is Ada")
+    second = await wired.create("recall", previous_response_id=first.id)
+
+    assert second.output_text == "my name is Ada | recall"
+    assert second.previous_response_id == first.id
+
+
+@pytest.mark.behaviour("responses.continued")
+async def test_an_older_response_is_not_continued(wired: Wired) -> None:
+    """Also where two continue it at once: the first of them wins."""
+    first = await wired.create("one")
+    body = {"model": "Joker", "input": "sleep 0.1", "previous_response_id": first.id}
+
+    answers = await asyncio.gather(*(wired.http.post("responses", json=body) for _ in range(2)))
+
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    refused = next(answer for answer in answers if answer.status_code == 409)
+    assert refused.json()["error"]["code"] == "run_not_newest"
+    assert refused.headers["x-should-retry"] == "false"
+
+
+@pytest.mark.behaviour("responses.conversations")
+async def test_a_conversation_is_begun_used_read_and_deleted(wired: Wired) -> None:
+    """By the official client."""
+    conversations = wired.openai.conversations
+    begun = await conversations.create(metadata={"agent_id": "Joker"})
+    empty = await conversations.items.list(begun.id)
+    for message in ("one", "recall"):
+        answered = await wired.create(message, conversation=begun.id)
+    read = await conversations.retrieve(begun.id)
+    items = [item async for item in await conversations.items.list(begun.id, order="asc", limit=1)]
+    deleted = await conversations.delete(begun.id)
+
+    assert empty.data == []
+    assert answered.output_text == "one | recall"
+    assert answered.conversation is not None
+    assert answered.conversation.id == begun.id
+    assert read.created_at >= begun.created_at
+    assert [item.role for item in items if item.type == "message"] == ["user", "assistant", "user", "assistant"]
+    assert deleted.deleted is True
+    with pytest.raises(openai.NotFoundError):
+        await conversations.retrieve(begun.id)
+
+
+@pytest.mark.behaviour("responses.conversations")
+async def test_a_conversations_objects_have_the_protocols_members_alone(wired: Wired) -> None:
+    """Items of every kind that there is here."""
+    begun = (await wired.http.post("conversations", json={"metadata": {"agent_id": "Joker"}})).json()
+    await wired.create("tool thread_name", conversation={"id": begun["id"]})
+    listed = (await wired.http.get(f"conversations/{begun['id']}/items")).json()
+
+    assert strictly(Conversation, begun).metadata == {}
+    assert [item.type for item in strictly(ConversationItemList, listed).data] == ["message", "mcp_call", "message"]
+    for item in listed["data"]:
+        assert (await wired.http.get(f"conversations/{begun['id']}/items/{item['id']}")).json() == item
+    deleted = (await wired.http.delete(f"conversations/{begun['id']}")).json()
+    assert strictly(ConversationDeletedResource, deleted).id == begun["id"]
+
+
+@pytest.mark.behaviour("responses.conversations")
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code"),
+    [
+        ("POST", "conversations", {}, 404, "unknown_agent"),
+        ("POST", "conversations", {"metadata": {"agent_id": "gpt"}}, 404, "unknown_agent"),
+        ("POST", "conversations", {"metadata": {"agent_id": "Joker", "a": "b"}}, 400, "unsupported_parameter"),
+        ("POST", "conversations", {"metadata": {"agent_id": "Joker"}, "items": [{}]}, 400, "unsupported_parameter"),
+        ("POST", "conversations", {"name": "x"}, 400, "unknown_field"),
+        ("POST", "conversations/conv_joker~t", {"metadata": {}}, 400, "unsupported_parameter"),
+        ("POST", "conversations/conv_joker~t/items", {"items": []}, 400, "unsupported_parameter"),
+        ("DELETE", "conversations/conv_joker~t/items/i", None, 400, "unsupported_parameter"),
+        ("GET", "conversations/conv_joker~t", None, 404, "unknown_thread"),
+        ("GET", f"conversations/conv_joker~{'0' * 32}/items/i", None, 404, "unknown_thread"),
+        ("GET", f"conversations/conv_joker~{'0' * 32}/items?limit=0", None, 400, "invalid_field"),
+        ("GET", f"conversations/conv_joker~{'0' * 32}/items?order=up", None, 400, "invalid_field"),
+        ("GET", f"conversations/conv_joker~{'0' * 32}/items?after=x", None, 400, "invalid_field"),
+    ],
+)
+async def test_what_a_conversation_does_not_have_is_refused(
+    wired: Wired, method: str, path: str, body: object, status: int, code: str
+) -> None:
+    """By name, in the protocol's shape."""
+    answer = await wired.http.request(method, path, **({} if body is None else {"json": body}))
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+@pytest.mark.behaviour("responses.conversations")
+async def test_a_conversation_that_was_reset_has_no_items_from_before(wired: Wired) -> None:
+    """As the model has none."""
+    first = await wired.create("one")
+    thread_id = first.id.split("~")[2]
+    await wired.http.post(f"http://app.example/api/agents/Joker/threads/{thread_id}/reset")
+    listed = (await wired.http.get(f"conversations/conv_joker~{thread_id}/items")).json()
+
+    assert listed == {"object": "list", "data": [], "first_id": "", "last_id": "", "has_more": False}
+
+
+def asked(response: Response) -> list[Any]:
+    """Return the approvals that a response asks for."""
+    return [item for item in response.output if item.type == APPROVAL]
+
+
+def answer_to(item: Any, approve: bool = True, **more: Any) -> dict[str, Any]:
+    """Return the item that answers an approval."""
+    return {"type": "mcp_approval_response", "approval_request_id": item.id, "approve": approve, **more}
+
+
+@pytest.mark.behaviour("responses.approvals")
+async def test_a_tool_call_waits_for_a_person_and_is_made_once_it_is_approved(wired: Wired) -> None:
+    """The call says which request it was, and what it was called with."""
+    waits = await wired.create("call refund 7", model="Clerk")
+    (request,) = asked(waits)
+    body = {"model": "Clerk", "input": [answer_to(request)], "previous_response_id": waits.id}
+    made = await wired.create(body["input"], model="Clerk", previous_response_id=waits.id)
+    again = await wired.create(body["input"], model="Clerk", previous_response_id=waits.id)
+    call = next(item for item in made.output if item.type == "mcp_call")
+
+    assert (request.name, request.arguments, wired.notes[0].split()[:2]) == ("refund", '{"n": "7"}', ["refund", "7"])
+    assert (call.approval_request_id, call.arguments, call.output) == (request.id, '{"n": "7"}', "refunded 7")
+    assert made.output_text == "told: refunded 7"
+    assert again == made
+    assert len(wired.notes) == 1
+
+
+@pytest.mark.behaviour("responses.approvals")
+async def test_a_refusal_reaches_the_model_and_the_tool_is_not_called(wired: Wired) -> None:
+    """With its reason; streamed."""
+    waits = await wired.create("call refund 7", model="Clerk")
+    answers = [answer_to(one, approve=False, reason="too much") for one in asked(waits)]
+    body = {"model": "Clerk", "input": answers, "previous_response_id": waits.id, "stream": True}
+    events = events_of((await wired.http.post("responses", json=body)).text)
+
+    assert "too much" in events[-1].response.output_text
+    assert wired.notes == []
+
+
+@pytest.mark.behaviour("responses.approvals")
+async def test_several_approvals_are_answered_together(wired: Wired) -> None:
+    """One alone is refused and nothing is recorded; a message meanwhile is a conflict."""
+    waits = await wired.create("call refund 1, refund 2", model="Clerk")
+    first, second = asked(waits)
+    alone = await wired.refused(model="Clerk", input=[answer_to(first)], previous_response_id=waits.id)
+    message = await wired.refused(model="Clerk", input="well?", previous_response_id=waits.id)
+    both = [answer_to(first), answer_to(second, approve=False)]
+    done = await wired.create(both, model="Clerk", previous_response_id=waits.id)
+    late = await wired.refused(model="Clerk", input=[answer_to(first, False)], previous_response_id=waits.id)
+
+    assert (alone[0], alone[1]["code"]) == (400, "unsupported_parameter")
+    assert (message[0], message[1]["code"]) == (409, "approvals_pending")
+    assert done.output_text.startswith("told: refunded 1 | ")
+    assert (late[0], late[1]["code"]) == (409, "approval_answered")
+
+
+@pytest.mark.behaviour("responses.approvals")
+async def test_answers_and_a_message_are_two_responses(wired: Wired) -> None:
+    """And an answer belongs to a conversation."""
+    waits = await wired.create("call refund 1", model="Clerk")
+    (request,) = asked(waits)
+    mixed = [answer_to(request), {"role": "user", "content": "and?"}]
+
+    both = await wired.refused(model="Clerk", input=mixed, previous_response_id=waits.id)
+    nowhere = await wired.refused(model="Clerk", input=[answer_to(request)])
+    unknown = await wired.refused(
+        model="Clerk",
+        input=[{"type": "mcp_approval_response", "approval_request_id": "x", "approve": True}],
+        previous_response_id=(await wired.create("hello", model="Clerk")).id,
+    )
+
+    assert (both[0], both[1]["code"]) == (nowhere[0], nowhere[1]["code"]) == (400, "unsupported_parameter")
+    assert (unknown[0], unknown[1]["code"]) == (404, "unknown_approval")
