@@ -80,30 +80,30 @@ async def test_a_conversations_objects_have_the_protocols_members_alone(wired: W
 
 @pytest.mark.behaviour("responses.conversations")
 @pytest.mark.parametrize(
-    ("method", "path", "body", "status", "code"),
+    ("method", "path", "body", "refusal"),
     [
-        ("POST", "conversations", {}, 404, "unknown_agent"),
-        ("POST", "conversations", {"metadata": {"agent_id": "gpt"}}, 404, "unknown_agent"),
-        ("POST", "conversations", {"metadata": {"agent_id": "Joker", "a": "b"}}, 400, "unsupported_parameter"),
-        ("POST", "conversations", {"metadata": {"agent_id": "Joker"}, "items": [{}]}, 400, "unsupported_parameter"),
-        ("POST", "conversations", {"name": "x"}, 400, "unknown_field"),
-        ("POST", "conversations/conv_joker~t", {"metadata": {}}, 400, "unsupported_parameter"),
-        ("POST", "conversations/conv_joker~t/items", {"items": []}, 400, "unsupported_parameter"),
-        ("DELETE", "conversations/conv_joker~t/items/i", None, 400, "unsupported_parameter"),
-        ("GET", "conversations/conv_joker~t", None, 404, "unknown_thread"),
-        ("GET", f"conversations/conv_joker~{'0' * 32}/items/i", None, 404, "unknown_thread"),
-        ("GET", f"conversations/conv_joker~{'0' * 32}/items?limit=0", None, 400, "invalid_field"),
-        ("GET", f"conversations/conv_joker~{'0' * 32}/items?order=up", None, 400, "invalid_field"),
-        ("GET", f"conversations/conv_joker~{'0' * 32}/items?after=x", None, 400, "invalid_field"),
+        ("POST", "conversations", {}, (404, "unknown_agent")),
+        ("POST", "conversations", {"metadata": {"agent_id": "gpt"}}, (404, "unknown_agent")),
+        ("POST", "conversations", {"metadata": {"agent_id": "Joker", "a": "b"}}, (400, "unsupported_parameter")),
+        ("POST", "conversations", {"metadata": {"agent_id": "Joker"}, "items": [{}]}, (400, "unsupported_parameter")),
+        ("POST", "conversations", {"name": "x"}, (400, "unknown_field")),
+        ("POST", "conversations/conv_joker~t", {"metadata": {}}, (400, "unsupported_parameter")),
+        ("POST", "conversations/conv_joker~t/items", {"items": []}, (400, "unsupported_parameter")),
+        ("DELETE", "conversations/conv_joker~t/items/i", None, (400, "unsupported_parameter")),
+        ("GET", "conversations/conv_joker~t", None, (404, "unknown_thread")),
+        ("GET", f"conversations/conv_joker~{'0' * 32}/items/i", None, (404, "unknown_thread")),
+        ("GET", f"conversations/conv_joker~{'0' * 32}/items?limit=0", None, (400, "invalid_field")),
+        ("GET", f"conversations/conv_joker~{'0' * 32}/items?order=up", None, (400, "invalid_field")),
+        ("GET", f"conversations/conv_joker~{'0' * 32}/items?after=x", None, (400, "invalid_field")),
     ],
 )
 async def test_what_a_conversation_does_not_have_is_refused(
-    wired: Wired, method: str, path: str, body: object, status: int, code: str
+    wired: Wired, method: str, path: str, body: object, refusal: tuple[int, str]
 ) -> None:
     """By name, in the protocol's shape."""
     answer = await wired.http.request(method, path, **({} if body is None else {"json": body}))
 
-    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    assert (answer.status_code, answer.json()["error"]["code"]) == refusal
 
 
 @pytest.mark.behaviour("responses.conversations")
