@@ -53,8 +53,8 @@ from hosting.plan import Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.attempt import TimeLimit, function_timeout_seconds
 from hosting.runner.callbacks import AgentResponseCallbackProtocol, CallbackCalls, Listeners
+from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
 from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
 from hosting.service.services import Services
 from hosting.settings import Settings, is_developers, is_production, read_settings, report_unknown

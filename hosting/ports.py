@@ -138,6 +138,21 @@ def awake_seconds() -> float:
     return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
 
+@dataclass(frozen=True)
+class Clocks:
+    """The two times of a process, which tests move by hand.
+
+    What is written down is dated by `wall`, seconds since 1970 (UTC). How long something has taken is measured by
+    `awake`: a wall clock may be set, and two machines' differ.
+    """
+
+    wall: Clock = time.time
+    awake: Clock = awake_seconds
+
+
+SYSTEM_CLOCKS = Clocks()
+
+
 _UTC = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6})\d*)?(?:Z|\+00:00)\Z")
 """RFC 3339 in UTC; .NET writes seven decimals, of which Python reads six."""
 

@@ -22,8 +22,8 @@ from hosting.plan import Plan
 from hosting.principal import Principal
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.attempt import TimeLimit
 from hosting.runner.callbacks import CallbackCalls, Listeners
+from hosting.runner.hosted_agent import TimeLimit
 from hosting.service.retention import DAY_SECONDS, Sweep, Swept, checked_ttl
 from hosting.service.services import Services
 from hosting.settings import read_settings

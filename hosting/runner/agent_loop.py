@@ -24,6 +24,7 @@ import sys
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
@@ -275,17 +276,20 @@ class Stop:
     """The wish that a run ends, from any thread: cancels the task that is bound now, or the next one."""
 
     is_requested: bool = False
-    _task: asyncio.Task[Any] | None = None
+    _task: Callable[[], asyncio.Task[Any] | None] = lambda: None
 
     def request(self) -> None:
         """Have the run end; from any thread, and again changes nothing."""
         self.is_requested = True
-        task = self._task
+        task = self._task()
         if task is not None:
             task.get_loop().call_soon_threadsafe(task.cancel)
 
     def bind(self, task: asyncio.Task[Any]) -> None:
-        """Name the task that is cancelled then; called on the task's own loop."""
-        self._task = task
+        """Name the task that is cancelled then; called on the task's own loop.
+
+        It is not kept: a task that was cancelled keeps the frames that it ended in, and those their attempt.
+        """
+        self._task = weakref.ref(task)
         if self.is_requested:
             self.request()

@@ -41,6 +41,7 @@ from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import DeltaWriter
+from hosting.runner.held_run import StaleTokenError
 from hosting.runner.history import (
     SOURCE_ID,
     AtModelCalls,
@@ -53,7 +54,6 @@ from hosting.runner.history import (
     run_compaction,
     uncompacted,
 )
-from hosting.runner.journal import StaleTokenError
 from hosting.runner.steps import AgentSteps, keeps_journal
 from hosting.runner.steps import middleware as steps_middleware
 from hosting.thread.messages import approval_requests

@@ -13,14 +13,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent_framework import AgentResponseUpdate
 
 from hosting.errors import LogUnavailableError
-from hosting.runner.journal import Journal, StaleTokenError
+from hosting.runner.held_run import HeldRun, StaleTokenError
 from hosting.thread.events import Delta
 
 logger = logging.getLogger(__name__)
@@ -64,13 +63,12 @@ class AnswerText:
 
 
 class DeltaWriter:
-    """The deltas of one attempt. `on_delta` is called with each of them, `on_stale` once another holds the run."""
+    """The deltas of one attempt. `on_delta` is called with each of them. The run is stopped once another holds it."""
 
-    def __init__(self, journal: Journal, pace: BatchPace, on_delta: OnDelta, on_stale: Callable[[], None]) -> None:
-        self._journal = journal
+    def __init__(self, held: HeldRun, pace: BatchPace, on_delta: OnDelta) -> None:
+        self._held = held
         self._pace = pace
         self._on_delta = on_delta
-        self._on_stale = on_stale
         self._answer = AnswerText()
         self._loop = asyncio.get_running_loop()
         self._text = ""
@@ -79,7 +77,7 @@ class DeltaWriter:
         self._is_closed = False
         self._hurry = asyncio.Event()
         self._logging: asyncio.Task[None] | None = None
-        journal.take_deltas = self._take
+        held.take_deltas = self._take
 
     def write(self, update: AgentResponseUpdate, *, is_known: bool) -> None:
         """Take the agent's next update; `is_known` when an earlier attempt streamed it and the log has it."""
@@ -128,12 +126,12 @@ class DeltaWriter:
         while self._logged < len(self._text) and not self._is_closed:
             self._hurry.clear()
             try:
-                await self._journal.append_on_loop()
+                await self._held.append_on_loop()
             except LogUnavailableError:
-                logger.warning("Run %s: its words wait for the log.", self._journal.run.run_id)
+                logger.warning("Run %s: its words wait for the log.", self._held.run_id)
             except StaleTokenError:
                 self._is_closed = True
-                self._on_stale()
+                self._held.stop.request()
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._hurry.wait(), self._pace.seconds)
         self._logging = None
@@ -144,7 +142,7 @@ class DeltaWriter:
         return (self._delta(offset, self._text[offset:]),) if offset < self._logged else ()
 
     def _delta(self, offset: int, text: str) -> Delta:
-        return Delta(at=time.time(), run_id=self._journal.run.run_id, offset=offset, text=text)
+        return Delta(at=self._held.clocks.wall(), run_id=self._held.run_id, offset=offset, text=text)
 
 
 def common_length(one: str, other: str) -> int:

@@ -24,7 +24,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,8 +51,8 @@ from agent_framework import (
 )
 
 from hosting.errors import RunDivergedError, RunInterruptedError
+from hosting.runner.held_run import HeldRun, unstorable_step
 from hosting.runner.history import SOURCE_ID
-from hosting.runner.journal import Journal, unstorable_step
 from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
 from hosting.tools import MCP_CALL_KEY, ToolCall, agent_of_tool, enter, is_idempotent, server_of_tool
 from state.json_values import portable_value
@@ -82,7 +81,7 @@ class StepRecorder:
     `pending` are steps that are appended with the next one, because nothing happens in between.
     """
 
-    journal: Journal
+    held: HeldRun
     reports_unknown_outcomes: bool
     cause: Exception | None = None
     pending: list[Step] = field(default_factory=list)
@@ -109,10 +108,10 @@ class StepRecorder:
     async def append(self, *steps: Step) -> None:
         """Append the steps, after the pending ones; without any, only make sure that the lease is still held."""
         pending, self.pending = self.pending, []
-        if not pending and not steps and self.journal.lease.is_held:
+        if not pending and not steps and self.held.has_lease:
             return
         try:
-            await self.journal.append(*pending, *steps)
+            await self.held.append(*pending, *steps)
         except Exception as error:
             raise self.ended(error) from error
 
@@ -125,7 +124,7 @@ class StepRecorder:
         try:
             yield
         except (RecursionError, TypeError, ValueError) as error:
-            cause = unstorable_step(self.journal.run.run_id)
+            cause = unstorable_step(self.held.run_id)
             cause.__cause__ = error
             raise self.ended(cause) from cause
 
@@ -212,7 +211,7 @@ class _ModelCalls(_Calls, ChatMiddleware):
         await recorder.append()
         steps.model_calls += 1
         number = steps.model_calls
-        recorded = recorder.journal.models.get((steps.within, number))
+        recorded = recorder.held.models.get((steps.within, number))
         steps.is_replaying = recorded is not None
         if recorded is not None:
             with recorder.writing():
@@ -227,8 +226,8 @@ class _ModelCalls(_Calls, ChatMiddleware):
             if any(content.type == "function_call" for message in answer.messages for content in message.contents):
                 with recorder.writing():
                     result = ModelResult(
-                        at=time.time(),
-                        run_id=recorder.journal.run.run_id,
+                        at=recorder.held.clocks.wall(),
+                        run_id=recorder.held.run_id,
                         number=number,
                         within=steps.within,
                         digest=steps.digest(messages),
@@ -250,11 +249,11 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         if steps is None:
             await call_next()
             return
-        recorder, journal, name = steps.recorder, steps.recorder.journal, context.function.name
+        recorder, held, name = steps.recorder, steps.recorder.held, context.function.name
         key = steps.key_of(context)
         with recorder.writing():
             arguments = digest_of_arguments(context.arguments)
-        started, result = journal.started.get(key), journal.results.get(key)
+        started, result = held.started.get(key), held.results.get(key)
         if started is not None and (started.name, started.digest) != (name, arguments):
             raise recorder.ended(_diverged(f"call {key} of tool {name!r}"))
         agent = agent_of_tool(context.function)
@@ -270,8 +269,8 @@ class _ToolCalls(_Calls, FunctionMiddleware):
                 await call_next()  # the framework refuses those arguments again
             return
         if started is None:
-            run_id = journal.run.run_id
-            await recorder.start(ToolStarted(at=time.time(), run_id=run_id, key=key, name=name, digest=arguments))
+            at, run_id = held.clocks.wall(), held.run_id
+            await recorder.start(ToolStarted(at=at, run_id=run_id, key=key, name=name, digest=arguments))
         else:  # it began in an earlier attempt: it is called again only while the lease is held
             await recorder.append()
         if recorder.cause is not None:  # another call of the same moment ended the attempt
@@ -287,8 +286,8 @@ async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
     """
     if not recorder.reports_unknown_outcomes:
         recorder.ended(_interrupted(name))
-    run_id = recorder.journal.run.run_id
-    result = ToolResult(at=time.time(), run_id=run_id, key=key, text=_OUTCOME_UNKNOWN, interrupted=True)
+    at, run_id = recorder.held.clocks.wall(), recorder.held.run_id
+    result = ToolResult(at=at, run_id=run_id, key=key, text=_OUTCOME_UNKNOWN, interrupted=True)
     await recorder.start(result)
     return result
 
@@ -304,10 +303,9 @@ async def _call(
     context: FunctionInvocationContext, call_next: Next, key: str, recorder: StepRecorder, inner: AgentSteps | None
 ) -> None:
     """Call the tool and append its result or its error. The tool's code, or its MCP server, can read the call's key."""
-    journal = recorder.journal
-    accepted = journal.run.accepted
-    call_key = f"{accepted.run_id}-{key}"
-    enter(ToolCall(accepted.agent, journal.address.thread_id, accepted.run_id, call_key, accepted.principal))
+    held, accepted = recorder.held, recorder.held.run.accepted
+    call_key = f"{held.run_id}-{key}"
+    enter(ToolCall(accepted.agent, held.address.thread_id, held.run_id, call_key, accepted.principal))
     if server_of_tool(context.function) is not None:
         context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
     if inner is not None and not any(isinstance(one, _ToolCalls) for one in inner.agent.middleware or ()):
@@ -321,15 +319,14 @@ async def _call(
         # The framework refuses arguments by a TypeError of its own, before the tool's code begins.
         called = not (isinstance(error, TypeError) and type(error).__module__.startswith("agent_framework."))
         if called:  # the model gets it from the framework, and the log no more than the error's class
-            logger.warning("Tool %s of run %s raised.", context.function.name, accepted.run_id, exc_info=error)
-        await recorder.append(
-            ToolResult(at=time.time(), run_id=accepted.run_id, key=key, error=portable_text(str(error)), called=called)
-        )
+            logger.warning("Tool %s of run %s raised.", context.function.name, held.run_id, exc_info=error)
+        text = portable_text(str(error))
+        await recorder.append(ToolResult(at=held.clocks.wall(), run_id=held.run_id, key=key, error=text, called=called))
         raise
     finally:
         WITHIN.reset(token)
     with recorder.writing():
-        result = tool_result(accepted.run_id, time.time(), key, context.result)
+        result = tool_result(held.run_id, held.clocks.wall(), key, context.result)
     await recorder.append(result)
 
 

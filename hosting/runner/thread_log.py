@@ -17,9 +17,8 @@ import contextlib
 import hashlib
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -27,7 +26,7 @@ from pydantic import BaseModel, ValidationError
 
 from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import Address, StoreKey, new_id
-from hosting.ports import ObjectStore, awake_seconds
+from hosting.ports import SYSTEM_CLOCKS, Clocks, ObjectStore
 from hosting.runner.recent import Recent
 from hosting.stores.connection import StoreReadiness, Verb
 from hosting.stores.contract import (
@@ -73,10 +72,15 @@ Refresh = Callable[[Head], Awaitable[Command]]
 
 @dataclass(frozen=True)
 class Decided:
-    """What came of a command, and the head after it, which the store had at that moment."""
+    """What came of a command, and the head after it, which the store had at that moment.
+
+    `began_at` is when it was given, by `Clocks.awake`: what was appended may count since then, however late the store
+    answers.
+    """
 
     outcome: Outcome
     head: Head
+    began_at: float
 
     @property
     def events(self) -> list[tuple[int, Event]]:
@@ -93,15 +97,6 @@ class _Reference(BaseModel):
     bytes: int
 
 
-@dataclass
-class _Uploads:
-    """What an append refers to, and when it was put."""
-
-    store_key: StoreKey
-    objects: Mapping[str, bytes]
-    put_at: float = -math.inf
-
-
 @dataclass(frozen=True)
 class _CachedHead:
     """A head as the store has it, and as it reads; without `stored` the thread has none.
@@ -115,10 +110,17 @@ class _CachedHead:
     tail: tuple[tuple[int, Event, int], ...] = ()
     tail_bytes: int = 0
 
-    @property
-    def memory_bytes(self) -> int:
-        text_bytes = len(self.stored.payload) if self.stored else _EMPTY_BYTES
-        return (1 + _PARSED_BYTES) * (text_bytes + self.tail_bytes)
+    def after(self, stored: StoredHead, head: Head, events: Sequence[Event], sizes: Sequence[int]) -> _CachedHead:
+        """Return the head that the append of these events left, with as many of the newest events as are remembered."""
+        if head.state != "open":
+            return _CachedHead(stored, head)
+        positions = range(head.position - len(events) + 1, head.position + 1)
+        tail = (*self.tail, *zip(positions, events, sizes, strict=True))
+        dropped, tail_bytes = 0, self.tail_bytes + sum(sizes)
+        while tail_bytes > _TAIL_BYTES:
+            tail_bytes -= tail[dropped][2]
+            dropped += 1
+        return _CachedHead(stored, head, tail[dropped:], tail_bytes)
 
 
 class ThreadLog:
@@ -126,7 +128,9 @@ class ThreadLog:
 
     Commands on one thread wait for each other here: those of this process then never conflict. A store that is away is
     waited for `patience_seconds` by an append, and by a read for some tries within them; its outage is logged by
-    the store itself. `readiness` notes every outcome.
+    the store itself. `readiness` notes every outcome. `clocks` are the times of all that is done with threads: whoever
+    dates an event or measures a lease takes them from here. (A wait ends by a timer of the event loop, and is counted
+    by the loop's own time.)
     """
 
     def __init__(
@@ -137,7 +141,9 @@ class ThreadLog:
         *,
         patience_seconds: float = PATIENCE_SECONDS,
         cached_bytes: int = CACHED_BYTES,
+        clocks: Clocks = SYSTEM_CLOCKS,
     ) -> None:
+        self.clocks = clocks
         self._store = store
         self._attachments = attachments
         self._hub = hub
@@ -151,35 +157,51 @@ class ThreadLog:
     ) -> Decided:
         """Decide a command and append the events that it comes to; return both once they stand.
 
-        `refresh` returns the command with its rows read anew, for each head after the first. With it nothing but an
-        append is believed before the rows were read between two reads of the same head. A thread that `is_new` had its
-        id made for this command, so there is nothing to read of it. Raises `LogUnavailableError` when the store, or
-        that of large events, stays away: whether the command was carried out is then unknown. Raises
-        `NewerVersionError` for a thread that a newer version works on, and `ValueError` for a command that writes what
-        could not be read again, or a row as new without having read that it is there; both leave the thread as it is.
+        `refresh` returns the command with the rows that a head has; without it the command needs none. The first time
+        the command is tried as it was given. A thread that `is_new` had its id made for this command, so there is
+        nothing to read of it. Raises `LogUnavailableError` when the store, or that of large events, stays away: whether
+        the command was carried out is then unknown. Raises `NewerVersionError` for a thread that a newer version works
+        on, and `ValueError` for a command that writes what could not be read again, or a row as new without having read
+        that it is there; both leave the thread as it is.
         """
-        lock = self._calling.setdefault(address, asyncio.Lock())
-        async with lock:
-            known = _CachedHead(None, NEW) if is_new else self._heads.get(address)
-            is_read, has_all_rows = known is None, refresh is None
-            if known is None:
-                known = await self._read(address)
+        began_at = self.clocks.awake()
+        async with self._calling.setdefault(address, asyncio.Lock()):
+            known = _CachedHead(None, NEW) if is_new else self._heads.get(address) or await self._read(address)
+            has_read_rows = refresh is None
+            outcome = decide(known.head, command)
             while True:
-                outcome = decide(known.head, command)
-                if isinstance(outcome, Change):
-                    appended, newest = await self._append(address, known, outcome)
-                    if appended:
-                        return Decided(outcome, newest.head)
-                    if has_all_rows and newest.stored == known.stored:
-                        raise ValueError(f"A {type(command).__name__} was decided without a row that is there.")
-                else:
-                    is_newest = is_read and (refresh is None or not has_all_rows)
-                    newest = known if is_newest else await self._read(address)
-                    if has_all_rows and newest.stored == known.stored:
-                        return Decided(outcome, newest.head)
+                if not isinstance(outcome, Change):
+                    known, command, outcome = await self._decide_on_read_head(address, command, refresh)
+                    has_read_rows = True
+                if not isinstance(outcome, Change):
+                    return Decided(outcome, known.head, began_at)
+                is_appended, newest = await self._append(address, known, outcome)
+                if is_appended:
+                    return Decided(outcome, newest.head, began_at)
+                if has_read_rows and newest.stored == known.stored:
+                    raise ValueError(f"A {type(command).__name__} was decided without a row that is there.")
                 if refresh is not None:
-                    command, has_all_rows = await refresh(newest.head), True
-                known, is_read = newest, True
+                    command, has_read_rows = await refresh(newest.head), True
+                known, outcome = newest, decide(newest.head, command)
+
+    async def _decide_on_read_head(
+        self, address: Address, command: Command, refresh: Refresh | None
+    ) -> tuple[_CachedHead, Command, Outcome]:
+        """Return what is decided on a head that was read, that head, and the command with the rows that it has.
+
+        An append is proved by the store. Anything else counts only if the head still stood after the rows were read.
+        """
+        known = await self._read(address)
+        while True:
+            if refresh is not None:
+                command = await refresh(known.head)
+            outcome = decide(known.head, command)
+            if refresh is None or isinstance(outcome, Change):
+                return known, command, outcome
+            newest = await self._read(address)
+            if newest.stored == known.stored:
+                return known, command, outcome
+            known = newest
 
     async def head(self, address: Address) -> Head:
         """Return the head as the store has it now. Raises as `execute` does."""
@@ -272,62 +294,51 @@ class ThreadLog:
         if known is None or stored is None or stored != known.stored:
             known = _CachedHead(stored, NEW if stored is None else head.decode(stored.payload))
         if self._heads.get(address) is None:  # an append that came meanwhile left a newer one
-            self._heads.keep(address, known, known.memory_bytes)
+            self._keep(address, known)
         return known
 
     async def _append(self, address: Address, known: _CachedHead, change: Change) -> tuple[bool, _CachedHead]:
-        """Return whether the change was appended, and return the head as it stands then.
-
-        Events that are too large are put elsewhere first.
-        """
+        """Return whether the change was appended, and return the head as it stands then."""
         changed = change.head.model_copy(update={"append_id": new_id()})
         payloads = [events.encode(event) for event in change.events]
         sizes = [len(payload) for payload in payloads]
         most = MOST_INLINE_BYTES if sum(sizes) <= MOST_APPEND_BYTES // 2 else MOST_INLINE_BYTES // 64
-        large = {at: hashlib.sha256(text).hexdigest() for at, text in enumerate(payloads) if len(text) > most}
-        uploads = _Uploads(
-            epoch_store_key(self._hub, address, changed.epoch), {sha256: payloads[at] for at, sha256 in large.items()}
-        )
-        if large:
-            await self._upload(uploads)
-        for at, sha256 in large.items():
-            reference = _Reference(elsewhere=sha256, epoch=changed.epoch, bytes=sizes[at])
-            payloads[at] = reference.model_dump_json().encode()
+        uploads: dict[str, bytes] = {}
+        for at, payload in enumerate(payloads):
+            if len(payload) > most:
+                reference = _Reference(
+                    elsewhere=hashlib.sha256(payload).hexdigest(), epoch=changed.epoch, bytes=len(payload)
+                )
+                uploads[reference.elsewhere] = payload
+                payloads[at] = reference.model_dump_json().encode()
         append = Append(
             StoredHead(changed.position, changed.append_id, head.encode(changed)),
             tuple(payloads),
             tuple(Row(row.name, row.position, rows.encode(row.row), row.is_new) for row in change.rows),
         )
+        put_at = -math.inf
+
+        async def append_after_uploads() -> AppendOutcome:
+            nonlocal put_at
+            began_at = self.clocks.awake()  # a machine may sleep between two tries: uploads count as left over then
+            if uploads and began_at - put_at > FRESH_SECONDS:
+                with self._as_log("append"):
+                    await self._attachments.put(epoch_store_key(self._hub, address, changed.epoch), uploads)
+                put_at = began_at
+            return await self._store.append(address, known.stored, append)
+
         self._heads.forget(address)  # whatever ends this call early leaves nothing that may be wrong
-        appended = partial(self._append_to_newest, uploads=uploads) if large else self._store.append
-        answer: Appended | Conflict = await self._retried("append", partial(appended, address, known.stored, append))
+        answer: Appended | Conflict = await self._retried("append", append_after_uploads)
         if isinstance(answer, Appended):
-            newest = _CachedHead(answer.head, changed)
-            if changed.state == "open":
-                positions = range(changed.position - len(payloads) + 1, changed.position + 1)
-                tail = (*known.tail, *zip(positions, change.events, sizes, strict=True))
-                dropped, tail_bytes = 0, known.tail_bytes + sum(sizes)
-                while tail_bytes > _TAIL_BYTES:
-                    tail_bytes -= tail[dropped][2]
-                    dropped += 1
-                newest = _CachedHead(answer.head, changed, tail[dropped:], tail_bytes)
+            newest = known.after(answer.head, changed, change.events, sizes)
         else:
             newest = _CachedHead(answer.head, NEW if answer.head is None else head.decode(answer.head.payload))
-        self._heads.keep(address, newest, newest.memory_bytes)
+        self._keep(address, newest)
         return isinstance(answer, Appended), newest
 
-    async def _append_to_newest(
-        self, address: Address, known: StoredHead | None, append: Append, uploads: _Uploads
-    ) -> AppendOutcome:
-        """Append what refers to uploads; a machine may have slept since, and somebody have taken them for left over."""
-        if awake_seconds() - uploads.put_at > FRESH_SECONDS:
-            await self._upload(uploads)
-        return await self._store.append(address, known, append)
-
-    async def _upload(self, uploads: _Uploads) -> None:
-        uploads.put_at = awake_seconds()
-        with self._as_log("append"):
-            await self._attachments.put(uploads.store_key, uploads.objects)
+    def _keep(self, address: Address, newest: _CachedHead) -> None:
+        text_bytes = len(newest.stored.payload) if newest.stored else _EMPTY_BYTES
+        self._heads.keep(address, newest, (1 + _PARSED_BYTES) * (text_bytes + newest.tail_bytes))
 
     @contextlib.contextmanager
     def _as_log(self, verb: Verb) -> Iterator[None]:

@@ -7,7 +7,7 @@ document rules, and the next delivery puts the same entries under the same posit
 Positions count every entry from 1, those of unknown kind too, so an entry keeps its position when it moves.
 
 So a document comes near its limit only where one turn is very large, or the archive is away. A request that is larger
-than the whole limit is refused before its agent runs, and an answer that is stays in its run's log (`runner.attempt`):
+than the whole limit is refused before its agent runs, and an answer that is stays in its run's log (`hosted_agent`):
 a document never passes twice the limit, with the default of 512 KiB the 1 MiB that the smallest of the engines takes.
 While the archive is away and a document is over its limit, the entity stores nothing: the log has what happened, and
 the operation is delivered again.

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,26 +29,18 @@ from hosting.errors import (
 )
 from hosting.invocation import current_invocation, mark_task
 from hosting.names import Address, new_id
-from hosting.ports import EntityClient, awake_seconds
-from hosting.runner.attempt import ClaimedRun, RunEnd
-from hosting.runner.journal import (
-    LEASE_SECONDS,
-    DrainingError,
-    Journal,
-    Lease,
-    StaleTokenError,
-)
+from hosting.ports import EntityClient
+from hosting.runner.held_run import LEASE_SECONDS, DrainingError, HeldRun, StaleTokenError
+from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.telemetry import log_end
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent
 from hosting.service.conversations import Conversations
-from hosting.service.held_run import HeldRun, HostedAgent, RunWatcher
-from hosting.service.lost_runs import claimed_run
 from hosting.thread.commands import ClaimRun, ClaimTerms, EndRun, Refused, ReleaseRun, SignalFailed
 from hosting.thread.conversation import Snapshot
-from hosting.thread.events import TERMINALS, Accepted, Claimed, Holder
+from hosting.thread.events import TERMINALS, Accepted, Claimed, Holder, Terminal
 from hosting.thread.head import Head
-from hosting.thread.run import unanswered
+from hosting.thread.run import fold_run, unanswered
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)
@@ -59,6 +52,15 @@ ResultT = TypeVar("ResultT")
 Inline = Callable[[Address, int, Conversation], Awaitable[Conversation]]
 """Takes the thread and its epoch with the conversation; raises `AttachmentsUnavailableError`."""
 Admits = Callable[[Conversation, Accepted], HostingError | None]
+
+
+@dataclass(frozen=True, eq=False)
+class RunWatcher:
+    """A caller that watches a run here, and its invocation's context, in which the run begins in its turn."""
+
+    run_id: str
+    client: EntityClient
+    context: Context = field(default_factory=copy_context)
 
 
 class HeldRuns:
@@ -136,7 +138,7 @@ class HeldRuns:
 
     def claim_terms(self, agent: str, holder: Holder = "caller") -> ClaimTerms:
         """Return the terms of a claim by this process, with a new token."""
-        deadline = time.time() + self._agents[agent].run_timeout_seconds
+        deadline = self._log.clocks.wall() + self.longest_seconds(agent)
         return ClaimTerms(new_id(), holder, self._lease_seconds, deadline)
 
     def held(self, run_id: str) -> HeldRun | None:
@@ -164,14 +166,17 @@ class HeldRuns:
     def _note_watchers(self, address: Address, run_id: str) -> None:
         held = self._held.get(run_id)
         if held is not None and self._hands_on_unwatched:
-            held.watch(is_watched=any(one.run_id == run_id for one in self._watchers.get(address, ())))
+            is_watched = any(one.run_id == run_id for one in self._watchers.get(address, ()))
+            held.is_unwatched = not is_watched and held.holder == "caller"
 
     async def claim_next(self, address: Address, run_id: str, client: EntityClient) -> HeldRun | None:
         """Claim the run if it is the next and nobody holds it; return it if it is held here now."""
         with self.reserve(address.agent) as terms:
             if terms is None:
                 return None
-            return await self.shield(self._claim(address, ClaimRun(time.time(), terms, run_id=run_id), client))
+            return await self.shield(
+                self._claim(address, ClaimRun(self._log.clocks.wall(), terms, run_id=run_id), client)
+            )
 
     async def claim_as_entity(
         self, address: Address, since: int, idle_append: str | None, before: Snapshot
@@ -183,20 +188,21 @@ class HeldRuns:
         with self.reserve(address.agent) as terms:
             if terms is None:
                 return None
-            command = ClaimRun(time.time(), replace(terms, holder="entity"), idle_append=idle_append, since=since)
+            command = ClaimRun(
+                self._log.clocks.wall(), replace(terms, holder="entity"), idle_append=idle_append, since=since
+            )
             return await self.shield(self._claim(address, command, None, before))
 
     async def _claim(
         self, address: Address, command: ClaimRun, client: EntityClient | None, before: Snapshot | None = None
     ) -> HeldRun | None:
-        until = awake_seconds() + self.longest_seconds(address.agent)
         decided = await self._log.execute(address, command)
         self.publish(address, decided)
         is_next = before is not None and bool(decided.events) and decided.events[0][0] == before.position + 1
         before = before.follow(decided.events) if before and is_next else None
-        return self.hold(address, decided, client, before=before, until=until)
+        return await self.hold(address, decided, client, before=before)
 
-    def hold(
+    async def hold(
         self,
         address: Address,
         decided: Decided,
@@ -205,25 +211,38 @@ class HeldRuns:
         *,
         before: Snapshot | None = None,
         is_new: bool = False,
-        key: str | None = None,
-        fingerprint: str = "",
-        until: float | None = None,
     ) -> HeldRun | None:
         """Begin the run that a published append of this process claimed, and return it; None if it claimed none.
 
-        `signal` is awaited before the agent starts. `before` is the conversation after the append, if known. A failed
-        signal frees `key` with `fingerprint`. `until`: when the run's time is up, if counted from before the append.
+        `signal` is awaited before the agent starts. `before` is the conversation after the append, if known; a thread
+        that `is_new` has none. Of a run that was accepted by an earlier append its events are read first: raises
+        `LogUnavailableError` and leaves the run to its entity.
         """
-        claim, events = decided.head.claim, decided.events
-        if claim is None or not any(isinstance(event, Claimed) and event.token == claim.token for _, event in events):
+        head, events = decided.head, decided.events
+        claim = next((event for _, event in events if isinstance(event, Claimed)), None)
+        if claim is None:
             return None
-        before = before or self._conversations.cached(address, decided.head)
-        held = HeldRun(address, claim.token, decided.head, events, client, before, is_new, key, fingerprint)
-        held.lease = Lease(self._lease_seconds)
-        held.until = awake_seconds() + self.longest_seconds(address.agent) if until is None else until
-        held.checked_at = asyncio.get_running_loop().time()
+        record = fold_run(claim.run_id, events) or fold_run(
+            claim.run_id, await self._log.events(address, head.runs[0].first - 1, head)
+        )
+        if record is None:
+            raise LogUnavailableError(f"The log does not have the beginning of run {claim.run_id}.")
+        held = HeldRun(
+            self._log,
+            address,
+            record,
+            claim,
+            began_at=decided.began_at,
+            until=decided.began_at + self.longest_seconds(address.agent),
+            on_append=partial(self.publish, address),
+        )
         self._held[held.run_id] = held
-        self._spawn(self._hold(held, signal))
+        before = before or self._conversations.cached(address, head)
+
+        async def read() -> Snapshot:
+            return before or await self._conversations.at(address, head, client, events, is_new=is_new)
+
+        self._spawn(self._hold(held, signal, read, head.epoch))
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.ensure_future(self._renew_leases())
         return held
@@ -248,27 +267,22 @@ class HeldRuns:
                 held.hand_over()
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _hold(self, held: HeldRun, signal: Awaitable[None] | None) -> None:
+    async def _hold(
+        self, held: HeldRun, signal: Awaitable[None] | None, read: Callable[[], Awaitable[Snapshot]], epoch: int
+    ) -> None:
         mark_task(current_invocation())
         try:
-            if signal is not None:
-                try:
-                    await signal
-                except EngineUnavailableError:
-                    logger.warning("Run %s is taken back: its signal was not taken.", held.run_id)
-                    failed = SignalFailed(time.time(), held.run_id, held.token, held.key, held.fingerprint)
-                    await self._let_go(held, failed)
-                    return
-            await self._end(held, await self._run(held))
+            if signal is None or await self._is_signalled(held, signal):
+                await self._end(held, await self._run(held, read, epoch))
         except (EngineUnavailableError, AttachmentsUnavailableError, DrainingError) as error:
             logger.info("Run %s is released, and its entity goes on: %s", held.run_id, error)
-            held.lacks_store = not isinstance(error, DrainingError)
+            held.lost_by = error
             await self._release(held)
         except StaleTokenError as error:
             logger.info("%s", error)
         except (LogUnavailableError, NewerVersionError) as error:
             logger.warning("Run %s is let go of, and its entity goes on: %s", held.run_id, error)
-            held.lacks_log = isinstance(error, LogUnavailableError)
+            held.lost_by = error
         except Exception:
             logger.exception("Run %s is let go of. Its entity goes on.", held.run_id)
         finally:
@@ -276,58 +290,65 @@ class HeldRuns:
                 del self._held[held.run_id]
             held.is_over.set()
 
-    async def _run(self, held: HeldRun) -> RunEnd:
-        """Run the agent on the conversation before the claim and on the steps of earlier attempts."""
-        address, head = held.address, held.began_at
-        record = await claimed_run(self._log, address, head, held.events)
-        journal = Journal(self._log, address, record, held.token, held.lease, on_append=partial(self.publish, address))
-        held.record_in(journal)
-        if record.attempts > 1:
-            logger.info("Run %s of agent %s is taken up: attempt %d.", held.run_id, address.agent, record.attempts)
+    async def _is_signalled(self, held: HeldRun, signal: Awaitable[None]) -> bool:
+        """Return whether the engine took the run's signal; otherwise withdraw the run."""
         try:
-            before = held.before or await self._conversations.at(
-                address, head, held.client, held.events, is_new=held.is_new
-            )
+            await signal
+        except EngineUnavailableError:
+            logger.warning("Run %s is taken back: its signal was not taken.", held.run_id)
+            accepted, at = held.run.accepted, self._log.clocks.wall()
+            await self._let_go(held, SignalFailed(at, held.run_id, held.token, accepted.key, accepted.fingerprint))
+            return False
+        return True
+
+    async def _run(self, held: HeldRun, read: Callable[[], Awaitable[Snapshot]], epoch: int) -> Terminal:
+        """Run the agent on the conversation before the claim and on the steps of earlier attempts."""
+        address, accepted = held.address, held.run.accepted
+        if held.run.attempts > 1:
+            logger.info("Run %s of agent %s is taken up: attempt %d.", held.run_id, address.agent, held.run.attempts)
+        try:
+            conversation = (await read()).conversation
         except UnreadableStateError as error:
-            return RunEnd(unanswered(held.run_id, time.time(), error))
-        conversation = before.conversation
-        if (refusal := self._admits(conversation, record.accepted)) is not None:
-            return RunEnd(unanswered(held.run_id, time.time(), refusal))
+            return unanswered(held.run_id, self._log.clocks.wall(), error)
+        if (refusal := self._admits(conversation, accepted)) is not None:
+            return unanswered(held.run_id, self._log.clocks.wall(), refusal)
         if self._inline is not None:
-            conversation = await self._inline(address, head.epoch, conversation)
+            conversation = await self._inline(address, epoch, conversation)
 
         def send_delta(offset: int, text: str) -> None:
             self._changes.publish(address, DeltaText(held.run_id, offset, text))
 
-        attempts = self._agents[address.agent].attempts
-        return await attempts.run(ClaimedRun(journal, conversation, held.until, send_delta, held.stop))
+        return await self._agents[address.agent].run(held, conversation, send_delta)
 
-    async def _end(self, held: HeldRun, ended: RunEnd) -> None:
+    async def _end(self, held: HeldRun, terminal: Terminal) -> None:
         """Append the end, and begin the next run if its caller waits here. Release a draining run that was stopped."""
-        journal = held.journal
-        assert journal is not None
-        if held.is_draining and ended.terminal.kind == "cancelled":
+        if held.is_draining and terminal.kind == "cancelled":
             await self._release(held)
             return
         takes_more = not self.is_draining and len(self._held) <= self._most and self._takes_runs()
         callers = {one.run_id: one for one in self._watchers.get(held.address, ())} if takes_more else {}
         terms = {run_id: self.claim_terms(held.address.agent) for run_id in callers}
-        end = EndRun(journal.token, ended.terminal, journal.unconfirmed(ended.words), terms)
+        end = EndRun(held.token, terminal, held.unlogged, terms)
         decided = await self._log.execute(held.address, end)
         if isinstance(decided.outcome, Refused):
-            refused = unanswered(held.run_id, ended.terminal.at, decided.outcome.error)
+            refused = unanswered(held.run_id, terminal.at, decided.outcome.error)
             decided = await self._log.execute(held.address, replace(end, terminal=refused, words=()))
         self.publish(held.address, decided)
         following = decided.head.next_run
         if following is not None and following.id in callers:  # also if its caller has left meanwhile
             caller = callers[following.id]
-            caller.context.run(self.hold, held.address, decided, caller.client)
-            self._note_watchers(held.address, following.id)
+            await caller.context.run(self._spawn, self._hold_next(held.address, decided, caller))
+
+    async def _hold_next(self, address: Address, decided: Decided, caller: RunWatcher) -> None:
+        try:
+            await self.hold(address, decided, caller.client)
+        except LogUnavailableError as error:
+            logger.warning("Run %s stays claimed until its lease is out: %s", caller.run_id, error)
+        self._note_watchers(address, caller.run_id)
 
     async def _release(self, held: HeldRun) -> None:
         """Release the run, whose signal was taken: its entity continues at once."""
-        token = held.token if held.journal is None else held.journal.token
-        await self._let_go(held, ReleaseRun(time.time(), token, signalled=True))
+        await self._let_go(held, ReleaseRun(self._log.clocks.wall(), held.token, signalled=True))
 
     async def _let_go(self, held: HeldRun, command: ReleaseRun | SignalFailed) -> None:
         try:
@@ -340,19 +361,17 @@ class HeldRuns:
         clock = asyncio.get_running_loop().time
         while self._held:
             first = min(held.checked_at for held in self._held.values())
-            await asyncio.sleep(max(0.0, first + self._poll_seconds - clock()))
-            now = clock()
-            for held in [held for held in self._held.values() if now - held.checked_at >= self._poll_seconds]:
-                held.checked_at = now
-                if held.checking is None or held.checking.done():
-                    held.checking = self._spawn(self._check(held))
+            await asyncio.sleep(max(0.0, min(first - clock(), 0.0) + self._poll_seconds))
+            for held in [held for held in self._held.values() if clock() - held.checked_at >= self._poll_seconds]:
+                held.checked_at = math.inf  # until the check is done: one at a time for each run
+                self._spawn(self._check(held))
 
     async def _check(self, held: HeldRun) -> None:
         """Renew the run's lease if that is due, which returns the head too; else read the head."""
-        held.checked_at = asyncio.get_running_loop().time()
+        began_at = asyncio.get_running_loop().time()
         try:
-            if held.lease.is_due and held.journal is not None:
-                await held.journal.renew()
+            if held.renewal_is_due:
+                await held.renew()
             else:
                 self._stop_unless_held(held, await self._log.head(held.address))
         except (StaleTokenError, NewerVersionError):
@@ -361,11 +380,13 @@ class HeldRuns:
             logger.warning("The log cannot be reached to check run %s.", held.run_id)
         except Exception:
             logger.exception("The log of run %s cannot be read.", held.run_id)
+        finally:
+            held.checked_at = began_at
 
     def _stop_unless_held(self, held: HeldRun, head: Head) -> None:
         """Stop the agent if the run was cancelled or another process holds it."""
         run = head.run(held.run_id)
-        if run is None or run.cancelled is not None or not held.is_in(head):
+        if run is None or run.cancelled is not None or not held.is_held_in(head):
             held.stop.request()
 
     def publish(self, address: Address, decided: Decided) -> None:
@@ -376,7 +397,7 @@ class HeldRuns:
                 self._changes.publish(address, LoggedEvent(position, event))
                 if isinstance(event, TERMINALS):
                     ended = self._held.get(event.run_id)
-                    log_end(address, event, None if ended is None else ended.record)
+                    log_end(address, event, None if ended is None else ended.run)
         if decided.head.state == "deleting":  # no run is open any more
             for deleted in [held for held in self._held.values() if held.address == address]:
                 self._stop_unless_held(deleted, decided.head)

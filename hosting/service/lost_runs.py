@@ -12,11 +12,10 @@ from collections.abc import Callable
 
 from hosting.names import Address
 from hosting.ports import awake_seconds
-from hosting.runner.journal import LEASE_MARGIN_SECONDS, LEASE_SECONDS
+from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.stores.contract import MOST_POSITION
 from hosting.thread.commands import CancelRun, ExpireRun
-from hosting.thread.events import Event
 from hosting.thread.head import Head
 from hosting.thread.rows import DeletedRow, RunRow, run_name
 from hosting.thread.run import RunRecord, fold_run
@@ -116,17 +115,4 @@ async def read_run(
         return record
     for position, event in await log.events(address, row.last):  # answers to what it asked for stand after its end
         record = record.after(position, event)
-    return record
-
-
-async def claimed_run(log: ThreadLog, address: Address, head: Head, events: list[tuple[int, Event]]) -> RunRecord:
-    """Return the run that is next at that head, the newest `events` of which the caller has.
-
-    Raises `LogUnavailableError`.
-    """
-    run = head.runs[0]
-    record = fold_run(run.id, events)
-    if record is None:  # it was accepted by an earlier append
-        record = fold_run(run.id, await log.events(address, run.first - 1, head))
-    assert record is not None
     return record

@@ -219,9 +219,7 @@ class Runs:
         assert record is not None
         accepted = record.accepted
         signal = asyncio.ensure_future(self._signal(address, client, "run", run_id=run_id))
-        held = self._holders.hold(
-            address, decided, client, signal, is_new=is_new, key=accepted.key, fingerprint=accepted.fingerprint
-        )
+        held = await self._holders.hold(address, decided, client, signal, is_new=is_new)
         try:
             await asyncio.shield(signal)
         except EngineUnavailableError:
@@ -270,7 +268,7 @@ class Runs:
                 known = _with_updates(run, updates) if not follower.has_missed else run
                 if known is not run:
                     run, pause = known, FIRST_POLL_SECONDS
-                elif held is not None and held.lacks_log:
+                elif held is not None and isinstance(held.lost_by, LogUnavailableError):
                     break
                 elif follower.has_missed or self._holders.held(run.run_id) is None:
                     follower.has_missed = False

@@ -11,9 +11,9 @@ from hosting.plan import AgentPlan
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
-from hosting.runner.attempt import Attempts
 from hosting.runner.callbacks import Listeners
-from hosting.runner.journal import LEASE_MARGIN_SECONDS, LEASE_SECONDS
+from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
+from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.service.approvals import Approvals
 from hosting.service.archiving import Archiver, Capacity
@@ -23,7 +23,6 @@ from hosting.service.conversations import Conversations
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
-from hosting.service.held_run import HostedAgent
 from hosting.service.held_runs import HeldRuns
 from hosting.service.overview import Overview, OverviewSweep
 from hosting.service.owners import Owners
@@ -114,14 +113,14 @@ class Services:
         Raises `ConfigurationError` for an agent that cannot be run as one.
         """
         runner = AgentRunner(planned.agent, planned.name, self._loop, self.settings.context_tokens)
-        attempts = Attempts(
+        self._agents[planned.name.lower()] = HostedAgent(
             runner,
             self.settings,
+            run_timeout_seconds,
             batch_seconds=self._stores.threads.batch_seconds,
             retry=retry,
             listener=self.listeners.begin,
         )
-        self._agents[planned.name.lower()] = HostedAgent(attempts, run_timeout_seconds)
 
     def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep, OverviewSweep]:
         """Return the sweeps over what lies next to the log: uploads, tombstones, and what is known of all threads."""

@@ -17,10 +17,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hosting.errors import LogUnavailableError, RunIdReusedError, UnreadableStateError
+from hosting.errors import (
+    AttachmentsUnavailableError,
+    EngineUnavailableError,
+    LogUnavailableError,
+    RunIdReusedError,
+    UnreadableStateError,
+)
 from hosting.names import Address
 from hosting.ports import awake_seconds
-from hosting.runner.journal import LEASE_MARGIN_SECONDS
+from hosting.runner.held_run import LEASE_MARGIN_SECONDS
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.conversations import Conversations
 from hosting.service.held_runs import HeldRuns
@@ -147,7 +153,7 @@ class ThreadOperations:
                 held = await self._holders.claim_as_entity(address, since, idle_append, snapshot)
             if held is not None:
                 await held.is_over.wait()
-                if held.lacks_store:
+                if isinstance(held.lost_by, EngineUnavailableError | AttachmentsUnavailableError):
                     raise LogUnavailableError.unreached()
             elif is_spent or self._clock() >= min(end, ends_at):
                 return OperationOutcome(snapshot, head.epoch, tuple(ended), True, queue_time.seconds, is_spent)
@@ -230,12 +236,11 @@ class ThreadOperations:
         What was appended after that position came while the operation worked. None for any other run.
         """
         held = self._holders.held(run_id)
-        claim = None if held is None else held.began_at.claim
-        if held is None or claim is None or claim.holder != "caller":
+        if held is None or held.holder != "caller":
             return None
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(held.is_over.wait(), most_seconds)
-        return held.began_at.position
+        return held.claimed_at
 
     async def _refuse(
         self, address: Address, since: int, idle_append: str | None, refusal: UnreadableStateError

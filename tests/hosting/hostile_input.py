@@ -364,7 +364,7 @@ UNREACHED: Mapping[str, str] = {
     "hosting.host_settings._HUB": "hubName stands in host.json or in a setting",
     "hosting.host_settings._NOT_OF_A_HUB": "the app's name on Azure",
     "hosting.host_settings._VARIABLE": "hubName stands in host.json or in a setting",
-    "hosting.runner.attempt._DURATION": "functionTimeout stands in host.json or in a setting",
+    "hosting.runner.hosted_agent._DURATION": "functionTimeout stands in host.json or in a setting",
     "state.portable._LEAP_SECOND": "entries have times of ours",
     "hosting.request.contents._INPUT": "what a model takes is told by the app's code",
     "hosting.stores.contract._ROW_NAME": "names of rows are digests of ours",

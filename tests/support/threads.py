@@ -7,11 +7,15 @@ from typing import Any
 from agent_framework import AgentResponse, Message
 
 from hosting.errors import HostingError
+from hosting.names import Address
 from hosting.request.run_request import Decision, PendingApproval, RunRequest
+from hosting.runner.held_run import HeldRun
+from hosting.runner.thread_log import ThreadLog
 from hosting.thread.commands import AcceptRun, Change, ClaimTerms, Command, EndRun, Outcome, Refused
 from hosting.thread.decide import decide
 from hosting.thread.events import Accepted, Completed, Event, Holder, ModelResult, ToolStarted
 from hosting.thread.head import NEW, Head
+from hosting.thread.run import fold_run
 from state.convert import stored_response
 
 NOW = 1_800_000_000.0
@@ -103,3 +107,11 @@ def model_result(run_id: str = "r1", number: int = 1) -> ModelResult:
 def tool_started(run_id: str = "r1", key: str = "1.call") -> ToolStarted:
     """Return the event of a tool that is about to be called."""
     return ToolStarted(at=NOW, run_id=run_id, key=key, name="pay", digest="d")
+
+
+async def held_run(log: ThreadLog, address: Address, run_id: str = "r1") -> HeldRun:
+    """Return the run that the log says is claimed, as the holder of its newest claim has it, from this moment on."""
+    run = fold_run(run_id, await log.events(address, 0))
+    assert run is not None
+    assert run.claim is not None
+    return HeldRun(log, address, run, run.claim, began_at=log.clocks.awake(), on_append=lambda decided: None)

@@ -12,7 +12,7 @@ import pytest
 
 from hosting.entity.batch import Batch, Done, Operation, Signal
 from hosting.entity.thread_entity import UnfinishedError
-from hosting.runner.attempt import TimeLimit
+from hosting.runner.hosted_agent import TimeLimit
 from hosting.thread.commands import ClaimRun, ClaimTerms
 from tests.support.bench import ADDRESS, Bench
 

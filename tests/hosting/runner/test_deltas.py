@@ -9,13 +9,11 @@ from agent_framework import AgentResponseUpdate, Content
 
 from hosting.names import Address
 from hosting.runner.deltas import BatchPace, DeltaWriter
-from hosting.runner.journal import Journal, Lease
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.events import Delta
-from hosting.thread.run import fold_run
 from tests.support.thread_stores import ArmedStore
-from tests.support.threads import accept
+from tests.support.threads import accept, held_run
 
 ADDRESS = Address.of("Helper", "t1")
 
@@ -32,11 +30,9 @@ class Streaming:
     async def begin(self) -> Streaming:
         """Claim the run."""
         await self.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-        record = fold_run("r1", await self.log.events(ADDRESS, 0))
-        assert record is not None
-        self.journal = Journal(self.log, ADDRESS, record, "token-r1", Lease(), on_append=lambda decided: None)
+        self.held = await held_run(self.log, ADDRESS)
         pace = BatchPace(self._seconds, 1000)
-        self.writer = DeltaWriter(self.journal, pace, lambda at, text: self.streamed.append((at, text)), lambda: None)
+        self.writer = DeltaWriter(self.held, pace, lambda at, text: self.streamed.append((at, text)))
         return self
 
     async def write(self, *texts: str, is_known: bool = False) -> None:
@@ -123,6 +119,6 @@ async def test_deltas_of_an_append_that_nobody_knows_of_go_again_with_the_end() 
     await asyncio.sleep(0.05)
     streaming.store.is_away = False
 
-    last = streaming.journal.unconfirmed(await streaming.writer.close("Good morning"))
+    last = (*streaming.held.unlogged, *await streaming.writer.close("Good morning"))
 
     assert [(one.offset, one.text) for one in last] == [(0, "Good morning")]

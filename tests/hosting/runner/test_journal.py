@@ -8,14 +8,13 @@ import pytest
 
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
-from hosting.runner.journal import DrainingError, Journal, Lease, StaleTokenError
+from hosting.runner.held_run import DrainingError, StaleTokenError
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import CancelRun, ClaimRun, RecordSteps
 from hosting.thread.events import Delta, ToolResult
-from hosting.thread.run import fold_run
 from tests.support.thread_stores import ArmedStore
-from tests.support.threads import NOW, accept, model_result, terms, tool_started
+from tests.support.threads import NOW, accept, held_run, model_result, terms, tool_started
 
 ADDRESS = Address.of("Helper", "t1")
 DELTA = Delta(at=NOW, run_id="r1", offset=0, text="Good")
@@ -27,7 +26,7 @@ def tool_result(key: str = "1.call") -> ToolResult:
 
 
 class Holding:
-    """A thread whose run is claimed, and its holder's journal."""
+    """A thread whose run is claimed, and its holder."""
 
     def __init__(self) -> None:
         self.store = ArmedStore(MemoryThreadStore("hub"))
@@ -39,9 +38,7 @@ class Holding:
         await self.log.execute(ADDRESS, RecordSteps("token-r1", steps))
         head = await self.log.head(ADDRESS)
         await self.log.execute(ADDRESS, ClaimRun(NOW, terms("token"), idle_append=head.append_id))
-        record = fold_run("r1", await self.log.events(ADDRESS, 0))
-        assert record is not None
-        self.journal = Journal(self.log, ADDRESS, record, "token", Lease(), on_append=lambda decided: None)
+        self.held = await held_run(self.log, ADDRESS)
         return self
 
     async def kinds(self) -> list[str]:
@@ -53,22 +50,22 @@ class Holding:
 async def test_a_later_attempt_is_given_what_an_earlier_one_recorded() -> None:
     """And nothing that it recorded itself: that is new."""
     steps = (model_result(), tool_started(), tool_result())
-    journal = (await Holding().begin(*steps)).journal
-    await journal.append_on_loop(model_result(number=2))
+    held = (await Holding().begin(*steps)).held
+    await held.append_on_loop(model_result(number=2))
 
-    assert (journal.models["", 1], journal.started["1.call"], journal.results["1.call"]) == steps
-    assert (len(journal.models), len(journal.started), len(journal.results)) == (1, 1, 1)
+    assert (held.models["", 1], held.started["1.call"], held.results["1.call"]) == steps
+    assert (len(held.models), len(held.started), len(held.results)) == (1, 1, 1)
 
 
 @pytest.mark.behaviour("runner.steps")
 async def test_an_attempt_made_again_is_given_what_the_failed_one_recorded() -> None:
     """By the same holder, under its new token."""
-    journal = (await Holding().begin(*[model_result()] * 3)).journal
-    await journal.append_on_loop(model_result(number=2))
-    await journal.retry("another", "run_failed")
+    held = (await Holding().begin(*[model_result()] * 3)).held
+    await held.append_on_loop(model_result(number=2))
+    await held.retry("another", "run_failed")
 
-    assert (journal.models["", 2], journal.token) == (model_result(number=2), "another")
-    await journal.append_on_loop(tool_started(), tool_result())
+    assert (held.models["", 2], held.token) == (model_result(number=2), "another")
+    await held.append_on_loop(tool_started(), tool_result())
 
 
 @pytest.mark.behaviour("runner.steps")
@@ -77,12 +74,12 @@ async def test_deltas_that_wait_stand_before_the_step_that_follows_them_and_only
     """In one append with it."""
     holding = await Holding().begin(*[model_result()] * 3)
     waiting = [(DELTA,)]
-    holding.journal.take_deltas = lambda: waiting.pop() if waiting else ()
+    holding.held.take_deltas = lambda: waiting.pop() if waiting else ()
     before = holding.store.calls["append"]
-    await holding.journal.append_on_loop(model_result(number=2))
+    await holding.held.append_on_loop(model_result(number=2))
 
     assert (await holding.kinds(), holding.store.calls["append"]) == (["delta", "model_result"], before + 1)
-    assert holding.journal.unconfirmed(()) == ()
+    assert holding.held.unlogged == ()
 
 
 @pytest.mark.behaviour("runner.steps")
@@ -90,12 +87,12 @@ async def test_deltas_of_a_failed_append_go_with_the_next_step() -> None:
     """Nobody knows whether they stand there already."""
     holding = await Holding().begin(*[model_result()] * 3)
     waiting = [(DELTA,)]
-    holding.journal.take_deltas = lambda: waiting.pop() if waiting else ()
+    holding.held.take_deltas = lambda: waiting.pop() if waiting else ()
     holding.store.is_away = True
     with pytest.raises(LogUnavailableError):
-        await holding.journal.append_on_loop()
+        await holding.held.append_on_loop()
     holding.store.is_away = False
-    await holding.journal.append_on_loop(model_result(number=2))
+    await holding.held.append_on_loop(model_result(number=2))
 
     assert await holding.kinds() == ["delta", "model_result"]
 
@@ -104,10 +101,10 @@ async def test_deltas_of_a_failed_append_go_with_the_next_step() -> None:
 async def test_a_holder_that_leaves_stops_behind_the_tool_that_it_has_finished() -> None:
     """What the tool answered is recorded, and so is what the model says before."""
     holding = await Holding().begin(model_result(), *[tool_started()] * 2)
-    holding.journal.is_draining = True
-    await holding.journal.append_on_loop(model_result(number=2))
+    holding.held.is_draining = True
+    await holding.held.append_on_loop(model_result(number=2))
     with pytest.raises(DrainingError):
-        await holding.journal.append_on_loop(tool_result())
+        await holding.held.append_on_loop(tool_result())
 
     assert await holding.kinds() == ["model_result", "tool_result"]
 
@@ -115,13 +112,13 @@ async def test_a_holder_that_leaves_stops_behind_the_tool_that_it_has_finished()
 @pytest.mark.behaviour("runner.steps")
 async def test_a_holder_that_leaves_cuts_no_other_tool_short() -> None:
     """A tool that began and has no result counts as called; only an agent as a tool has its steps replayed."""
-    journal = (await Holding().begin(*[model_result()] * 3)).journal
-    journal.is_draining = True
-    await journal.append_on_loop(tool_started(), tool_started(key="1.agent"), tool_started(key="1.agent/1.tool"))
-    await journal.append_on_loop(tool_result())
+    held = (await Holding().begin(*[model_result()] * 3)).held
+    held.is_draining = True
+    await held.append_on_loop(tool_started(), tool_started(key="1.agent"), tool_started(key="1.agent/1.tool"))
+    await held.append_on_loop(tool_result())
 
     with pytest.raises(DrainingError):
-        await journal.append_on_loop(tool_result("1.agent/1.tool"))
+        await held.append_on_loop(tool_result("1.agent/1.tool"))
 
 
 @pytest.mark.behaviour("runner.steps")
@@ -130,11 +127,11 @@ async def test_an_attempt_that_cannot_be_made_again_leaves_the_holder_its_token(
     holding = await Holding().begin(*[model_result()] * 3)
     holding.store.is_away = True
     with pytest.raises(LogUnavailableError):
-        await holding.journal.retry("another", "run_failed")
+        await holding.held.retry("another", "run_failed")
     holding.store.is_away = False
     await holding.log.execute(ADDRESS, CancelRun(NOW, "r1"))
 
-    assert holding.journal.token == "token"
+    assert holding.held.token == "token"
     with pytest.raises(StaleTokenError):
-        await holding.journal.retry("third", "run_failed")
+        await holding.held.retry("third", "run_failed")
     assert await holding.kinds() == ["cancel_requested", "cancelled"]

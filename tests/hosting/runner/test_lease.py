@@ -10,20 +10,21 @@ import pytest
 from agent_framework import Agent, FunctionInvocationLayer
 
 from hosting.names import Address
+from hosting.ports import Clocks
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentRunner, Attempt, AttemptOutcome
+from hosting.runner.held_run import StaleTokenError
 from hosting.runner.history import History
-from hosting.runner.journal import Journal, Lease, StaleTokenError
 from hosting.runner.steps import AgentSteps, StepRecorder, digest_of_arguments
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import ClaimRun, RecordSteps
 from hosting.thread.events import Step, ToolStarted
 from hosting.thread.messages import request_messages
-from hosting.thread.run import fold_run
 from tests.support.planned import PlannedModel, planned_agent
-from tests.support.threads import accept, terms
+from tests.support.thread_stores import ArmedStore
+from tests.support.threads import accept, held_run, terms
 
 ADDRESS = Address.of("Helper", "t1")
 
@@ -38,34 +39,6 @@ class Clock:
         return self.now
 
 
-@pytest.mark.behaviour("runner.lease")
-def test_a_lease_that_was_not_renewed_in_time_is_lost() -> None:
-    """By the holder's own clock, which goes on while the machine sleeps."""
-    clock = Clock()
-    lease = Lease(20.0, clock)
-    clock.now += 19.9
-    held = lease.is_held
-    clock.now += 0.1
-
-    assert (held, lease.is_held) == (True, False)
-
-
-@pytest.mark.behaviour("runner.lease")
-def test_a_lease_counts_from_before_the_append_that_renewed_it() -> None:
-    """Its answer may have taken long."""
-    clock = Clock()
-    lease = Lease(20.0, clock)
-    clock.now += 10
-    began_at = lease.clock()
-    clock.now += 9
-    lease.renew(began_at)
-    clock.now += 10.9
-
-    assert lease.is_held
-    clock.now += 0.2
-    assert not lease.is_held
-
-
 class Holder:
     """A holder of a claimed run, whose clock passes when a test says so, and its agent, which calls no tools."""
 
@@ -73,13 +46,11 @@ class Holder:
         """Claim the run, in which an earlier attempt recorded these steps."""
         self.clock = Clock()
         self.noted: list[str] = []
-        self.log = ThreadLog(MemoryThreadStore("hub"), MemoryObjects(), "hub")
+        self.store = ArmedStore(MemoryThreadStore("hub"))
+        self.log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=Clocks(awake=self.clock))
         await self.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
         await self.log.execute(ADDRESS, RecordSteps("token-r1", steps))
-        record = fold_run("r1", await self.log.events(ADDRESS, 0))
-        assert record is not None
-        lease = Lease(20.0, self.clock)
-        self.journal = Journal(self.log, ADDRESS, record, "token-r1", lease, on_append=lambda decided: None)
+        self.held = await held_run(self.log, ADDRESS)
         return self
 
     async def take_over(self) -> None:
@@ -90,7 +61,7 @@ class Holder:
     async def run(self, loop: AgentLoop, agent: Agent[Any] | None = None) -> AttemptOutcome:
         """Run the agent once."""
         agent, request = agent or planned_agent(self.noted.append, plan=("all done",)), RunRequest(message="go")
-        steps = AgentSteps(agent, StepRecorder(self.journal, reports_unknown_outcomes=False))
+        steps = AgentSteps(agent, StepRecorder(self.held, reports_unknown_outcomes=False))
         attempt = Attempt("r1", "t1", request, request_messages(request), History([]), None, steps=steps)
         return await asyncio.wait_for(AgentRunner(agent, "Helper", loop).run(attempt, 5.0), 5.0)
 
@@ -104,13 +75,42 @@ def loop() -> Iterator[AgentLoop]:
 
 
 @pytest.mark.behaviour("runner.lease")
+async def test_a_lease_that_was_not_renewed_in_time_is_lost() -> None:
+    """By the holder's own clock, which goes on while the machine sleeps."""
+    holder = await Holder().begin()
+    holder.clock.now += 19.9
+    had_lease = holder.held.has_lease
+    holder.clock.now += 0.1
+
+    assert (had_lease, holder.held.has_lease) == (True, False)
+
+
+@pytest.mark.behaviour("runner.lease")
+async def test_a_lease_counts_from_before_the_append_that_renewed_it() -> None:
+    """Its answer may have taken long."""
+    holder = await Holder().begin()
+
+    async def take_long() -> None:
+        holder.clock.now += 9
+
+    holder.clock.now += 10
+    holder.store.before_append = take_long
+    await holder.held.renew()
+    holder.clock.now += 10.9
+
+    assert holder.held.has_lease
+    holder.clock.now += 0.2
+    assert not holder.held.has_lease
+
+
+@pytest.mark.behaviour("runner.lease")
 async def test_a_holder_that_slept_past_its_lease_proves_it_before_the_model_is_called(loop: AgentLoop) -> None:
     """By one append, which renews it."""
     holder = await Holder().begin()
     holder.clock.now += 30
 
     assert isinstance(await holder.run(loop), AgentAnswer)
-    assert (holder.journal.lease.is_held, holder.noted) == (True, ["model 1"])
+    assert (holder.held.has_lease, holder.noted) == (True, ["model 1"])
 
 
 @pytest.mark.behaviour("runner.lease")

@@ -9,7 +9,7 @@ import pytest
 
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
-from hosting.runner.attempt import TimeLimit, function_timeout_seconds
+from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import direct_api
 from tests.support.direct import DirectHost

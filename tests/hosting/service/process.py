@@ -19,15 +19,14 @@ from hosting.request.run_call import StartRun, Wait
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
-from hosting.runner.attempt import Attempts
 from hosting.runner.callbacks import Listener
+from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.approvals import Approvals
 from hosting.service.broadcast import Broadcast
 from hosting.service.conversations import CACHED_BYTES, Conversations
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.following import Following
-from hosting.service.held_run import HostedAgent
 from hosting.service.held_runs import MOST_HELD, HeldRuns
 from hosting.service.runs import Runs
 from hosting.service.thread_operations import OperationOutcome, ThreadOperations
@@ -176,8 +175,9 @@ class Process:
         read = read_settings({"AGENT_RUN_TIMEOUT_SECONDS": "30", **settings})
         chosen: Any = run or self.agent
         runner = AgentRunner(chosen, AGENT, self.loop)
-        attempts = Attempts(runner, read, batch_seconds=0.02, listener=listener)
-        agents = {AGENT.lower(): HostedAgent(attempts, read.run_timeout_seconds)}
+        agents = {
+            AGENT.lower(): HostedAgent(runner, read, read.run_timeout_seconds, batch_seconds=0.02, listener=listener)
+        }
         documents = Conversations(self.log, cached_bytes, **(remembering or {}))
         bounds: dict[str, Any] = {"most": most, "poll_seconds": 0.05, "lease_seconds": LEASE_SECONDS}
         self.holders = HeldRuns(self.log, documents, self.changes, agents, **{**bounds, **(holding or {})})

@@ -19,7 +19,7 @@ from hosting.thread.events import Completed, Failed
 from tests.support.bench import ADDRESS, Bench
 
 LIMIT = 4096
-TELLERS = ("hosting.service.archiving", "hosting.runner.attempt")
+TELLERS = ("hosting.service.archiving", "hosting.runner.hosted_agent")
 PAGE = (Path(__file__).parents[3] / "docs" / "state.md").read_text(encoding="utf-8")
 
 

@@ -13,8 +13,8 @@ from hosting.errors import EngineUnavailableError, NewerVersionError, ThreadDele
 from hosting.names import Address
 from hosting.request.run_request import Retry
 from hosting.runner.callbacks import CallbackCalls, Listener, Listeners
+from hosting.runner.held_run import HeldRun
 from hosting.service.broadcast import Follower
-from hosting.service.held_run import HeldRun
 from hosting.service.runs import Run
 from hosting.stores.contract import Append, Appended, StoredHead
 from hosting.stores.memory import MemoryObjects, SharedMemory
@@ -77,10 +77,8 @@ async def test_a_run_claimed_for_a_caller_that_leaves_at_that_moment_is_executed
     process.store.before_append = leave
     process.agent.gate.set()
     await process.runs.wait(first, process.engine, 5.0)
-    held = process.holders.held((await process.log.head(ADDRESS)).runs[0].id)
+    await process.deliver((await process.log.head(ADDRESS)).runs[0].id)
 
-    assert held is not None
-    await asyncio.wait_for(held.is_over.wait(), 5.0)
     assert (await process.kinds())[-2:] == ["claimed", "completed"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hosting.service.held_run import HeldRun
+from hosting.runner.held_run import HeldRun
 from hosting.service.runs import Run
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call

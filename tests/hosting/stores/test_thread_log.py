@@ -9,7 +9,7 @@ import pytest
 
 from hosting.errors import LogUnavailableError, NewerVersionError
 from hosting.names import Address, StoreKey
-from hosting.runner import thread_log
+from hosting.ports import Clocks
 from hosting.runner.thread_log import MOST_READS, ThreadLog
 from hosting.stores.contract import Append, StoredHead
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
@@ -34,7 +34,9 @@ class Desk:
         shared = MemoryThreadStore("hub")
         self.store = ArmedStore(shared)
         self.attachments = MemoryObjects()
-        self.log = ThreadLog(self.store, self.attachments, "hub", **members)  # type: ignore[arg-type]
+        self.now = 0.0
+        clocks = Clocks(awake=lambda: self.now)
+        self.log = ThreadLog(self.store, self.attachments, "hub", clocks=clocks, **members)  # type: ignore[arg-type]
         self.other = ThreadLog(shared, self.attachments, "hub")
 
     async def kinds(self) -> list[str]:
@@ -226,14 +228,12 @@ async def test_a_later_life_of_a_thread_refers_to_nothing_of_an_earlier_one(desk
 
 
 @pytest.mark.behaviour("erasure.unused-uploads")
-async def test_what_an_append_refers_to_is_put_again_where_the_machine_slept_since(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_an_append_refers_to_is_put_again_where_the_machine_slept_since(desk: Desk) -> None:
     """The sweep took it for left over meanwhile; the append that goes on refers to something all the same."""
     place = StoreKey("hub.log", f"{ADDRESS.key}/0")
 
     async def sleep_and_sweep() -> None:
-        monkeypatch.setattr(thread_log, "awake_seconds", lambda: FAR)
+        desk.now = FAR
         await desk.attachments.erase(place)
 
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)

@@ -1,4 +1,4 @@
-"""A claimed run brought to its end: its agent is run once, or again after a failure, and how that ended is returned.
+"""One agent as its runs are executed here: once, or again after a failure, and how long they may take.
 
 Theory. Whoever holds the claim runs the agent; nobody else does. How the run ends is appended under the holder's token,
 as the one end of the run. A holder that was taken over finds its token stale and drops what it did. A holder whose log
@@ -15,9 +15,8 @@ import asyncio
 import logging
 import math
 import re
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from hosting.errors import (
@@ -29,14 +28,13 @@ from hosting.errors import (
 )
 from hosting.host_settings import host_value
 from hosting.names import new_id
-from hosting.ports import awake_seconds, iso
+from hosting.ports import iso
 from hosting.request.run_request import RETRIED, Retry
-from hosting.runner.agent_loop import Stop
 from hosting.runner.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import BatchPace, DeltaWriter, OnDelta
+from hosting.runner.held_run import HeldRun
 from hosting.runner.history import history_of
-from hosting.runner.journal import Journal
 from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.telemetry import record_outcome, run_span
 from hosting.runner.thread_log import PATIENCE_SECONDS
@@ -54,44 +52,24 @@ from state.models import Conversation, ResponseEntry
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class RunEnd:
-    """How a run ends: the terminal event, and the last deltas before it."""
+class HostedAgent:
+    """One agent as its runs are executed here; one of them may take `run_timeout_seconds`.
 
-    terminal: Terminal
-    words: tuple[Delta, ...] = ()
-
-
-@dataclass(frozen=True)
-class ClaimedRun:
-    """A run that this process holds: its journal, the conversation before it, and until when it may take.
-
-    The `deadline` is of `awake_seconds`: a wall clock that is set does not end the run. `on_delta` is called with each
-    delta as it comes, `stop` ends the run early.
-    """
-
-    journal: Journal
-    conversation: Conversation
-    deadline: float
-    on_delta: OnDelta
-    stop: Stop = field(default_factory=Stop)
-
-
-class Attempts:
-    """Runs one agent for whoever holds a run of it. `retry` is for requests that bring none.
-
-    `listener` returns the callback's listener for an attempt, if the agent has one.
+    `retry` is for requests that bring none. `listener` returns the callback's listener for an attempt, if the agent has
+    one.
     """
 
     def __init__(
         self,
         runner: AgentRunner,
         settings: Settings,
+        run_timeout_seconds: float,
         *,
         batch_seconds: float,
         retry: Retry | None = None,
         listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
     ) -> None:
+        self.run_timeout_seconds = run_timeout_seconds
         self._runner = runner
         self._settings = settings
         self._retry = retry
@@ -99,69 +77,66 @@ class Attempts:
         seconds = settings.stream_batch_seconds
         self._pace = BatchPace(batch_seconds if seconds is None else seconds, settings.stream_batch_characters)
 
-    async def run(self, held: ClaimedRun) -> RunEnd:
-        """Return how the run ends; nothing of its end is appended yet.
+    async def run(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Terminal:
+        """Return how the run ends after this conversation; that and the run's last deltas are not appended yet.
 
-        Raises `StaleTokenError` once another holds the run, and `LogUnavailableError` when a step could not be
-        recorded: the run then continues elsewhere.
+        `on_delta` is called with each delta as it comes. Raises `StaleTokenError` once another holds the run, and
+        `LogUnavailableError` when a step could not be recorded: the run then continues elsewhere.
         """
-        run_id = held.journal.run.run_id
         while True:
-            with run_span(held.journal.run) as span:
+            with run_span(held.run) as span:
                 try:
-                    attempt = self._attempt(held)
+                    attempt = self._attempt(held, conversation, on_delta)
                 except BadContentError as error:
                     refused = UnreadableStateError(f"The run's stored request cannot be read: {error}")
-                    return RunEnd(unanswered(run_id, time.time(), refused))
+                    return unanswered(held.run_id, held.clocks.wall(), refused)
                 try:
-                    outcome = await self._runner.run(attempt, max(0.0, held.deadline - awake_seconds()))
+                    outcome = await self._runner.run(attempt, max(0.0, held.until - held.clocks.awake()))
                 finally:
                     if attempt.listener is not None:
                         attempt.listener.finish()
-                ended = self._ended(held, attempt, outcome)
-                last: tuple[Delta, ...] = ()
+                ended = self._ended(attempt, outcome, message_count(conversation), held.clocks.wall())
+                deltas: tuple[Delta, ...] = ()
                 if attempt.deltas is not None:
-                    entry = ended.response if isinstance(ended, Completed) else None
-                    last = await attempt.deltas.close(
-                        response_text(entry) if isinstance(entry, ResponseEntry) else None
+                    answer = ended.response if isinstance(ended, Completed) else None
+                    deltas = await attempt.deltas.close(
+                        response_text(answer) if isinstance(answer, ResponseEntry) else None
                     )
                 if not isinstance(outcome, AgentFailure) or not await self._tries_again(held, outcome.error):
+                    held.unlogged = (*held.unlogged, *deltas)
                     record_outcome(span, ended)
-                    return RunEnd(ended, last)
+                    return ended
             if held.stop.is_requested:  # in the pause
-                cancelled = RunCancelledError("The run was cancelled.")
-                return RunEnd(unanswered(run_id, time.time(), cancelled))
+                return unanswered(held.run_id, held.clocks.wall(), RunCancelledError("The run was cancelled."))
 
-    def _attempt(self, held: ClaimedRun) -> Attempt:
+    def _attempt(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Attempt:
         """Return what the next attempt needs. Steps are recorded where the agent's can be and the request has any."""
-        journal, conversation, stop = held.journal, held.conversation, held.stop
-        accepted, agent, steps = journal.run.accepted, self._runner.journaled, None
+        accepted, agent, steps = held.run.accepted, self._runner.journaled, None
         request = accepted.request
         if agent is not None and request.enable_tool_calls:
-            steps = AgentSteps(agent, StepRecorder(journal, self._settings.interrupted_tools == "tell"))
+            steps = AgentSteps(agent, StepRecorder(held, self._settings.interrupted_tools == "tell"))
         return Attempt(
-            run_id=accepted.run_id,
-            thread_id=journal.address.thread_id,
+            run_id=held.run_id,
+            thread_id=held.address.thread_id,
             request=request,
             messages=run_messages(request, conversation),
             refusals=refusals(request, conversation),
             history=history_of(conversation),
             session=session_state(conversation),
-            stop=stop,
+            stop=held.stop,
             steps=steps,
-            deltas=DeltaWriter(journal, self._pace, held.on_delta, stop.request) if accepted.streamed else None,
+            deltas=DeltaWriter(held, self._pace, on_delta) if accepted.streamed else None,
             listener=self._listener(accepted),
         )
 
-    async def _tries_again(self, held: ClaimedRun, error: HostingError) -> bool:
+    async def _tries_again(self, held: HeldRun, error: HostingError) -> bool:
         """Claim the run for another attempt and pause, or return False when this one's error is to be its end."""
-        journal = held.journal
-        retry = journal.run.accepted.request.retry or self._retry
-        seconds = retry.pause_seconds(journal.run.failures + 1) if retry and error.code in RETRIED else None
-        if seconds is None or awake_seconds() + seconds >= held.deadline:
+        retry = held.run.accepted.request.retry or self._retry
+        seconds = retry.pause_seconds(held.run.failures + 1) if retry and error.code in RETRIED else None
+        if seconds is None or held.clocks.awake() + seconds >= held.until:
             return False
-        logger.warning("Run %s ended as %s; another attempt in %g s.", journal.run.run_id, error.code, seconds)
-        await journal.retry(new_id(), error.code)
+        logger.warning("Run %s ended as %s; another attempt in %g s.", held.run_id, error.code, seconds)
+        await held.retry(new_id(), error.code)
         pausing = asyncio.ensure_future(asyncio.sleep(seconds))
         held.stop.bind(pausing)
         try:
@@ -170,14 +145,14 @@ class Attempts:
             pausing.cancel()
         return True
 
-    def _ended(self, held: ClaimedRun, attempt: Attempt, outcome: AttemptOutcome) -> Terminal:
+    def _ended(self, attempt: Attempt, outcome: AttemptOutcome, messages_before: int, now: float) -> Terminal:
         """Return how the run ends. An answer that no store can hold is found out here, before any store has it."""
-        now, run_id, settings = time.time(), attempt.run_id, self._settings
+        run_id, settings = attempt.run_id, self._settings
         if isinstance(outcome, AgentFailure):
             return unanswered(run_id, now, outcome.error)
         try:
             entry = stored_response(run_id=run_id, created_at=iso(now), response=outcome.response)
-            count = message_count(held.conversation) + len(attempt.messages)
+            count = messages_before + len(attempt.messages)
             approvals = pending_approvals(run_id, outcome.response)
             completed = Completed(
                 at=now,
