@@ -37,6 +37,7 @@ from hosting.stores.contract import (
     AppendOutcome,
     Conflict,
     Row,
+    StoredEvent,
     StoredHead,
     ThreadStore,
     Unknown,
@@ -226,9 +227,8 @@ class ThreadLog:
             return [(position, event) for position, event, _ in known.tail if position > after]
         last = through if head is None else head.position
         stored = await self._retried("read", lambda: self._store.events(address, after, last))
-        references = {event.position: reference for event in stored if (reference := _reference(event.payload))}
         bodies: dict[str, bytes] = {}
-        for epoch, names in _names_by_epoch(references.values()).items():
+        for epoch, names in _names_by_epoch(stored).items():
             with self._as_log("read"):
                 found = await self._attachments.read(epoch_store_key(self._hub, address, epoch), names)
             if missing := names - found.keys():
@@ -236,8 +236,8 @@ class ThreadLog:
                 raise LogUnavailableError("A part of the thread's log cannot be read. Try again.")
             bodies |= found
         return [
-            (at, events.decode(bodies[references[at].elsewhere] if at in references else event.payload))
-            for at, event in ((event.position, event) for event in stored)
+            (one.position, events.decode(bodies[reference.elsewhere] if reference else one.payload))
+            for one, reference in ((one, _reference(one.payload)) for one in stored)
         ]
 
     async def row(self, address: Address, kind: type[RowT], name: str, head: Head) -> RowT | rows.DeletedRow | None:
@@ -257,9 +257,7 @@ class ThreadLog:
 
         Raises `LogUnavailableError`; called again it finishes what was broken off.
         """
-        payloads = [one.payload for one in await self._store.events(address, 0, head.trimmed)]
-        references = [reference for payload in payloads if (reference := _reference(payload)) is not None]
-        for epoch, names in _names_by_epoch(references).items():
+        for epoch, names in _names_by_epoch(await self._store.events(address, 0, head.trimmed)).items():
             with self._as_log("append"):
                 await self._attachments.erase(epoch_store_key(self._hub, address, epoch), names)
         await self._store.trim(address, head.trimmed, head.trimmed)
@@ -280,8 +278,7 @@ class ThreadLog:
     async def attachment_hashes(self, address: Address, epoch: int) -> set[str]:
         """Return which of the attachments of that epoch the thread's events stand in. Raises `LogUnavailableError`."""
         stored = await self._retried("read", lambda: self._store.events(address, 0))
-        references = [reference for one in stored if (reference := _reference(one.payload)) is not None]
-        return _names_by_epoch(references).get(epoch, set())
+        return _names_by_epoch(stored).get(epoch, set())
 
     async def close(self) -> None:
         """Let go of the store."""
@@ -394,8 +391,10 @@ def _reference(payload: bytes) -> _Reference | None:
         return None
 
 
-def _names_by_epoch(references: Iterable[_Reference]) -> dict[int, set[str]]:
+def _names_by_epoch(stored: Iterable[StoredEvent]) -> dict[int, set[str]]:
+    """Return under which names those of these events that stand there by reference lie, by the epoch of the append."""
     names: dict[int, set[str]] = {}
-    for reference in references:
-        names.setdefault(reference.epoch, set()).add(reference.elsewhere)
+    for one in stored:
+        if (reference := _reference(one.payload)) is not None:
+            names.setdefault(reference.epoch, set()).add(reference.elsewhere)
     return names

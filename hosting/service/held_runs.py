@@ -76,12 +76,11 @@ class HeldRuns:
         most: int = MOST_HELD,
         poll_seconds: float = POLL_SECONDS,
         lease_seconds: float = LEASE_SECONDS,
-        hands_on_unwatched: bool = True,
         inline: Inline | None = None,
         admits: Admits = lambda conversation, accepted: None,
         takes_runs: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`agents` are by name in lower case. `hands_on_unwatched`: see `watched`.
+        """`agents` are by name in lower case.
 
         `inline` returns the conversation with the attachments that its entries refer to. `admits` returns why a request
         does not fit into a conversation, or None. No run is claimed here unless `takes_runs`.
@@ -93,7 +92,6 @@ class HeldRuns:
         self._most = most
         self._poll_seconds = poll_seconds
         self._lease_seconds = lease_seconds
-        self._hands_on_unwatched = hands_on_unwatched
         self._inline = inline
         self._admits = admits
         self._takes_runs = takes_runs
@@ -124,13 +122,8 @@ class HeldRuns:
     def _spawn(self, work: Coroutine[Any, Any, ResultT]) -> asyncio.Task[ResultT]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._discard)
+        task.add_done_callback(self._tasks.discard)
         return task
-
-    def _discard(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # its caller has it, if that is still there
 
     def longest_seconds(self, agent: str) -> float:
         """Return how long a run of the agent may take (s)."""
@@ -165,7 +158,7 @@ class HeldRuns:
 
     def _note_watchers(self, address: Address, run_id: str) -> None:
         held = self._held.get(run_id)
-        if held is not None and self._hands_on_unwatched:
+        if held is not None:
             is_watched = any(one.run_id == run_id for one in self._watchers.get(address, ()))
             held.is_unwatched = not is_watched and held.holder == "caller"
 
@@ -222,9 +215,9 @@ class HeldRuns:
         claim = next((event for _, event in events if isinstance(event, Claimed)), None)
         if claim is None:
             return None
-        record = fold_run(claim.run_id, events) or fold_run(
-            claim.run_id, await self._log.events(address, head.runs[0].first - 1, head)
-        )
+        record = fold_run(claim.run_id, events)
+        if record is None:
+            record = fold_run(claim.run_id, await self._log.events(address, head.runs[0].first - 1, head))
         if record is None:
             raise LogUnavailableError(f"The log does not have the beginning of run {claim.run_id}.")
         held = HeldRun(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -21,10 +20,10 @@ LOOKED = ["accepted", "claimed", "model_result", "tool_started", "tool_result"]
 class Looking:
     """A process whose agent looks at something, once it is let go on, and then answers."""
 
-    def __init__(self, **holding: Any) -> None:
+    def __init__(self) -> None:
         self.gate, self.looks = threading.Event(), threading.Event()
         agent = planned_agent(self._note, (("look",), "done"))
-        self.process = Process(SharedMemory(), MemoryObjects(), Engine(), run=agent, holding=holding)
+        self.process = Process(SharedMemory(), MemoryObjects(), Engine(), run=agent)
 
     def _note(self, text: str) -> None:
         if text.startswith("look"):
@@ -88,16 +87,6 @@ async def test_a_stream_that_is_closed_leaves_its_run_too(looking: Looking) -> N
     await following.aclose()  # type: ignore[attr-defined]
 
     assert await looking.ended(held) == [*LOOKED, "released"]
-
-
-@pytest.mark.behaviour("service.callers-leave")
-async def test_a_process_that_lives_without_callers_goes_on_with_what_it_holds() -> None:
-    """As the local host does."""
-    looking = Looking(hands_on_unwatched=False)
-    _, held = await looking.left()
-
-    assert await looking.ended(held) == [*LOOKED, "completed"]
-    looking.process.loop.close()
 
 
 @pytest.mark.behaviour("service.callers-leave")
