@@ -64,7 +64,10 @@ class RunWatcher:
 
 
 class HeldRuns:
-    """Holds runs for one app in this process, at most so many at a time; for one event loop."""
+    """Holds runs for one app in this process, at most so many at a time; for one event loop.
+
+    When it is `draining` this process is ending and claims no more runs.
+    """
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class HeldRuns:
         self._held: dict[str, HeldRun] = {}
         self._watchers: dict[Address, list[RunWatcher]] = {}
         self._claiming = 0
-        self._draining = asyncio.Event()
+        self.draining = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._renewing: asyncio.Task[None] | None = None
 
@@ -106,7 +109,7 @@ class HeldRuns:
     def reserve(self, agent: str, *, wanted: bool = True) -> Iterator[ClaimTerms | None]:
         """Reserve a slot for a run until the block ends, and yield the terms of its claim; None if all are taken."""
         is_full = len(self._held) + self._claiming >= self._most
-        if not wanted or is_full or self.is_draining or agent not in self._agents or not self._takes_runs():
+        if not wanted or is_full or self.draining.is_set() or agent not in self._agents or not self._takes_runs():
             yield None
             return
         self._claiming += 1
@@ -240,19 +243,14 @@ class HeldRuns:
             self._renewing = asyncio.ensure_future(self._renew_leases())
         return held
 
-    @property
-    def is_draining(self) -> bool:
-        """Whether this process is ending and claims no more runs."""
-        return self._draining.is_set()
-
     async def rest(self, seconds: float) -> None:
         """Return after so many seconds, or as soon as `drain` is called."""
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._draining.wait(), seconds)
+            await asyncio.wait_for(self.draining.wait(), seconds)
 
     async def drain(self, seconds: float) -> None:
         """Claim no more runs, let those here end within so many seconds, release the others, and return."""
-        self._draining.set()
+        self.draining.set()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         while self._tasks:  # a request on its way can still begin the run that it claimed
@@ -307,18 +305,18 @@ class HeldRuns:
             return unanswered(held.run_id, self._log.clocks.wall(), refusal)
         if self._inline is not None:
             conversation = await self._inline(address, epoch, conversation)
-
-        def send_delta(offset: int, text: str) -> None:
-            self._changes.publish(address, DeltaText(held.run_id, offset, text))
-
-        return await self._agents[address.agent].run(held, conversation, send_delta)
+        return await self._agents[address.agent].run(
+            held,
+            conversation,
+            on_delta=lambda offset, text: self._changes.publish(address, DeltaText(held.run_id, offset, text)),
+        )
 
     async def _end(self, held: HeldRun, terminal: Terminal) -> None:
         """Append the end, and begin the next run if its caller waits here. Release a draining run that was stopped."""
         if held.is_draining and terminal.kind == "cancelled":
             await self._release(held)
             return
-        takes_more = not self.is_draining and len(self._held) <= self._most and self._takes_runs()
+        takes_more = not self.draining.is_set() and len(self._held) <= self._most and self._takes_runs()
         callers = {one.run_id: one for one in self._watchers.get(held.address, ())} if takes_more else {}
         terms = {run_id: self.claim_terms(held.address.agent) for run_id in callers}
         end = EndRun(held.token, terminal, held.unlogged, terms)

@@ -134,7 +134,9 @@ class ThreadOperations:
             is_over = head.run(run_id) is None
             is_free = not is_over and self._is_free(address, head, since, idle_append)
             has_time = self._clock() + self._holders.longest_seconds(address.agent) < ends_at
-            is_spent = self._holders.is_draining or (not has_time and (head.claim is None or idle_append is not None))
+            is_spent = self._holders.draining.is_set() or (
+                not has_time and (head.claim is None or idle_append is not None)
+            )
             if snapshot is not None and (is_over or is_free or is_spent or self._clock() >= min(end, ends_at)):
                 snapshot, newly = await self._followed(address, snapshot, head)
                 ended += newly
