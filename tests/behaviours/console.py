@@ -10,6 +10,8 @@ BEHAVIOURS = {
     "(thread-log.md).",
     "console.log-away": "An operation that cannot begin because the log is away begins when it is back "
     "(thread-log.md rules 5 and 15).",
+    "console.any-call-fails": "Whichever call of a worker's turn to its log fails, is late, or is done and its answer "
+    "lost: the turn ends once, with its own answer, and nothing is doubled (thread-log.md rule 15).",
     "console.tools": "Tools reach orchestrations from a worker that has a client (design.md 3).",
     "console.moving-over": "A client of the ecosystem's own package reaches agents of this one's worker (design.md 1).",
 }

@@ -19,6 +19,8 @@ BEHAVIOURS = {
     "streams.unicode": "A character that was cut in half comes whole (http-api.md section 5).",
     "streams.log-down": "Words wait for a log that is away, and the run goes on (http-api.md section 5).",
     "streams.killed": "A stream of a killed host goes on elsewhere with the same text (http-api.md section 5).",
+    "streams.killed-elsewhere": "A stream that another process serves outlives the process that runs the agent: each "
+    "event comes once, and joined by offsets it is one text (thread-log.md 13).",
     "streams.offsets": "A run is read and resumed by the Durable Streams protocol (its PROTOCOL.md, 5.6 and 8).",
     "streams.offset-refused": "What is no offset, mode or cursor is refused with 400 (PROTOCOL.md, 5.6).",
     "streams.long-poll": "A poll waits for news for a bounded time, and not on an ended run (PROTOCOL.md, 5.7).",

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from hosting.stores.choice import choose_stores
 from hosting.thread.run import RunRecord
 from tests.support import planned
 from tests.support.carriers import Api, socket_api
+from tests.support.grouped_app import GroupedApp, grouped_app
 from tests.support.running_host import RunningHost
 
 APP = Path(__file__).resolve().parent / "journal_app"
@@ -71,6 +73,10 @@ class PlannedApp:
     def host(self, *, stands: bool = False, path: Path | None = None) -> RunningHost:
         """Start a host of the app, or of the copy at `path`; with `stands` its runs stop at their points."""
         return RunningHost(path or self.path, environ=self._environ | ({"STANDS": str(self.go_on)} if stands else {}))
+
+    def groups(self) -> AbstractContextManager[GroupedApp]:
+        """Start two HTTP hosts, whose runs stop at their points until `go_on` is there, and no durable one."""
+        return grouped_app(self.path, durable=0, log={**self._environ, "STANDS": str(self.go_on)})
 
     def notes(self) -> list[Note]:
         """Return what was done so far in all processes, in order."""

@@ -102,7 +102,7 @@ async def storm(
     *,
     has_owners: bool = False,
 ) -> Stormed:
-    """Have clients send so many turns, and more for as long as the app is disturbed; return what came of it."""
+    """Have clients send so many turns in all, and more while the app is disturbed; return what came of it."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
     async with httpx.AsyncClient(timeout=_REQUEST_SECONDS, limits=limits) as http:
         origins = [host.origin for host in app.http]
@@ -112,9 +112,8 @@ async def storm(
         ]
         over = asyncio.Event()
         disturbing = asyncio.create_task(disturb(app, random.Random(chance.getrandbits(64)), over))
-        share = turns // CLIENTS
-        lives = [asyncio.create_task(client.live(share, disturbing.done)) for client in clients]
-        lives.append(asyncio.create_task(_until_sent(clients, share, over)))
+        lives = [asyncio.create_task(client.live(lambda: over.is_set() and disturbing.done())) for client in clients]
+        lives.append(asyncio.create_task(_until_sent(clients, turns, over)))
         try:
             await asyncio.gather(*lives)
         finally:
@@ -128,8 +127,9 @@ async def storm(
     return Stormed(clients, Counter(charges.read_text(encoding="utf-8").split()), shown, statuses)
 
 
-async def _until_sent(clients: Sequence[Client], share: int, over: asyncio.Event) -> None:
-    while any(client.sent < share for client in clients):  # noqa: ASYNC110
+async def _until_sent(clients: Sequence[Client], turns: int, over: asyncio.Event) -> None:
+    """Say when they have sent so many together: whoever waits for a process that is dead keeps no storm going."""
+    while sum(client.sent for client in clients) < turns:  # noqa: ASYNC110
         await asyncio.sleep(0.05)  # what they do is their own
     over.set()
 

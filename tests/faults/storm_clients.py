@@ -113,12 +113,9 @@ class Client:
         """How many messages were sent until now."""
         return self._sent
 
-    async def live(self, turns: int, is_over: Callable[[], bool]) -> None:
-        """Send so many messages, and more until it is over; each in a way that chance chooses.
-
-        Now and then empty a thread.
-        """
-        while self._sent < turns or not is_over():
+    async def live(self, is_over: Callable[[], bool]) -> None:
+        """Send messages until it is over, each in a way that chance chooses, and now and then empty a thread."""
+        while not is_over():
             await self._chance.choices([way for _, way in _WAYS], [weight for weight, _ in _WAYS])[0](self)
 
     async def messages_of(self, thread: Thread) -> list[str]:

@@ -12,46 +12,21 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
 import pytest
 
 from tests.support.event_stream import Frame, parse
-from tests.support.fault_proxy import FaultProxy
+from tests.support.failing_log import FAILING_KINDS, IN_EACH_WAY, Faults, Proxy, proxied, set_for_each_call
 from tests.support.kept_in import settings_of
-from tests.support.redis_faults import RedisFaultProxy
 from tests.support.running_host import ROOT, RunningHost
-from tests.support.set_faults import Fault
 
 pytestmark = pytest.mark.slow
 
 GUARD_SECONDS = 60.0
 RUN = "/api/agents/Storm/run"
 THREADS = "/api/agents/Storm/threads"
-LEAST_CALLS = 4
-"""The appends of a turn with one tool: begun, the tool begun, its result, the end."""
-TOO_LATE_SECONDS = 7.0
-"""Longer than any log waits for a call."""
-Faults = list[tuple[str, int, dict[str, float]]]
-FAIL: Faults = [
-    ("request lost", 1, {}),
-    ("request lost", 2, {}),  # the client of Redis asks once more by itself
-    ("answer dropped", 1, {}),
-    ("answer dropped", 2, {}),
-    ("slow", 1, {"seconds": 0.5}),
-]
-TOO_LATE: Faults = [("slow", 1, {"seconds": TOO_LATE_SECONDS}), ("slow", 2, {"seconds": TOO_LATE_SECONDS})]
-
-
-class Proxy(Protocol):
-    """What stands before a log and fails its calls."""
-
-    def set(
-        self, name: str, *, text: str = "", times: float = 1, skip: int = 0, may_miss: bool = False, **options: Any
-    ) -> Fault:
-        """Let calls in which the text stands fail, behind the first `skip`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -91,44 +66,36 @@ class FailingApp:
         return answer
 
 
-@pytest.fixture(params=["tables", "redis"])
-def proxied(request: pytest.FixtureRequest) -> Iterator[tuple[Proxy, dict[str, str]]]:
+@pytest.fixture(params=FAILING_KINDS)
+def failing_log(request: pytest.FixtureRequest) -> Iterator[tuple[Proxy, dict[str, str]]]:
     """A proxy before a log, and the settings that name the log by way of it."""
-    environ = settings_of(request.param, request)
-    if request.param == "redis":
-        with RedisFaultProxy(environ["AGENT_LOG"]) as server:
-            yield server, {**environ, "AGENT_LOG": server.url}
-    else:
-        with FaultProxy(request.getfixturevalue("azurite").origins) as account:
-            yield account, {**environ, "AzureWebJobsStorage": account.connection_string}
+    with proxied(settings_of(request.param, request), request) as made:
+        yield made
 
 
 @pytest.fixture
-async def app(tmp_path: Path, proxied: tuple[Proxy, dict[str, str]]) -> AsyncIterator[FailingApp]:
+async def app(tmp_path: Path, failing_log: tuple[Proxy, dict[str, str]]) -> AsyncIterator[FailingApp]:
     """The app."""
     folder, charges = tmp_path / "app", tmp_path / "charges.txt"
     folder.mkdir()
     charges.touch()
     shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
     shutil.copy(ROOT / "host.json", folder)
-    proxy, environ = proxied
+    proxy, environ = failing_log
     with RunningHost(folder, environ={**environ, "CHARGES": str(charges), "LEASE_SECONDS": "4"}) as host:
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
             yield FailingApp(proxy, http, charges)
 
 
 @pytest.mark.behaviour("turn.any-call-fails")
-@pytest.mark.parametrize("faults", [FAIL, pytest.param(TOO_LATE, marks=pytest.mark.explore)], ids=["fail", "late"])
+@IN_EACH_WAY
 async def test_a_turn_one_of_whose_calls_fails_ends_once_with_its_answer(app: FailingApp, faults: Faults) -> None:
     """Whichever call it is, and whether the log did what was asked or not; nothing is doubled."""
     plain = app.proxy.set("slow", text="plain-0", times=math.inf, seconds=0.0)
     await app.charged("plain-0")
     await app.told("plain-0")
-    calls, put = plain.fired, dict[str, Fault]()
-    for number, (fault, times, options) in enumerate(faults):
-        for skip in range(calls):
-            name = f"turn-{number}-{skip}-end"
-            put[name] = app.proxy.set(fault, text=name, times=times, skip=skip, may_miss=skip >= LEAST_CALLS, **options)
+    calls = plain.fired
+    put = set_for_each_call(app.proxy, faults, calls)
 
     await asyncio.wait_for(asyncio.gather(*(app.charged(name) for name in put)), GUARD_SECONDS)
     told = await asyncio.gather(*(app.told(name) for name in put))

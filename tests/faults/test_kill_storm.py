@@ -50,11 +50,12 @@ OVER_SQLITE, OVER_TABLES, OVER_REDIS = (
     [store if store == short else pytest.param(store, marks=pytest.mark.explore) for store in KINDS] for short in KINDS
 )
 """One of them in the gate, all where the run explores."""
-TURNS = repeated(160, exploring=2500)
+TURNS = repeated(300, exploring=2500)
+"""How many the clients of a storm send together; each client sends what it can."""
 WORKER_KILLS = repeated(1, exploring=4)
-WORKED_TURNS = repeated(32, exploring=352)
+WORKED_TURNS = repeated(64, exploring=352)
 BILLS = repeated(8, exploring=71)
-QUIET_TURNS = 80
+QUIET_TURNS = 150
 SHOWN = 5
 """So many of the turns that took longest are printed."""
 WAITED_FOR = {"wait", "charge", "stream"}
@@ -159,7 +160,7 @@ async def test_processes_whose_clocks_are_an_hour_apart_take_nothing_from_each_o
 ) -> None:
     """No deadline of one is read by the clock of another."""
     with grouped_app(made.folder, log=made.environ, of_http=[HOUR]) as app:
-        _, wrong = await weathered(made, app, chance, QUIET_TURNS, kill_at_random)
+        _, wrong = await weathered(made, app, chance, TURNS, kill_at_random)
 
     assert wrong == []
 

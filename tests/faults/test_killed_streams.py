@@ -1,7 +1,8 @@
 """Streams under SIGKILL: a real host killed while runs that it streams stand around each of their records.
 
 A reader that comes back with the last id that it has seen gets the rest: each event once, and words that are the answer
-once they are joined by their offsets, though a few may be told twice.
+once they are joined by their offsets, though a few may be told twice. So does a reader at another process, which lives
+on and whose stream never breaks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import httpx
 import pytest
 
 from tests.faults.planned_app import PlannedApp, Run, points
-from tests.support.event_stream import Frame, parse, words
+from tests.support.event_stream import Frame, frames, parse, words
 from tests.support.planned import ALL_SAID
 from tests.support.running_host import RunningHost
 
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.slow
 GUARD_SECONDS = 20.0
 # The first words, three begins of tools with words before them, five results, the end with the last words.
 APPENDS = 1 + 3 + 5 + 1
+SETTINGS = {"AGENT_STREAM_BATCH_SECONDS": "10", "LEASE_SECONDS": "1"}
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,7 @@ class Seen:
 @pytest.fixture(scope="module")
 def seen(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
     """Each run by the point at which it was killed."""
-    settings = {**log_settings, "AGENT_STREAM_BATCH_SECONDS": "10", "LEASE_SECONDS": "1"}
-    return asyncio.run(killed_and_resumed(PlannedApp(tmp_path_factory.mktemp("streams"), settings)))
+    return asyncio.run(killed_and_resumed(PlannedApp(tmp_path_factory.mktemp("streams"), {**log_settings, **SETTINGS})))
 
 
 async def killed_and_resumed(app: PlannedApp) -> dict[str, Seen]:
@@ -109,3 +110,71 @@ def test_a_reader_of_a_killed_host_ends_with_the_whole_answer(seen: dict[str, Se
     assert words(received) == ALL_SAID
     assert (received[-1].event, received[-1].fields["response"]) == ("completed", ALL_SAID)
     assert [frame.event for frame in received].count("completed") == 1
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What a reader had at the kill, all that it got by one stream, and what one who reads it all anew gets."""
+
+    at_kill: list[Frame]
+    received: list[Frame]
+    anew: list[Frame]
+
+
+@pytest.fixture(scope="module")
+def followed(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Followed]:
+    """Each run by the point at which its process was killed, as it was read at another one."""
+    app = PlannedApp(tmp_path_factory.mktemp("followed"), {**log_settings, **SETTINGS})
+    return asyncio.run(followed_elsewhere(app))
+
+
+async def followed_elsewhere(app: PlannedApp) -> dict[str, Followed]:
+    """Have one HTTP process run the agent and be killed, while the other one streams; the durable one ends the runs."""
+    with app.groups() as group:
+        killed, alive = group.http
+        async with (
+            httpx.AsyncClient(base_url=killed.origin, timeout=GUARD_SECONDS) as holder,
+            httpx.AsyncClient(base_url=alive.origin, timeout=GUARD_SECONDS) as http,
+        ):
+            got = {point: bytearray() for point in points(APPENDS)}
+            callers = [asyncio.ensure_future(stream(holder, point, received)) for point, received in got.items()]
+            await app.until_standing(len(got))
+            runs = [run_of(point, bytes(received)) for point, received in got.items()]
+            received: dict[Run, list[Frame]] = {run: [] for run in runs}
+            begun = {run: asyncio.Event() for run in runs}
+            readers = [asyncio.ensure_future(follow(http, run, received[run], begun[run])) for run in runs]
+            await asyncio.wait_for(asyncio.gather(*(one.wait() for one in begun.values())), GUARD_SECONDS)
+            at_kill = {run: list(received[run]) for run in runs}
+            killed.kill()
+            app.go_on.touch()
+            await asyncio.to_thread(group.durable.start)
+            await asyncio.wait_for(asyncio.gather(*readers, *callers), GUARD_SECONDS)
+            anew = await asyncio.gather(*(resumed(http, run, b"") for run in runs))
+    return {
+        run.point: Followed(at_kill[run], received[run], parse(text.decode()))
+        for run, text in zip(runs, anew, strict=True)
+    }
+
+
+async def follow(http: httpx.AsyncClient, run: Run, received: list[Frame], begun: asyncio.Event) -> None:
+    """Read a stream to its end, and say when its first frame is here."""
+    async with http.stream("GET", f"{run.status_path}/events") as answer:
+        async for frame in frames(answer):
+            received.append(frame)
+            begun.set()
+
+
+@pytest.mark.behaviour("streams.killed-elsewhere")
+@pytest.mark.parametrize("point", points(APPENDS))
+def test_a_reader_at_a_process_that_lives_gets_each_event_once_and_one_text(
+    followed: dict[str, Followed], point: str
+) -> None:
+    """Though the process that ran the agent was killed and another one went on: the one stream never breaks."""
+    read = followed[point]
+    logged = [frame.id for frame in steps(read.received) if frame.id is not None]
+
+    assert read.at_kill[-1].event != "completed" or point == f"after {APPENDS}"
+    assert steps(read.received) == steps(read.anew)
+    assert len(set(logged)) == len(logged)
+    assert words(read.received) == ALL_SAID
+    assert (read.received[-1].event, read.received[-1].fields["response"]) == ("completed", ALL_SAID)

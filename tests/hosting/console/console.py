@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from durabletask.client import TaskHubGrpcClient
 from durabletask.entities import EntityInstanceId
 
 from hosting.console.client import AgentClient
+from hosting.names import Address
+from hosting.runner.thread_log import ThreadLog
+from hosting.settings import read_settings
+from hosting.stores.choice import choose_stores
+from hosting.thread.events import Event
 
 GUARD_SECONDS = 5
 
 
 @dataclass(frozen=True)
 class Console:
-    """An engine with a worker, and where the worker's stores are."""
+    """An engine with a worker, and what says where the worker's stores are."""
 
     address: str
-    folder: Path
+    options: Mapping[str, Any]
 
     def client(self, **environ: str) -> AgentClient:
-        """Return a client beside the worker."""
-        return AgentClient(self.task_hub(), environ=environ, folder=self.folder)
+        """Return a client beside the worker, with these settings of its own."""
+        return AgentClient(self.task_hub(), **{**self.options, "environ": {**self.options["environ"], **environ}})
 
     def task_hub(self) -> TaskHubGrpcClient:
         """Return a client of the SDK."""
@@ -40,10 +45,21 @@ class Console:
         return state.runtime_status.name, state.serialized_output if failure is None else failure.message
 
 
-def stored(hub: TaskHubGrpcClient, agent: str, thread_id: str) -> str:
+def stored(hub: TaskHubGrpcClient, agent: str, thread_id: str, guard_seconds: float = GUARD_SECONDS) -> str:
     """Return a thread's document once there is one, under the guard: it is stored behind the answer."""
-    end = time.monotonic() + GUARD_SECONDS
+    end = time.monotonic() + guard_seconds
     while (found := hub.get_entity(EntityInstanceId(f"dafx-{agent}", thread_id))) is None or not found.get_state():
         assert time.monotonic() < end, f"thread {thread_id!r} of agent {agent!r} has no document"
         time.sleep(0.01)  # the engine tells nobody
     return str(found.get_state())
+
+
+async def logged(options: Mapping[str, Any], agent: str, threads: Iterable[str]) -> dict[str, list[Event]]:
+    """Return the events of threads, as the log has them that a worker with these options keeps."""
+    environ, hub = options["environ"], options["hub"]
+    stores = choose_stores(read_settings(environ), options["folder"], environ, hub)
+    log = ThreadLog(stores.threads, stores.attachments, hub)
+    try:
+        return {name: [event for _, event in await log.events(Address.of(agent, name), 0)] for name in threads}
+    finally:
+        await log.close()

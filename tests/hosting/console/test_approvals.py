@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 from durabletask.client import TaskHubGrpcClient
@@ -15,14 +15,14 @@ from tests.support.clerk import clerk
 
 
 @pytest.mark.behaviour("approvals.orchestrations")
-def test_a_client_gets_the_requests_and_brings_the_answers(tmp_path: Path) -> None:
+def test_a_client_gets_the_requests_and_brings_the_answers(options: dict[str, Any]) -> None:
     """As an orchestration does."""
     notes: list[str] = []
     with task_hub() as address:
-        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), environ={}, folder=tmp_path)
+        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), **options)
         worker.add_agent(clerk(notes.append))
         hub = TaskHubGrpcClient(host_address=address)
-        with worker, AgentClient(hub, environ={}, folder=tmp_path) as client:
+        with worker, AgentClient(hub, **options) as client:
             agent = client.get_agent("Clerk")
             session = agent.create_session()
             paused = agent.run("call refund 5", session=session)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from datetime import timedelta
-from pathlib import Path
+from typing import Any
 
 import pytest
 from durabletask.client import AsyncTaskHubGrpcClient, EntityQuery, TaskHubGrpcClient
@@ -18,8 +19,9 @@ from hosting.console.durable import TaskHubClient
 from hosting.console.worker import AgentWorker
 from hosting.entity.called_run import AgentRunError
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
+from hosting.thread.events import Claimed
 from state.codec import read
-from tests.hosting.console.console import GUARD_SECONDS, Console, stored
+from tests.hosting.console.console import GUARD_SECONDS, Console, logged, stored
 from tests.hosting.console.task_hub import task_hub
 from tests.support.app.scripted import scripted_agent
 
@@ -44,11 +46,27 @@ def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
 
 
 @pytest.mark.behaviour("console.client")
+async def test_a_client_waits_for_its_run_and_claims_none(console: Console) -> None:
+    """It has no agent to run; a worker's entity claims what it opened."""
+    async with (
+        AsyncTaskHubGrpcClient(host_address=console.address) as hub,
+        AsyncAgentClient(hub, **console.options) as client,
+    ):
+        writer = client.get_agent("writer")
+        runs = (writer.run(f"sleep 0.1{n}", session=writer.get_session("claimed")) for n in range(2))
+        await asyncio.gather(*runs)
+    events = (await logged(console.options, "writer", ["claimed"]))["claimed"]
+
+    claims = [event.holder for event in events if isinstance(event, Claimed)]
+    assert claims == ["entity", "entity"]
+
+
+@pytest.mark.behaviour("console.client")
 async def test_an_event_loop_awaits_the_response(console: Console) -> None:
     """With its value, as the model that was wanted."""
     async with (
         AsyncTaskHubGrpcClient(host_address=console.address) as hub,
-        AsyncAgentClient(hub, environ={}, folder=console.folder) as client,
+        AsyncAgentClient(hub, **console.options) as client,
     ):
         response = await client.get_agent("critic").run('say {"name": "Oslo"}', response_format=City)
 
@@ -152,13 +170,13 @@ async def test_an_orchestration_that_has_ended_is_purged_by_its_id(console: Cons
 
 
 @pytest.mark.behaviour("console.worker")
-def test_a_sweep_ends_the_threads_whose_time_is_up(tmp_path: Path) -> None:
+def test_a_sweep_ends_the_threads_whose_time_is_up(options: dict[str, Any]) -> None:
     """A conversation begins anew under the same id; a thread of an agent without a time to live stays."""
     with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
-        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), environ={}, folder=tmp_path)
+        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), **options)
         worker.add_agent(scripted_agent("brief"), ttl_seconds=0.001)
         worker.add_agent(scripted_agent("lasting"))
-        with worker, AgentClient(hub, environ={}, folder=tmp_path) as client:
+        with worker, AgentClient(hub, **options) as client:
             agents = [client.get_agent(name) for name in ("brief", "lasting")]
             for agent in agents:
                 agent.run("hello", session=agent.get_session("t"))
@@ -182,13 +200,14 @@ class LaterTaskHub(TaskHubGrpcClient):
 
 
 @pytest.mark.behaviour("console.worker")
-def test_a_sweep_asks_threads_that_nobody_touched_for_long_to_remove_what_is_old(tmp_path: Path) -> None:
+def test_a_sweep_asks_threads_that_nobody_touched_for_long_to_remove_what_is_old(options: dict[str, Any]) -> None:
     """Of every agent, as the timer of an app does; those that were touched since are not asked again."""
     with task_hub() as address, LaterTaskHub(host_address=address) as hub:
-        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), environ={"AGENT_LOG_DAYS": "1"}, folder=tmp_path)
+        of_worker = {**options, "environ": {**options["environ"], "AGENT_LOG_DAYS": "1"}}
+        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), **of_worker)
         for name in ("writer", "critic"):
             worker.add_agent(scripted_agent(name))
-        with worker, AgentClient(hub, environ={}, folder=tmp_path) as client:
+        with worker, AgentClient(hub, **options) as client:
             for name in worker.agents:
                 agent = client.get_agent(name)
                 agent.run("hello", session=agent.get_session("t"))
@@ -204,7 +223,7 @@ def test_a_sweep_asks_threads_that_nobody_touched_for_long_to_remove_what_is_old
 def test_a_log_that_no_worker_shares_is_refused(console: Console) -> None:
     """Its runs would never end."""
     with pytest.raises(ConfigurationError, match="which no worker shares with a client"):
-        AgentClient(console.task_hub(), environ={"AGENT_LOG": "memory"}, folder=console.folder)
+        AgentClient(console.task_hub(), environ={"AGENT_LOG": "memory"})
 
 
 def until_gone(hub: TaskHubGrpcClient, entity: EntityInstanceId) -> None:

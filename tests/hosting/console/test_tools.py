@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,14 +57,14 @@ class Office:
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Office]:
+def office(options: dict[str, Any]) -> Iterator[Office]:
     """The office, on an engine of this test's own."""
     with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
         sdk_worker = TaskHubGrpcWorker(host_address=address)
         sdk_worker.add_orchestrator(write_report)
-        worker = AgentWorker(sdk_worker, client=hub, environ={}, folder=tmp_path)
+        worker = AgentWorker(sdk_worker, client=hub, **options)
         worker.add_agent(Agent(ClerksClient(), name="Reporter", tools=[start_report, report_status, approve_report]))
-        with worker, AgentClient(hub, environ={}, folder=tmp_path) as client:
+        with worker, AgentClient(hub, **options) as client:
             yield Office(hub, client)
 
 
