@@ -32,6 +32,7 @@ from hosting.functions.http_triggers import (
     register_agent,
     register_approvals,
     register_health,
+    register_lists,
     register_openapi,
     register_page,
     register_runs,
@@ -39,7 +40,7 @@ from hosting.functions.http_triggers import (
 )
 from hosting.functions.mcp import ServedTool, register_tool
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
-from hosting.functions.owner_triggers import register_owners
+from hosting.functions.owner_triggers import register_grants, register_owners
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
 from hosting.functions.wires import register_wires
@@ -125,25 +126,7 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not requires_key)
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
-        self._loop = AgentLoop(
-            self._settings.tool_threads,
-            most_blocked_seconds=self._settings.blocked_seconds,
-            names_code=not is_production(environ),
-            names_causes=is_developers(environ),
-        )
-        self._calls = CallbackCalls(self._settings.callback_seconds)
-        self._listeners = Listeners(self._calls)
-        self._shutdown = Shutdown(self._loop.close, self._leave)
-        stores = choose_stores(self._settings, folder, environ, task_hub(folder, environ))
-        self._services = Services(
-            stores,
-            self._settings,
-            self._loop,
-            self._listeners,
-            admits=(self._shutdown.admit, self._loop.admit),
-            turn=self._shutdown.turn,
-            working_seconds=self._time_limit.working_seconds,
-        )
+        self._services = self._make_services(folder, environ)
         self._served = Served(self, self._plan, Access(principal, self._settings.admin_role, self._services.sharing))
         prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
         self._orchestrations = OrchestrationRoutes(self._served, "api" if prefix is None else str(prefix))
@@ -155,14 +138,37 @@ class AgentFunctionApp(df.DFApp):
         for agent in agents or ():
             self.add_agent(agent)
 
+    def _make_services(self, folder: Path, environ: Mapping[str, str]) -> Services:
+        settings = self._settings
+        self._loop = AgentLoop(
+            settings.tool_threads,
+            most_blocked_seconds=settings.blocked_seconds,
+            names_code=not is_production(environ),
+            names_causes=is_developers(environ),
+        )
+        self._calls = CallbackCalls(settings.callback_seconds)
+        self._listeners = Listeners(self._calls)
+        self._shutdown = Shutdown(self._loop.close, self._drain)
+        return Services(
+            choose_stores(settings, folder, environ, task_hub(folder, environ)),
+            settings,
+            self._loop,
+            self._listeners,
+            admits=(self._shutdown.admit, self._loop.admit),
+            turn=self._shutdown.turn,
+            working_seconds=self._time_limit.working_seconds,
+        )
+
     def _register_shared(self, *, has_health: bool, requires_key: bool) -> None:
         """Register what all agents share: one function for each route, whichever agent and thread it names."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
-        register_threads(served, services, settings)
+        register_lists(served, services)
+        register_threads(served, services.threads, settings)
         register_approvals(served, services, settings)
         if plan.has_owners:
-            register_owners(served, services, settings)
+            register_grants(served, services, settings)
+            register_owners(served, services, settings.wait_seconds)
         register_openapi(served, settings, has_health=has_health, requires_key=requires_key)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
@@ -298,7 +304,7 @@ class AgentFunctionApp(df.DFApp):
             register_sweep(self, SWEEP_FUNCTION, self._settings.sweep_schedule, expiring)
         self._ttls[agent] = ttl_seconds
 
-    async def _leave(self, seconds: float) -> None:
+    async def _drain(self, seconds: float) -> None:
         await self._services.drain(seconds)
 
 

@@ -16,6 +16,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -81,6 +82,12 @@ def bearer_token(
             id_claim="oid",
         )
     """
+    _refuse_wrong({"issuer": issuer, "audience": audience, "id_claim": id_claim}, algorithm, leeway_seconds, jwks)
+    keys = IssuerKeys(jwks, issuer, algorithm)
+    return BearerTokens(keys, issuer, audience, algorithm, leeway_seconds, id_claim, name_claim, roles_claim)
+
+
+def _refuse_wrong(texts: Mapping[str, object], algorithm: str, leeway_seconds: float, jwks: object) -> None:
     try:
         from jwt.algorithms import has_crypto
     except ImportError:
@@ -90,10 +97,9 @@ def bearer_token(
             'bearer_token needs PyJWT: run pip install "pyjwt[crypto]", and add the line of requirements-auth.txt to '
             "requirements.txt."
         )
-    options = {"issuer": issuer, "audience": audience, "id_claim": id_claim}
-    empty = next((name for name, value in options.items() if not (isinstance(value, str) and value)), None)
-    if empty:
-        raise ConfigurationError(f"{empty} of bearer_token is {options[empty]!r}: it must be a text that is not empty.")
+    for name, value in texts.items():
+        if not isinstance(value, str) or not value:
+            raise ConfigurationError(f"{name} of bearer_token is {value!r}: it must be a text that is not empty.")
     if algorithm not in ALGORITHMS:
         raise ConfigurationError(
             f"algorithm of bearer_token is {algorithm!r}: it must be one of {', '.join(ALGORITHMS)}, whose keys are "
@@ -108,31 +114,20 @@ def bearer_token(
             f"jwks of bearer_token is {jwks!r}: it must be an address that begins with https://, or with http:// on "
             "this machine."
         )
-    keys = IssuerKeys(jwks, issuer, algorithm)
-    claims = (id_claim, name_claim, roles_claim)
-    return BearerTokens(
-        keys, issuer=issuer, audience=audience, algorithm=algorithm, leeway_seconds=leeway_seconds, claims=claims
-    )
 
 
+@dataclass(frozen=True)
 class BearerTokens:
-    """The resolver: reads and checks the token of a request. `claims` are those of the id, the name and the roles."""
+    """The resolver: reads and checks the token of a request."""
 
-    def __init__(
-        self,
-        keys: IssuerKeys,
-        *,
-        issuer: str,
-        audience: str,
-        algorithm: str,
-        leeway_seconds: float,
-        claims: tuple[str, str, str],
-    ) -> None:
-        self._keys = keys
-        self._issuer, self._audience = issuer, audience
-        self._algorithm = algorithm
-        self._leeway_seconds = leeway_seconds
-        self._id_claim, self._name_claim, self._roles_claim = claims
+    keys: IssuerKeys
+    issuer: str
+    audience: str
+    algorithm: str
+    leeway_seconds: float
+    id_claim: str
+    name_claim: str
+    roles_claim: str
 
     async def __call__(self, request: PrincipalRequest) -> Principal | None:
         """Return whose token it is, None where it proves nothing; raises `IdentityUnavailableError`."""
@@ -155,24 +150,24 @@ class BearerTokens:
 
         # PyJWT reads the same bytes again, strictly: this is only to ask for the key.
         header = json.loads(base64.urlsafe_b64decode(token.partition(".")[0] + "=="))
-        if not isinstance(header, dict) or header.get("alg") != self._algorithm:
+        if not isinstance(header, dict) or header.get("alg") != self.algorithm:
             return None
-        key = await self._keys.find(header.get("kid"))
+        key = await self.keys.find(header.get("kid"))
         if key is None:
             return None
         claims = jwt.decode(
             token,
             key,
-            algorithms=[self._algorithm],
-            audience=self._audience,
-            issuer=self._issuer,
-            leeway=self._leeway_seconds,
-            options={"require": ["exp", "iss", "aud", self._id_claim]},
+            algorithms=[self.algorithm],
+            audience=self.audience,
+            issuer=self.issuer,
+            leeway=self.leeway_seconds,
+            options={"require": ["exp", "iss", "aud", self.id_claim]},
         )
-        name = next(iter(readable([claims.get(self._name_claim)])), None)
-        roles = claims.get(self._roles_claim)
+        name = next(iter(readable([claims.get(self.name_claim)])), None)
+        roles = claims.get(self.roles_claim)
         roles = readable(roles if isinstance(roles, list) else [roles])
-        return Principal(self._issuer, claims[self._id_claim], name, roles)
+        return Principal(self.issuer, claims[self.id_claim], name, roles)
 
 
 class IssuerKeys:

@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_BYTES_ON_THE_LOOP = 1024
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
-NOT_KEPT = {"cache-control": "no-store"}
+NO_STORE = {"cache-control": "no-store"}
 """Answers hold messages of persons and states of the moment; no cache on the way knows the keys that open them."""
 
 T = TypeVar("T")
@@ -97,7 +97,8 @@ class HttpRequest:
     @property
     def agent(self) -> AgentPlan:
         """The agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
-        return named_agent(self.req, self.plan) if self.shared is None else _agent(self.shared.address.agent, self.plan)
+        name = self.req.path_params["name"] if self.shared is None else self.shared.address.agent
+        return named_agent(name, self.plan)
 
     @property
     def address(self) -> Address:
@@ -164,12 +165,14 @@ def serves(served: Served, route: Route, agent: str | None = None) -> Callable[[
     return register
 
 
-async def caller_of(
-    served: Served, route: Route, agent: str | None, req: Request
-) -> tuple[Caller, SharedThread | None]:
-    """Return who sends the request, for whose threads; raises as `Access.of` does."""
+async def admitted(
+    served: Served, req: Request, client: DurableClient, route: Route, agent: str | None = None
+) -> HttpRequest:
+    """Return the request with who sends it, for whose threads; raises `CrossSiteError`, and as `Access.of` does."""
+    refuse_forms_of_other_sites(route, req.headers)
     headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
-    return await served.access.of(route, agent, headers, query, req.path_params)
+    caller, opened = await served.access.of(route, agent, headers, query, req.path_params)
+    return HttpRequest(req, client, route, served.plan, caller, opened)
 
 
 def _register(served: Served, route: Route, agent: str | None, handler: Handler) -> None:
@@ -177,9 +180,7 @@ def _register(served: Served, route: Route, agent: str | None, handler: Handler)
     served.routes.append(route)
 
     async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
-        refuse_forms_of_other_sites(route, req.headers)
-        caller, opened = await caller_of(served, route, agent, req)
-        return await handler(HttpRequest(req, client, route, served.plan, caller, opened))
+        return await handler(await admitted(served, req, client, route, agent))
 
     async def serve(req: Request, client: Any, context: func.Context) -> Response:
         return await respond(req, handled(req, enter_invocation(client, context)))
@@ -189,12 +190,8 @@ def _register(served: Served, route: Route, agent: str | None, handler: Handler)
     app.function_name(route.function)(trigger(app.durable_client_input(client_name="client")(serve)))
 
 
-def named_agent(req: Request, plan: Plan) -> AgentPlan:
-    """Return the agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
-    return _agent(req.path_params["name"], plan)
-
-
-def _agent(name: str, plan: Plan) -> AgentPlan:
+def named_agent(name: str, plan: Plan) -> AgentPlan:
+    """Return the agent of that name; raises `UnknownAgentError` when it has no HTTP endpoint."""
     planned = plan.find(name)
     if planned is None or not planned.http:
         known = ", ".join(each.name for each in plan.agents.values() if each.http) or "none"
@@ -220,7 +217,7 @@ async def respond(
     except Exception:
         logger.exception("A request to %s failed.", req.url.path)
         reply = refused(InternalError("The app failed on this request; the cause is in its log."))
-    headers = {**NOT_KEPT, **reply.headers}
+    headers = {**NO_STORE, **reply.headers}
     if isinstance(reply, Streamed):
         headers["content-type"] = "text/event-stream"
         return StreamingResponse(_sent(reply.frames, current_invocation()), 200, headers)
@@ -249,12 +246,13 @@ def _refusal(req: Request, error: HostingError) -> Reply:
     wants_text = accept.startswith("text/plain") or (accept in ("", "*/*") and sent.startswith("text/"))
     form: Form = "text" if wants_text else "json"
     headers = {"x-content-type-options": "nosniff"}
-    if isinstance(error, MethodNotAllowedError):
-        headers["allow"] = "POST"
-    elif isinstance(error, UnauthorizedError):
-        headers["www-authenticate"] = "Bearer"
-    elif error.status in TRY_AGAIN:
-        headers["retry-after"] = str(max(RETRY_AFTER_SECONDS, math.ceil(error.retry_after_seconds)))
+    match error:
+        case MethodNotAllowedError():
+            headers["allow"] = "POST"
+        case UnauthorizedError():
+            headers["www-authenticate"] = "Bearer"
+        case _ if error.status in TRY_AGAIN:
+            headers["retry-after"] = str(max(RETRY_AFTER_SECONDS, math.ceil(error.retry_after_seconds)))
     thread_id = error.thread_id or req.path_params.get("thread_id", "")
     if not is_id(thread_id):
         return problem_reply(error, form, headers)

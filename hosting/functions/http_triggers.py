@@ -14,7 +14,7 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import HostingError, MethodNotAllowedError
-from hosting.functions.answering import HttpRequest, Served, caller_of, named_agent, respond, serves
+from hosting.functions.answering import HttpRequest, Served, joined, named_agent, respond, serves
 from hosting.http import routes
 from hosting.http.openapi import ServedApp, openapi_document
 from hosting.http.overview_replies import figures_reply, newest_reply, waiting_reply
@@ -61,6 +61,7 @@ from hosting.request.run_call import one_thread_id, parse_decision, parse_run
 from hosting.service.overview import OverviewQuery
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
+from hosting.service.threads import Threads
 from hosting.settings import Settings
 from hosting.stores.connection import StoreReadiness
 
@@ -144,8 +145,9 @@ def register_runs(served: Served, services: Services) -> None:
         return cancel_reply(run.record)
 
     async def refuse(req: Request) -> Reply:
-        await caller_of(served, routes.RUN, None, req)
-        agent = named_agent(req, served.plan)
+        headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
+        await served.access.of(routes.RUN, None, headers, query, req.path_params)
+        agent = named_agent(req.path_params["name"], served.plan)
         raise MethodNotAllowedError(f"{req.method} is not served here. Send POST agents/{agent.name}/run.")
 
     async def no_such_run_route(req: Request) -> Response:
@@ -154,8 +156,8 @@ def register_runs(served: Served, services: Services) -> None:
     served.app.function_name(NO_AGENT_FUNCTION)(served.app.route(route=routes.RUN.path)(no_such_run_route))
 
 
-def register_threads(served: Served, services: Services, settings: Settings) -> None:
-    """Register the routes of all agents' threads."""
+def register_lists(served: Served, services: Services) -> None:
+    """Register the lists of agents and of their threads, and the agents' figures."""
     threads, overview = services.threads, services.overview
 
     @serves(served, routes.AGENTS)
@@ -175,6 +177,10 @@ def register_threads(served: Served, services: Services, settings: Settings) -> 
     async def figures(request: HttpRequest) -> Reply:
         agent, days = request.agent, read_days(request.query)
         return figures_reply(agent.name, await overview.figures(agent.name, request.caller.owner, days, request.client))
+
+
+def register_threads(served: Served, threads: Threads, settings: Settings) -> None:
+    """Register the routes of one thread."""
 
     @serves(served, routes.THREAD)
     async def read(request: HttpRequest) -> Reply:

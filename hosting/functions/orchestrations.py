@@ -21,7 +21,7 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from hosting.errors import HostingError, UnauthorizedError, UnknownOrchestrationError
-from hosting.functions.answering import NOT_KEPT, HttpRequest, Served, serves
+from hosting.functions.answering import NO_STORE, HttpRequest, Served, serves
 from hosting.functions.durable import DurableClient
 from hosting.http.bodies import OrchestrationState
 from hosting.http.replies import RETRY_AFTER_SECONDS, Reply, json_reply, problem_reply
@@ -81,7 +81,7 @@ class OrchestrationRoutes:
             where = "/".join(part for part in (f"{url.scheme}://{url.netloc}", self._prefix) if part)
             if found is not None and found.status == "Completed":
                 output = json.dumps(found.output, ensure_ascii=False)
-                return func.HttpResponse(output, mimetype="application/json", headers=NOT_KEPT)
+                return func.HttpResponse(output, mimetype="application/json", headers=NO_STORE)
             reply = _state_reply(shown, found, f"{where}/{ORCHESTRATION.path.format(instance_id=shown)}")
         except HostingError as error:
             reply = problem_reply(error, "json")
@@ -89,7 +89,7 @@ class OrchestrationRoutes:
             reply.body,
             status_code=reply.status if reply.status != 200 else 500,
             mimetype=reply.media_type,
-            headers={**NOT_KEPT, **reply.headers},
+            headers={**NO_STORE, **reply.headers},
         )
 
     def register_status(self) -> None:

@@ -26,9 +26,9 @@ from hosting.service.services import Services
 from hosting.settings import Settings
 
 
-def register_owners(served: Served, services: Services, settings: Settings) -> None:
-    """Register what an app has besides that knows the caller: grants, shared threads, and all of one owner's."""
-    sharing, owners, starting = services.sharing, services.owners, Starting(services, settings)
+def register_grants(served: Served, services: Services, settings: Settings) -> None:
+    """Register how threads are shared and handed over, and the runs on shared ones."""
+    sharing, starting = services.sharing, Starting(services, settings)
 
     @serves(served, owner_routes.SHARED_RUN)
     async def start(request: HttpRequest) -> Reply | Streamed:
@@ -59,6 +59,11 @@ def register_owners(served: Served, services: Services, settings: Settings) -> N
         reply = done_reply(address.thread_id)
         return reply if is_deleted else replace(reply, status=202, headers={**reply.headers, "retry-after": "1"})
 
+
+def register_owners(served: Served, services: Services, wait_seconds: float) -> None:
+    """Register the routes of everything that one owner has; a deletion is waited for as long as a run is."""
+    owners = services.owners
+
     @serves(served, owner_routes.ME)
     async def me(request: HttpRequest) -> Reply:
         principal = request.caller.principal
@@ -77,7 +82,7 @@ def register_owners(served: Served, services: Services, settings: Settings) -> N
 
     @serves(served, owner_routes.ERASE_ME)
     async def erase(request: HttpRequest) -> Reply:
-        erased = await owners.erase(request.caller.owner, request.client, settings.wait_seconds)
+        erased = await owners.erase(request.caller.owner, request.client, wait_seconds)
         if erased.is_complete:
             await services.overview.erase(served.plan.by_name(), request.caller.owner)
         return owner_erasure_reply(request.caller.owner, erased, served.plan.names)

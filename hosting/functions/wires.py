@@ -10,8 +10,7 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import ConfigurationError
-from hosting.functions.access import refuse_forms_of_other_sites
-from hosting.functions.answering import HttpRequest, Served, caller_of, respond
+from hosting.functions.answering import Served, admitted, respond
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.replies import Reply, Streamed
 from hosting.http.responses.verbs import ResponsesWire
@@ -41,10 +40,8 @@ def register_wires(served: Served, names: Sequence[str], services: Services) -> 
 def _register(served: Served, wire: Wire) -> str:
     async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
         path = req.path_params.get("path") or ""
-        route = wire.route_of(req.method, path)
-        refuse_forms_of_other_sites(route, req.headers)
-        caller, _ = await caller_of(served, route, None, req)
-        return await wire.reply(HttpRequest(req, client, route, served.plan, caller), path)
+        request = await admitted(served, req, client, wire.route_of(req.method, path))
+        return await wire.reply(request, path)
 
     async def serve(req: Request, client: Any, context: func.Context) -> Response:
         return await respond(req, handled(req, enter_invocation(client, context)), wire.refusal)

@@ -106,10 +106,7 @@ class Desk:
     def __init__(self, issuer: Issuer) -> None:
         self.clock = Clock()
         keys = IssuerKeys(f"{issuer.url}/keys", issuer.url, "RS256", self.clock)
-        claims = ("sub", "name", "roles")
-        self.resolver = BearerTokens(
-            keys, issuer=issuer.url, audience=AUDIENCE, algorithm="RS256", leeway_seconds=60, claims=claims
-        )
+        self.resolver = BearerTokens(keys, issuer.url, AUDIENCE, "RS256", 60, "sub", "name", "roles")
 
     async def reads(self, token: str) -> str | None:
         """Whose token it is."""

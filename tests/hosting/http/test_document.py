@@ -83,7 +83,7 @@ def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]
 
 @pytest.mark.behaviour("openapi.exact")
 def test_agents_without_an_http_endpoint_are_not_in_it() -> None:
-    """With none left, nothing below an agent is."""
+    """With none left, nothing below an agent is; the list of what waits for approval is everybody's."""
     app = make_app("Joker")
     app.add_agent(scripted_agent("quiet"), enable_http_endpoint=False)
     document = asyncio.run(ask(DirectHost(app)))
@@ -92,7 +92,7 @@ def test_agents_without_an_http_endpoint_are_not_in_it() -> None:
     name = operations(document)["GET /agents/{name}/threads"]["parameters"][0]
     assert name["schema"]["enum"] == ["Joker"]
     assert "quiet" not in json.dumps(document)
-    assert list(alone["paths"]) == ["/health", "/health/ready", "/openapi.json", "/agents"]
+    assert list(alone["paths"]) == ["/health", "/health/ready", "/openapi.json", "/agents", "/approvals"]
 
 
 @pytest.mark.behaviour("openapi.exact")
