@@ -11,7 +11,6 @@ be is delivered again.
 from __future__ import annotations
 
 import logging
-import time
 import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -64,7 +63,7 @@ class CallbackEntity:
     async def handle(self, payload: str) -> str:
         """Answer one batch of the host. Raises only to have it delivered again."""
         with self._turn():
-            started_at = time.time()
+            started_at = self._log.clocks.wall()
             results = [await self._operate(operation) for operation in parse_batch(payload).operations]
             return write_answer(None, results, started_at)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -23,7 +22,6 @@ from hosting.entity.called_run import answer_text, refusal_text
 from hosting.errors import HostingError, InvalidFieldError, NewerVersionError, StoreUnavailableError, ThreadDeletedError
 from hosting.names import Address, check_thread_id, is_id, new_id
 from hosting.plan import AgentPlan
-from hosting.ports import awake_seconds
 from hosting.principal import Principal
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
@@ -56,7 +54,7 @@ class UnfinishedError(Exception):
 class OperationInput:
     """An operation and the document that it continues from: what the engine handed out, or the operation before left.
 
-    `until` is when the platform's time for the whole batch comes to its end, by `awake_seconds`.
+    `until` is when the platform's time for the whole batch comes to its end, by `Clocks.awake`.
     """
 
     address: Address
@@ -79,6 +77,7 @@ class ThreadEntity:
         self._ttl_seconds = ttl_seconds
         self._notice = callback_signal if services.listeners.of(planned.name) else None
         self._turn = services.turn
+        self._clocks = services.log.clocks
         self._working_seconds = services.working_seconds
         self._handlers: dict[str, Callable[[OperationInput], Awaitable[Result]]] = {
             RUN: self._run,
@@ -90,7 +89,7 @@ class ThreadEntity:
 
     async def handle(self, payload: str) -> str:
         """Answer one batch of the host (host contract 3.15). Raises only to have the batch delivered again."""
-        started_at = time.time()
+        started_at = self._clocks.wall()
         return write_answer(*await self.answer(parse_batch(payload)), started_at)
 
     async def answer(self, batch: Batch) -> tuple[str | None, list[Done | RefusedOperation]]:
@@ -98,7 +97,7 @@ class ThreadEntity:
         with self._turn():
             address = Address.of_entity(self._agent, batch.key)
             text, results = batch.state, list[Done | RefusedOperation]()
-            until = awake_seconds() + self._working_seconds
+            until = self._clocks.awake() + self._working_seconds
             for operation in batch.operations:
                 text, result = await self._operate(OperationInput(address, text, operation, until))
                 results.append(result)
@@ -139,7 +138,7 @@ class ThreadEntity:
         thread_id = check_thread_id(address.thread_id, self._agent, address.owner)
         request = await asyncio.to_thread(carried_request, order, self._limits)  # a large one takes its time
         return Accepted(
-            at=time.time(),
+            at=self._clocks.wall(),
             run_id=run_id,
             agent=self._agent,
             thread_id=thread_id,
@@ -174,7 +173,7 @@ class ThreadEntity:
         return text, Done(answer_text(record, record.terminal), signals)
 
     async def _watched(self, given: OperationInput, run_id: str, queued_seconds: float) -> OperationOutcome:
-        most_seconds = given.until - awake_seconds()
+        most_seconds = given.until - self._clocks.awake()
         return await self._operations.run(
             given.address, given.text, run_id, queued_seconds=queued_seconds, most_seconds=most_seconds
         )
@@ -218,7 +217,7 @@ class ThreadEntity:
 
     async def _expire(self, given: OperationInput) -> Result:
         """Delete the thread if its time is up. One from before its agent had a time to live begins its time here."""
-        text, now = given.text, time.time()
+        text, now = given.text, self._clocks.wall()
         if self._ttl_seconds is None or text is None:
             return text, Done()
         try:

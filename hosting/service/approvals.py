@@ -7,7 +7,6 @@ decided meanwhile and decides anew.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import read_run
 from hosting.service.runs import Run, Runs
-from hosting.thread.commands import AnswerApproval, Stale
+from hosting.thread.commands import AnswerApproval, Change, Stale, Unchanged
 from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, approval_name
@@ -46,7 +45,7 @@ class Approvals:
     async def waiting(self, address: Address) -> Run | None:
         """Return the run whose approvals the thread waits for now, or None. Raises `LogUnavailableError`."""
         head = await self._log.head(address)
-        if head.waiting is None or not head.is_waiting_for_approval(time.time()):
+        if head.waiting is None or not head.is_waiting_for_approval(self._log.clocks.wall()):
             return None
         record = await self._record(address, head, head.waiting.run_id)
         return None if record is None else Run(address, record)
@@ -94,18 +93,24 @@ class Approvals:
             requested = await self._record(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
             if requested is None and isinstance(row, ApprovalRow):
                 row = None  # what asked for it was removed by age, and what is left of it answers nobody
-            resumed = _resumed(address, run_id, requested, decision, caller, wire=wire, streamed=streamed)
-            return AnswerApproval(time.time(), decision, row, resumed, terms)
+            at = self._log.clocks.wall()
+            resumed = _resumed(address, run_id, requested, decision, caller, at=at, wire=wire, streamed=streamed)
+            return AnswerApproval(at, decision, row, resumed, terms)
 
         with self._holders.reserve(address.agent, wanted=waits) as terms:
             done = await self._log.execute(address, await command(await self._log.head(address)), command)
             while isinstance(done.outcome, Stale):  # somebody else decided on another of them at this moment
                 done = await self._log.execute(address, await command(done.head), command)
-        going_on = await self._runs.begun(address, done, run_id, client)
+        match done.outcome:
+            case Change(run_id="") | Unchanged(run_id=""):  # others are still to be decided
+                self._holders.publish(address, done)
+                resumed = None
+            case _:
+                resumed = await self._runs.begun(address, done, run_id, client)
         assert requested is not None
         for position, event in done.events:
             requested = requested.after(position, event)
-        return Answered(Run(address, requested), going_on)
+        return Answered(Run(address, requested), resumed)
 
     async def _record(self, address: Address, head: Head, run_id: str) -> RunRecord | None:
         found = await read_run(self._log, address, run_id, head)
@@ -119,6 +124,7 @@ def _resumed(
     decision: Decision,
     caller: Caller,
     *,
+    at: float,
     wire: Mapping[str, Any] | None,
     streamed: bool,
 ) -> Accepted:
@@ -134,7 +140,7 @@ def _resumed(
     )
     agent = address.agent if requested is None else requested.accepted.agent
     return Accepted(
-        at=time.time(),
+        at=at,
         run_id=run_id,
         agent=agent,
         thread_id=address.thread_id,

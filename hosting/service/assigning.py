@@ -8,8 +8,6 @@ deletion. Runs stay behind with their thread; the conversation is what moves.
 
 from __future__ import annotations
 
-import time
-
 from hosting.errors import ThreadChangedError, UnknownThreadError
 from hosting.names import Address, check_thread_id
 from hosting.ports import EntityClient, ObjectStore
@@ -52,7 +50,7 @@ class Assigning:
             if head.runs or head.waiting is not None:
                 raise ThreadChangedError("Runs of the thread have not ended, or wait for approvals. Try again then.")
             await self._import(address, target, source, principal, client)
-        decided = await self._log.execute(address, DeleteThread(time.time(), "assigned", head.position))
+        decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall(), "assigned", head.position))
         if decided.head.state == "open":
             raise ThreadChangedError("The thread went on meanwhile. Try again.")
         return await self._threads.delete(address, client, seconds)
@@ -66,7 +64,7 @@ class Assigning:
         if export.attachments:
             await self._attachments.put(epoch_store_key(self._hub, target, epoch), export.attachments)
         text = write(owned_by(_with_its_log(export), principal.issuer, principal.id))
-        decided = await self._log.execute(target, ImportThread(time.time(), text, source, epoch))
+        decided = await self._log.execute(target, ImportThread(self._log.clocks.wall(), text, source, epoch))
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
         # Any run's signal has its entity store what the log has.

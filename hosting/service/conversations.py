@@ -152,14 +152,14 @@ class Conversations:
             if isinstance(found, DocumentAhead):
                 head = await self._log.head(address)
                 found = resume(_parsed(text), head)
-            if isinstance(found, Snapshot):
-                return found, text, head
-            if isinstance(found, DocumentAhead):
-                raise found.refusal()
-            assert isinstance(found, DocumentBehind)
-            if pause is not None:
-                await asyncio.sleep(pause)
-                text = await client.read(*address.entity)
+            match found:
+                case Snapshot():
+                    return found, text, head
+                case DocumentAhead():
+                    raise found.refusal()
+                case DocumentBehind() if pause is not None:
+                    await asyncio.sleep(pause)
+                    text = await client.read(*address.entity)
         raise LogUnavailableError("The stored conversation is older than its log. Try again.")
 
     def _cache(self, address: Address, head: Head, snapshot: Snapshot, text_bytes: int) -> Snapshot:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple
 from typing import Literal
@@ -24,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
-from hosting.ports import Clock, ObjectStore
+from hosting.ports import ObjectStore
 from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
 from hosting.stores.archive import Archive
@@ -111,13 +110,11 @@ class ThreadDeletion:
         archive: Archive,
         attachments: ObjectStore,
         hub: str,
-        clock: Clock = time.time,
     ) -> None:
         self._log = log
         self._archive = archive
         self._attachments = attachments
         self._hub = hub
-        self._clock = clock
 
     async def delete(self, address: Address, stored: str | None) -> bool:
         """Erase the thread if it is being deleted, or was and is not erased yet; return whether its document must go
@@ -130,7 +127,9 @@ class ThreadDeletion:
         head = await self._log.head(address)
         if head.state == "deleting":
             receipt = await self._receipt(address, head, stored)
-            head = (await self._log.execute(address, FinishDelete(time.time(), receipt.model_dump(mode="json")))).head
+            head = (
+                await self._log.execute(address, FinishDelete(self._log.clocks.wall(), receipt.model_dump(mode="json")))
+            ).head
         tombstone = head.epoch if head.state == "deleted" else head.epoch - 1
         if tombstone < 0:
             return False  # it was never deleted
@@ -159,7 +158,7 @@ class ThreadDeletion:
         if head.state == "open":
             if await self._has_newer_events(address, head, _readable(stored)):
                 return False
-            decided = await self._log.execute(address, DeleteThread(time.time(), "expired", head.position))
+            decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall(), "expired", head.position))
             head = decided.head
         return head.state != "open" and await self.delete(address, stored)
 
@@ -191,7 +190,7 @@ class ThreadDeletion:
         `AttachmentsUnavailableError` and `ArchiveUnavailableError`. Where the document or the archive cannot be read,
         nobody knows what they refer to, and all of it stays.
         """
-        before = self._clock() - UNUSED_SECONDS
+        before = self._log.clocks.wall() - UNUSED_SECONDS
         head = await self._log.head(address)
         try:
             document = None if stored is None else read(stored)
@@ -236,7 +235,7 @@ class ThreadDeletion:
             carrying += [id_ for one in events if isinstance(one, Accepted) and (id_ := one.request.orchestration_id)]
         own = "@{}@{}".format(*address.entity)
         return Receipt(
-            deleted_at=time.time(),
+            deleted_at=self._log.clocks.wall(),
             reason=reason,
             document_bytes=size_bytes(text),
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),

@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Iterable
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError
-from hosting.ports import EntityClient, awake_seconds
+from hosting.ports import EntityClient
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, Update
 from hosting.service.held_runs import HeldRuns
@@ -44,7 +44,6 @@ class Following:
         quiet_seconds: float = QUIET_SECONDS,
         outage_seconds: float = OUTAGE_SECONDS,
         queue_seconds: float = math.inf,
-        clock: Callable[[], float] = awake_seconds,
     ) -> None:
         self._log = log
         self._store = store
@@ -54,7 +53,6 @@ class Following:
         self._quiet_seconds = quiet_seconds
         self._outage_seconds = outage_seconds
         self._queue_seconds = queue_seconds
-        self._clock = clock
 
     async def follow(
         self, run: Run, client: EntityClient, *, logged_only: bool = False
@@ -66,7 +64,7 @@ class Following:
         deleted, and `LogUnavailableError` when the log stays away.
         """
         delivery = _Delivery(run, logged_only=logged_only)
-        check = LostRunCheck(self._log, run.address, run.run_id, self._queue_seconds, clock=self._clock)
+        check = LostRunCheck(self._log, run.address, run.run_id, self._queue_seconds)
         clock = asyncio.get_running_loop().time
         pause, sent_at, seen_at = self._first_poll_seconds, clock(), clock()
         with (

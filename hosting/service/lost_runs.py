@@ -7,11 +7,8 @@ endless, whatever died.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from hosting.names import Address
-from hosting.ports import awake_seconds
+from hosting.ports import Clock
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.stores.contract import MOST_POSITION
@@ -24,7 +21,7 @@ from hosting.thread.run import RunRecord, fold_run
 class IdleHolder:
     """Since when the holder of a thread's claim has appended nothing."""
 
-    def __init__(self, clock: Callable[[], float] = awake_seconds) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._seen: tuple[str, int] | None = None
         self._since = 0.0
@@ -40,7 +37,7 @@ class IdleHolder:
 class QueueTime:
     """For how long a run was seen to wait for its first claim, before this and now."""
 
-    def __init__(self, clock: Callable[[], float] = awake_seconds, *, before_seconds: float = 0.0) -> None:
+    def __init__(self, clock: Clock, *, before_seconds: float = 0.0) -> None:
         self._clock = clock
         self._began_at = clock() - before_seconds
         self.seconds = before_seconds
@@ -63,18 +60,17 @@ class LostRunCheck:
         run_id: str,
         queue_seconds: float,
         *,
-        clock: Callable[[], float] = awake_seconds,
         poll_seconds: float = LEASE_SECONDS,
     ) -> None:
         self._log = log
         self._address = address
         self._run_id = run_id
         self._queue_seconds = queue_seconds
-        self._clock = clock
+        self._clock = log.clocks.awake
         self._poll_seconds = poll_seconds
-        self._next_at = clock() + poll_seconds
-        self._idle = IdleHolder(clock)
-        self._queue_time = QueueTime(clock)
+        self._next_at = self._clock() + poll_seconds
+        self._idle = IdleHolder(self._clock)
+        self._queue_time = QueueTime(self._clock)
 
     async def run(self, record: RunRecord) -> Decided | None:
         """End the run where it waited, or its holder was silent, for longer than it may; return what came of that.
@@ -86,7 +82,9 @@ class LostRunCheck:
         self._next_at = self._clock() + self._poll_seconds
         head = await self._log.head(self._address)
         if self._queue_time.of(head, self._run_id) >= self._queue_seconds:
-            return await self._log.execute(self._address, CancelRun(time.time(), self._run_id, "queue_time"))
+            return await self._log.execute(
+                self._address, CancelRun(self._log.clocks.wall(), self._run_id, "queue_time")
+            )
         claimed = record.claim
         if claimed is None or head.claim is None or head.claim.token != claimed.token:
             return None
@@ -94,7 +92,7 @@ class LostRunCheck:
         idle_append = self._idle.of(head, longest)
         if idle_append is None:
             return None
-        return await self._log.execute(self._address, ExpireRun(time.time(), self._run_id, idle_append))
+        return await self._log.execute(self._address, ExpireRun(self._log.clocks.wall(), self._run_id, idle_append))
 
 
 async def read_run(

@@ -33,7 +33,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,7 +41,7 @@ from typing import Literal
 
 from hosting.errors import ConfigurationError
 from hosting.names import Address, StoreKey, entity_name
-from hosting.ports import Clock, EntityClient, ObjectStore, read_utc, utc
+from hosting.ports import SYSTEM_CLOCKS, Clocks, EntityClient, ObjectStore, read_utc, utc
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS, tombstones
 from hosting.service.threads import Threads
@@ -59,10 +58,9 @@ DAY_SECONDS = 86_400.0
 class Retention:
     """Keeps the events of an app's living threads for so many days."""
 
-    def __init__(self, log: ThreadLog, days: float, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, log: ThreadLog, days: float) -> None:
         self._log = log
         self._kept_seconds = days * DAY_SECONDS
-        self._clock = clock
 
     def is_due(self, given: LogMark, position: int) -> bool:
         """Return whether an operation that moves a document to that position is one that should trim."""
@@ -78,10 +76,11 @@ class Retention:
             return
         events = await self._log.events(address, head.trimmed)
         is_due = any(isinstance(event, Trimmed) and event.through == head.trimmed for _, event in events)
-        oldest_kept = self._clock() - self._kept_seconds
+        now = self._log.clocks.wall()
+        oldest_kept = now - self._kept_seconds
         through = _last_complete_run(takewhile(lambda one: one[0] <= given.since and one[1].at < oldest_kept, events))
         if through > head.trimmed:
-            trimmed = (await self._log.execute(address, TrimThread(self._clock(), through))).head
+            trimmed = (await self._log.execute(address, TrimThread(now, through))).head
             is_due = is_due or trimmed.trimmed > head.trimmed
             head = trimmed
         if is_due and head.state == "open":  # a tombstone's rows are not for their age to remove
@@ -183,28 +182,26 @@ class Sweep:
         operation: Signalled,
         ages: Callable[[], Mapping[str, float]],
         threads: Threads,
-        clock: Clock = time.time,
         *,
-        passed_seconds: Callable[[], float] = time.monotonic,
+        clocks: Clocks = SYSTEM_CLOCKS,
         receipt_seconds: Sequence[float] = RECEIPT_SECONDS,
     ) -> None:
         self._operation = operation
         self._ages = ages
         self._threads = threads
-        self._clock = clock
-        self._passed_seconds = passed_seconds
+        self._clocks = clocks
         self._receipt_seconds = receipt_seconds
 
     async def run(self, client: EntityClient) -> Swept:
         """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; what was signalled goes on."""
-        end = self._passed_seconds() + MOST_SECONDS
+        end = self._clocks.awake() + MOST_SECONDS
         signalled: list[Address] = []
         is_complete = True
         async for page in self._pages(client):
             is_complete = page.is_last
             await _gently(partial(_signal, self._operation), page.threads, client)
             signalled += page.threads
-            if self._passed_seconds() >= end:
+            if self._clocks.awake() >= end:
                 break
         if self._operation == "expire":
             await self._purge(signalled, client)
@@ -216,7 +213,7 @@ class Sweep:
     async def _pages(self, client: EntityClient) -> AsyncIterator[_Page]:
         ages = list(self._ages().items())
         for agent, age_seconds in ages:
-            async for page in _listed(client, agent, self._clock() - age_seconds):
+            async for page in _listed(client, agent, self._clocks.wall() - age_seconds):
                 yield replace(page, is_last=page.is_last and agent == ages[-1][0])
 
     async def _purge(self, threads: list[Address], client: EntityClient) -> None:
@@ -241,21 +238,19 @@ class UploadSweep:
         attachments: ObjectStore,
         hub: str,
         agents: Callable[[], Iterable[str]],
-        clock: Clock = time.time,
         *,
-        passed_seconds: Callable[[], float] = time.monotonic,
+        clocks: Clocks = SYSTEM_CLOCKS,
     ) -> None:
         self._attachments = attachments
         self._hub = hub
         self._agents = agents
-        self._clock = clock
-        self._passed_seconds = passed_seconds
+        self._clocks = clocks
 
     async def run(self, client: EntityClient) -> Swept:
         """Sweep once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`; what was signalled goes on."""
-        end = self._passed_seconds() + MOST_SECONDS
+        end = self._clocks.awake() + MOST_SECONDS
         marks = await self._attachments.read(self._store_key, [_MARK])  # none before the first sweep
-        until, after = self._clock() - UNUSED_SECONDS, float(marks.get(_MARK, b"0"))
+        until, after = self._clocks.wall() - UNUSED_SECONDS, float(marks.get(_MARK, b"0"))
         if 0 <= until - after < 2 * OVERLAP_SECONDS:
             return Swept(0, is_complete=True)
         if after > until:  # a clock was set back, who knows from where
@@ -263,7 +258,7 @@ class UploadSweep:
         found = await self._attachments.put_between(f"{self._hub}.log", after, until)
         threads = await self._addresses([thread_id for _, thread_id in found], client)
         signalled, reached = 0, 0
-        while reached < len(found) and (not reached or self._passed_seconds() < end):
+        while reached < len(found) and (not reached or self._clocks.awake() < end):
             page, reached = found[reached : reached + PAGE_SIZE], reached + PAGE_SIZE
             named = dict.fromkeys(threads[thread_id] for _, thread_id in page if thread_id in threads)
             await _gently(partial(_signal, "trim"), list(named), client)
@@ -298,29 +293,19 @@ _MARK = "until"
 class TombstoneSweep:
     """Forgets what is left of threads that were erased so many days ago, in the app whose task hub is `hub`."""
 
-    def __init__(
-        self,
-        log: ThreadLog,
-        attachments: ObjectStore,
-        hub: str,
-        days: float,
-        clock: Clock = time.time,
-        *,
-        passed_seconds: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, log: ThreadLog, attachments: ObjectStore, hub: str, days: float) -> None:
         self._log = log
         self._attachments = attachments
         self._tombstones = tombstones(hub)
         self._kept_seconds = days * DAY_SECONDS
-        self._clock = clock
-        self._passed_seconds = passed_seconds
+        self._clocks = log.clocks
 
     async def run(self, client: EntityClient) -> Swept:
         """Sweep once; no thread is signalled. Raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
-        end, until = self._passed_seconds() + MOST_SECONDS, self._clock() - self._kept_seconds
+        end, until = self._clocks.awake() + MOST_SECONDS, self._clocks.wall() - self._kept_seconds
         forgotten, is_complete = 0, True
         for _, key in await self._attachments.put_between(self._tombstones, 0.0, until):
-            is_complete = self._passed_seconds() < end
+            is_complete = self._clocks.awake() < end
             if not is_complete:
                 break
             store_key = StoreKey(self._tombstones, key)

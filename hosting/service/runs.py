@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -21,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from hosting.errors import EngineUnavailableError, LogUnavailableError, ThreadDeletedError, UnknownRunError
 from hosting.names import Address, keyed_thread_id, new_id
-from hosting.ports import EntityClient, awake_seconds
+from hosting.ports import EntityClient
 from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, StartRun, Wait
 from hosting.runner.telemetry import carried_traceparent
@@ -102,7 +101,7 @@ class Starts:
 
     async def __aexit__(self, *_: object) -> None:
         self._starting -= 1
-        if self._starting < STARTS_AT_ONCE:
+        if self._waiting and self._starting < STARTS_AT_ONCE:
             self._next()
 
     def _next(self) -> None:
@@ -130,7 +129,6 @@ class Runs:
         settings: Settings,
         *,
         admits: Sequence[Callable[[], None]] = (),
-        clock: Callable[[], float] = awake_seconds,
     ) -> None:
         """Each of `admits` raises an error if no run may be started now."""
         self._log = log
@@ -138,7 +136,6 @@ class Runs:
         self._changes = changes
         self._settings = settings
         self._admits = admits
-        self._clock = clock
         self._starts = Starts()
 
     async def start(self, agent: str, call: StartRun, client: EntityClient, caller: Caller = NOBODY) -> Run:
@@ -167,7 +164,7 @@ class Runs:
         key = call.idempotency_key
         is_new = call.thread_id is None and key is None
         accepted = Accepted(
-            at=time.time(),
+            at=self._log.clocks.wall(),
             run_id=new_id(),
             agent=agent,
             thread_id=address.thread_id,
@@ -190,35 +187,38 @@ class Runs:
         ) as terms:
             command = AcceptRun(accepted, self._settings.queue_limit, terms, epoch=caller.epoch, follows=call.follows)
             decided = await self._log.execute(address, command, refresh, is_new=is_new)
-        run = await self.begun(address, decided, accepted.run_id, client, is_new=is_new)
-        assert run is not None
-        return run
+        return await self.begun(address, decided, accepted.run_id, client, is_new=is_new)
 
     async def begun(
         self, address: Address, decided: Decided, run_id: str, client: EntityClient, *, is_new: bool = False
-    ) -> Run | None:
-        """Return the run that a command accepted or found, once its signal is taken; None for no run.
+    ) -> Run:
+        """Return the run that a command accepted or found, once its signal is taken.
 
         `run_id` is the id of a run that it accepted. If it was claimed, it begins after the signal. If no signal is
         taken, the run is withdrawn, by its holder or here. Raises as `start` does.
         """
-        outcome = decided.outcome
-        if isinstance(outcome, Refused):
-            if outcome.signal:
-                await self._signal(address, client, "delete")
-            raise copy(outcome.error)  # a copy: a raised error refers to frames, and they to the request
-        assert isinstance(outcome, Change | Unchanged)
+        match decided.outcome:
+            case Refused(error=error, signal=signal):
+                if signal:
+                    await self._signal(address, client, "delete")
+                raise copy(error)  # a copy: a raised error refers to frames, and they to the request
+            case Change() if (record := fold_run(run_id, decided.events)) is not None:
+                await self._begin(address, decided, record.accepted, client, is_new=is_new)
+                return Run(address, record)
+            case Change(run_id=found, signal=signal) | Unchanged(run_id=found, signal=signal):
+                self._holders.publish(address, decided)
+                if signal:
+                    await self._signal(address, client, "run", run_id=found)
+                return replace(await self._read(address, found, client), replayed=True)
+            case Stale():
+                raise LogUnavailableError("The thread changed while the run was begun. Try again.")
+
+    async def _begin(
+        self, address: Address, decided: Decided, accepted: Accepted, client: EntityClient, *, is_new: bool
+    ) -> None:
+        """Signal for a run that was just accepted, and hold it if it was claimed."""
         self._holders.publish(address, decided)
-        if not outcome.run_id:
-            return None
-        if outcome.run_id != run_id or isinstance(outcome, Unchanged):
-            if outcome.signal:
-                await self._signal(address, client, "run", run_id=outcome.run_id)
-            return replace(await self._read(address, outcome.run_id, client), replayed=True)
-        record = fold_run(run_id, decided.events)
-        assert record is not None
-        accepted = record.accepted
-        signal = asyncio.ensure_future(self._signal(address, client, "run", run_id=run_id))
+        signal = asyncio.ensure_future(self._signal(address, client, "run", run_id=accepted.run_id))
         held = await self._holders.hold(address, decided, client, signal, is_new=is_new)
         try:
             await asyncio.shield(signal)
@@ -226,10 +226,10 @@ class Runs:
             if held is not None:
                 await held.is_over.wait()
             else:
-                failed = SignalFailed(time.time(), run_id, None, accepted.key, accepted.fingerprint)
+                at = self._log.clocks.wall()
+                failed = SignalFailed(at, accepted.run_id, None, accepted.key, accepted.fingerprint)
                 self._holders.publish(address, await self._log.execute(address, failed))
             raise
-        return Run(address, record)
 
     async def wait_as(self, wanted: Wait, run: Run, client: EntityClient) -> Run:
         """Return the run once it has ended, or as it stands when the wait is over."""
@@ -254,7 +254,7 @@ class Runs:
         clock = asyncio.get_running_loop().time
         end, pause = clock() + seconds, FIRST_POLL_SECONDS
         most_queued = self._settings.queue_timeout_seconds
-        check = LostRunCheck(self._log, run.address, run.run_id, most_queued, clock=self._clock)
+        check = LostRunCheck(self._log, run.address, run.run_id, most_queued)
         with (
             self._holders.watched(run.address, run.run_id, client) if takes else nullcontext(),
             self._changes.subscribe(run.address) as follower,
@@ -281,34 +281,29 @@ class Runs:
 
         Raises `UnknownRunError` for one that the thread does not have, `ThreadDeletedError` for one that was deleted.
         """
-        run = await self._read(address, run_id, client)
-        if run.record.is_over:
-            return run
-        decided = await self._log.execute(address, AttachToRun(time.time(), run_id))
-        return await self._promised(run, decided, client)
+        return await self._promised(address, run_id, client, AttachToRun(self._log.clocks.wall(), run_id))
 
     async def cancel(self, address: Address, run_id: str, client: EntityClient) -> Run:
         """Cancel a run, and return it as it then stands; a repeat changes nothing.
 
         Raises as `find` does.
         """
+        return await self._promised(address, run_id, client, CancelRun(self._log.clocks.wall(), run_id))
+
+    async def _promised(
+        self, address: Address, run_id: str, client: EntityClient, command: AttachToRun | CancelRun
+    ) -> Run:
+        """Return the run after the command, once its signal is taken; one that has ended stays as it is."""
         run = await self._read(address, run_id, client)
         if run.record.is_over:
             return run
-        decided = await self._log.execute(address, CancelRun(time.time(), run_id))
-        return await self._promised(run, decided, client)
-
-    async def _promised(self, run: Run, decided: Decided, client: EntityClient) -> Run:
-        """Return the run after that decision, once its signal is taken."""
-        self._holders.publish(run.address, decided)
+        decided = await self._log.execute(address, command)
+        self._holders.publish(address, decided)
         if decided.head.state == "deleting":
-            await self._signal(run.address, client, "delete")
+            await self._signal(address, client, "delete")
         elif not isinstance(decided.outcome, Stale) and decided.outcome.signal:
-            await self._signal(run.address, client, "run", run_id=run.run_id)
-        record = run.record
-        for position, event in decided.events:
-            record = record.after(position, event) if position > record.last else record
-        return Run(run.address, record)
+            await self._signal(address, client, "run", run_id=run_id)
+        return _with_updates(run, [LoggedEvent(position, event) for position, event in decided.events])
 
     async def _refresh(self, run: Run, client: EntityClient | None, check: LostRunCheck) -> Run:
         """Return the run as the log has it, unchanged if the log is away.
@@ -353,7 +348,7 @@ def unbroken(run: RunRecord, after: int, events: list[tuple[int, Event]]) -> lis
     return events
 
 
-def _with_updates(run: Run, updates: list[LoggedEvent | DeltaText]) -> Run:
+def _with_updates(run: Run, updates: Sequence[LoggedEvent | DeltaText]) -> Run:
     """Return the run after what happened, the same one where nothing of it did."""
     record = run.record
     for one in updates:

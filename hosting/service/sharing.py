@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import time
 from dataclasses import dataclass
 
 from hosting.errors import UnknownGrantError, UnknownThreadError
@@ -62,7 +61,7 @@ class Sharing:
                 return grant
         if head.position == 0 or head.state == "deleted":
             raise _no_thread(address)
-        share = ShareThread(time.time(), head.epoch, secrets.token_hex(8), principal, access)
+        share = ShareThread(self._log.clocks.wall(), head.epoch, secrets.token_hex(8), principal, access)
         decided = await self._log.execute(address, share)
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
@@ -78,7 +77,7 @@ class Sharing:
     async def withdraw(self, address: Address, grant: str) -> None:
         """End a grant; again changes nothing. Raises `LogUnavailableError`."""
         parts = grant_parts(grant)
-        await self._log.execute(address, WithdrawGrant(time.time(), "" if parts is None else parts[1]))
+        await self._log.execute(address, WithdrawGrant(self._log.clocks.wall(), "" if parts is None else parts[1]))
 
     async def find(self, grant: str, principal: Principal) -> SharedThread:
         """Return the thread that a grant opens for a principal.

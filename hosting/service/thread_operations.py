@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,13 +24,12 @@ from hosting.errors import (
     UnreadableStateError,
 )
 from hosting.names import Address
-from hosting.ports import awake_seconds
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.conversations import Conversations
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import IdleHolder, QueueTime, read_run
-from hosting.thread.commands import AcceptRun, CancelRun, Change, ClaimRun, EndRun, Refused, ResetThread, Unchanged
+from hosting.thread.commands import AcceptRun, CancelRun, Change, ClaimRun, EndRun, Outcome, Refused, ResetThread
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, before_reset, resume
 from hosting.thread.decide import decide
 from hosting.thread.events import TERMINALS, Accepted, Terminal
@@ -87,7 +85,6 @@ class ThreadOperations:
         watched_seconds: float = WATCHED_SECONDS,
         first_pause_seconds: float = FIRST_PAUSE_SECONDS,
         margin_seconds: float = LEASE_MARGIN_SECONDS,
-        clock: Callable[[], float] = awake_seconds,
     ) -> None:
         self._log = log
         self._conversations = conversations
@@ -98,8 +95,8 @@ class ThreadOperations:
         self._watched_seconds = watched_seconds
         self._first_pause_seconds = first_pause_seconds
         self._margin_seconds = margin_seconds
-        self._clock = clock
-        self._began_at = time.time()
+        self._clock = log.clocks.awake
+        self._began_at = self._log.clocks.wall()
         self._logged: set[str] = set()
 
     async def run(
@@ -146,7 +143,7 @@ class ThreadOperations:
             if is_free and snapshot is not None:
                 self._conversations.remember(address, head, snapshot)
             if queue_time.of(head, run_id) >= self._queue_seconds:
-                head = (await self._log.execute(address, CancelRun(time.time(), run_id, "queue_time"))).head
+                head = (await self._log.execute(address, CancelRun(self._log.clocks.wall(), run_id, "queue_time"))).head
                 continue
             held = None
             if is_free and refusal is not None:
@@ -187,7 +184,9 @@ class ThreadOperations:
     def _is_free(self, address: Address, head: Head, since: int, idle_append: str | None) -> bool:
         """Return whether a claim would change anything here: where it would not, nothing but the head need be read."""
         terms = self._holders.claim_terms(address.agent, "entity")
-        return isinstance(decide(head, ClaimRun(time.time(), terms, idle_append=idle_append, since=since)), Change)
+        return isinstance(
+            decide(head, ClaimRun(self._log.clocks.wall(), terms, idle_append=idle_append, since=since)), Change
+        )
 
     async def record(self, address: Address, run_id: str) -> RunRecord | None:
         """Return a run as the log has it; None for one that the thread does not have any more.
@@ -197,7 +196,7 @@ class ThreadOperations:
         found = await read_run(self._log, address, run_id)
         return found if isinstance(found, RunRecord) else None
 
-    async def accept(self, address: Address, accepted: Accepted) -> Unchanged | Change | Refused:
+    async def accept(self, address: Address, accepted: Accepted) -> Outcome:
         """Accept a run that an operation carries; one that is delivered again finds its run, another is refused.
 
         Raises `LogUnavailableError`.
@@ -214,11 +213,9 @@ class ThreadOperations:
         head = await self._log.head(address)
         epoch = head.epoch
         try:
-            decided = await self._log.execute(address, await command(head), command)
+            return (await self._log.execute(address, await command(head), command)).outcome
         except RunIdReusedError as error:
             return Refused(error)
-        assert isinstance(decided.outcome, Change | Unchanged | Refused)
-        return decided.outcome
 
     async def reset(self, address: Address, stored: str | None, position: int | None) -> OperationOutcome:
         """Return the conversation after a reset: the one at that position of the log, or without one a new one.
@@ -228,7 +225,7 @@ class ThreadOperations:
         """
         head = await self._log.head(address)
         if position is None or position > head.position:
-            head = (await self._log.execute(address, ResetThread(time.time()))).head
+            head = (await self._log.execute(address, ResetThread(self._log.clocks.wall()))).head
         snapshot, ended = await self._followed(address, self._resumed(address, stored, head, is_reset=True), head)
         return OperationOutcome(snapshot, head.epoch, tuple(ended))
 
@@ -249,9 +246,11 @@ class ThreadOperations:
     ) -> None:
         """End the run that is next by the refusal, unless somebody else is at work on it."""
         terms = self._holders.claim_terms(address.agent, "entity")
-        decided = await self._log.execute(address, ClaimRun(time.time(), terms, idle_append=idle_append, since=since))
+        decided = await self._log.execute(
+            address, ClaimRun(self._log.clocks.wall(), terms, idle_append=idle_append, since=since)
+        )
         if decided.head.is_held_by(terms.token) and decided.head.next_run is not None:
-            ended = EndRun(terms.token, unanswered(decided.head.next_run.id, time.time(), refusal))
+            ended = EndRun(terms.token, unanswered(decided.head.next_run.id, self._log.clocks.wall(), refusal))
             self._holders.publish(address, await self._log.execute(address, ended))
 
     async def _followed(self, address: Address, snapshot: Snapshot, head: Head) -> tuple[Snapshot, list[Terminal]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -164,7 +163,7 @@ class Threads:
         `LogUnavailableError`.
         """
         await self._found(address, client)
-        decided = await self._log.execute(address, ResetThread(time.time()))
+        decided = await self._log.execute(address, ResetThread(self._log.clocks.wall()))
         self._publish(address, decided)
         if isinstance(decided.outcome, Refused):
             await self._signal_delete(address, client)
@@ -182,7 +181,7 @@ class Threads:
         if head.position == 0 and await client.read(*address.entity) is None:
             return True
         if head.state != "deleted":
-            decided = await self._log.execute(address, DeleteThread(time.time()))
+            decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall()))
             self._publish(address, decided)
             if decided.head.state != "deleted":
                 await self._signal_delete(address, client)
@@ -232,7 +231,7 @@ class Threads:
         instances = [await self._purged(instance, address, head.epoch, client) for instance in receipt.instances]
         if tuple(instances) != receipt.instances:
             outcomes = tuple(InstanceOutcome(id=instance.id, outcome=instance.outcome) for instance in instances)
-            await self._log.execute(address, RecordInstances(time.time(), head.epoch, outcomes))
+            await self._log.execute(address, RecordInstances(self._log.clocks.wall(), head.epoch, outcomes))
         return all(instance.outcome != "pending" for instance in instances)
 
     async def _purged(self, instance: Instance, address: Address, epoch: int, client: EntityClient) -> Instance:

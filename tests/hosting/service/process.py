@@ -14,7 +14,7 @@ from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 
 from hosting.errors import EngineUnavailableError
 from hosting.names import Address, StoreKey
-from hosting.ports import EntityPage, Purge
+from hosting.ports import Clocks, EntityPage, Purge
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
@@ -214,6 +214,10 @@ class Process:
         """Have the thread's entity delete it here, and commit what comes of it."""
         if await self.deletion.delete(ADDRESS, self.engine.documents.get("t1")):
             self.engine.documents.pop("t1", None)
+
+    def log_at(self, wall: Callable[[], float]) -> ThreadLog:
+        """Return the log as a process has it whose wall clock says this."""
+        return ThreadLog(self.store, self.attachments, "hub", clocks=Clocks(wall))
 
     def place(self, epoch: int) -> StoreKey:
         """Return where the archive and the attachments of one life of the thread lie."""

@@ -8,11 +8,10 @@ import time
 import pytest
 
 from hosting.names import Address
+from hosting.ports import Clocks
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.following import Following
-from hosting.service.runs import Runs
 from hosting.service.thread_operations import ThreadOperations
-from hosting.settings import read_settings
 from hosting.thread.commands import AcceptRun, RecordSteps
 from hosting.thread.events import CancelRequested, Failed
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
@@ -51,7 +50,7 @@ async def test_a_run_whose_holder_is_gone_for_as_long_as_it_could_run_is_lost_to
     process: Process, off_seconds: float
 ) -> None:
     """By the waiter's own clock: what the holder's clock said is only subtracted from itself."""
-    process.runs = Runs(process.log, process.holders, process.changes, read_settings({}), clock=FastClock())
+    process.log.clocks = Clocks(awake=FastClock())
     await claimed_elsewhere(process, off_seconds)
     run = await process.runs.find(Address.of(AGENT, "t1"), "r1", process.engine)
 
@@ -65,7 +64,7 @@ async def test_a_run_whose_holder_is_gone_for_as_long_as_it_could_run_is_lost_to
 @pytest.mark.parametrize("off_seconds", [0.0, HOUR, -HOUR])
 async def test_a_holder_that_lives_loses_nothing_to_a_clock_that_is_off(process: Process, off_seconds: float) -> None:
     """Its lease is renewed, and the waiter sees that."""
-    process.runs = Runs(process.log, process.holders, process.changes, read_settings({}), clock=FastClock())
+    process.log.clocks = Clocks(awake=FastClock())
     await claimed_elsewhere(process, off_seconds)
     run = await process.runs.find(Address.of(AGENT, "t1"), "r1", process.engine)
     waiting = asyncio.ensure_future(process.runs.wait(run, process.engine, 0.7))
@@ -83,7 +82,8 @@ async def test_a_run_that_waits_for_its_turn_for_too_long_ends_in_its_turn(proce
     one.agent.gate.clear()
     await one.runs.start(AGENT, call("first"), one.engine)
     run = await other.runs.start(AGENT, call("second"), other.engine)
-    impatient = Following(other.log, other.store, other.changes, other.holders, queue_seconds=100.0, clock=FastClock())
+    other.log.clocks = Clocks(awake=FastClock())
+    impatient = Following(other.log, other.store, other.changes, other.holders, queue_seconds=100.0)
     async for news in impatient.follow(run, other.engine):
         if any(isinstance(one_of.event, CancelRequested) for one_of in news if isinstance(one_of, LoggedEvent)):
             one.agent.gate.set()

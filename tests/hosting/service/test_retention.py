@@ -30,7 +30,7 @@ def later(days: float) -> float:
 
 def retention(process: Process, days: float) -> Retention:
     """Return the rule of a process in which so many days have passed."""
-    return Retention(process.log, DAYS, lambda: later(days))
+    return Retention(process.log_at(lambda: later(days)), DAYS)
 
 
 async def stored(process: Process, message: str = "hi") -> Run:
@@ -102,7 +102,7 @@ async def test_a_run_goes_only_when_its_end_is_too_old(process: Process) -> None
     assert ended.record.terminal is not None
     between = (began + ended.record.terminal.at) / 2 + DAYS * DAY_SECONDS
 
-    await Retention(process.log, DAYS, lambda: between).trim(ADDRESS, mark(process))
+    await Retention(process.log_at(lambda: between), DAYS).trim(ADDRESS, mark(process))
 
     assert (await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)).run_id == run.run_id
     assert (await process.log.head(ADDRESS)).trimmed == 0

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from hosting.names import Address
-from hosting.ports import EntityPage, iso
+from hosting.ports import Clocks, EntityPage, iso
 from hosting.service.retention import (
     DAY_SECONDS,
     MOST_AT_ONCE,
@@ -72,7 +72,7 @@ class Threads(Engine):
         address, document = Address.of(AGENT, key), self.documents.get(key)
         self.touched[key] = self.now
         if operation == "trim" and document is not None and (mark := host_of(read(document)).log_mark) is not None:
-            await Retention(self._process.log, 30, lambda: self.now).trim(address, mark)
+            await Retention(self._process.log_at(lambda: self.now), 30).trim(address, mark)
         elif document is not None and is_expired(read(document), self.now):
             await self._process.deletion.expire(address, document)
             del self.documents[key], self.touched[key]
@@ -98,8 +98,7 @@ def sweep_of(
         operation,
         lambda: ages,
         process.threads,
-        lambda: threads.now,
-        passed_seconds=passed_seconds,
+        clocks=Clocks(lambda: threads.now, passed_seconds),
         receipt_seconds=(0.0,),
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from hosting.errors import EngineUnavailableError
 from hosting.names import Address, StoreKey
-from hosting.ports import EntityPage
+from hosting.ports import Clocks, EntityPage
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.deletion import UNUSED_SECONDS
 from hosting.service.retention import MOST_SECONDS, OVERLAP_SECONDS, PAGE_SIZE, Swept, UploadSweep
@@ -68,7 +68,7 @@ class World:
         def clock() -> float:
             return self.now + ahead_seconds
 
-        sweep = UploadSweep(self.store, HUB, lambda: ["Joker"], clock, passed_seconds=passed_seconds)
+        sweep = UploadSweep(self.store, HUB, lambda: ["Joker"], clocks=Clocks(clock, passed_seconds))
         return await sweep.run(self.engine)  # type: ignore[arg-type]  # the part of the engine that it reaches
 
 
@@ -140,7 +140,7 @@ async def test_two_sweeps_at_once_ask_twice_and_leave_nobody_out(world: World) -
     """Asking is no decision: each thread's own entity looks."""
     await world.upload("t")
     world.now += TWELVE_HOURS
-    first = UploadSweep(world.store, HUB, lambda: ["Joker"], lambda: world.now)
+    first = UploadSweep(world.store, HUB, lambda: ["Joker"], clocks=Clocks(lambda: world.now))
     listed = world.store.put_between
 
     async def overtaken(agent: str, after: float, before: float) -> list[tuple[float, str]]:
