@@ -60,7 +60,7 @@ class CountedArchive(Archive):
     """An archive that counts its calls."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(SqliteObjects(ARCHIVE, path, ArchiveUnavailableError.unreached))
+        super().__init__(SqliteObjects(ARCHIVE, path, ArchiveUnavailableError))
         self.calls = 0
 
     async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:

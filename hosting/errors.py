@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from typing_extensions import Self
-
 
 class HostingError(Exception):
     """A refusal that a caller may read: `detail` says what was wrong, with the value, and what to do.
@@ -198,14 +196,15 @@ class InternalError(RequestError, code="internal_error", status=500):
 
 
 class StoreUnavailableError(HostingError, status=503):
-    """A store could not be reached, or throttles: what it holds is as it was."""
+    """A store could not be reached, or throttles: what it holds is as it was.
+
+    `retry_after_seconds` is the pause that the store asked for, if it did.
+    """
 
     sentence: ClassVar[str]
 
-    @classmethod
-    def unreached(cls, retry_after_seconds: float = 0.0) -> Self:
-        """Return the refusal; `retry_after_seconds` is the pause that the store asked for, if it did."""
-        return cls(cls.sentence, retry_after_seconds)
+    def __init__(self, detail: str | None = None, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(self.sentence if detail is None else detail, retry_after_seconds)
 
 
 class LogUnavailableError(StoreUnavailableError, code="log_unavailable", status=503):

@@ -240,9 +240,12 @@ class ThreadLog:
             for one, reference in ((one, _reference(one.payload)) for one in stored)
         ]
 
-    async def row(self, address: Address, kind: type[RowT], name: str, head: Head) -> RowT | rows.DeletedRow | None:
-        """Return the row of that name under this head, or None. Raises as `execute` does."""
-        found = await self._retried("read", lambda: self._store.row(address, name))
+    async def row(self, address: Address, kind: type[RowT], key: str, head: Head) -> RowT | rows.DeletedRow | None:
+        """Return the row of that idempotency key, run id or approval id under this head, or None.
+
+        Raises as `execute` does.
+        """
+        found = await self._retried("read", lambda: self._store.row(address, kind.name_of(key)))
         return None if found is None else rows.decode(kind, found.payload, head)
 
     async def erase(self, address: Address, through: int) -> None:
@@ -344,7 +347,7 @@ class ThreadLog:
             yield
         except AttachmentsUnavailableError as error:
             self.readiness.failed(verb)
-            raise LogUnavailableError.unreached() from error
+            raise LogUnavailableError() from error
 
     async def _retried(self, verb: Verb, call: Callable[[], Awaitable[T | Unknown]]) -> T:
         """Return what the store says, and call it again where it fails, within the patience of this log.
@@ -360,7 +363,7 @@ class ThreadLog:
                 if not isinstance(answer, Unknown):
                     self.readiness.worked(verb)
                     return answer
-                raise LogUnavailableError.unreached(answer.retry_after_seconds)
+                raise LogUnavailableError(retry_after_seconds=answer.retry_after_seconds)
             except LogUnavailableError as error:
                 self.readiness.failed(verb)
                 left -= 1

@@ -22,7 +22,7 @@ from hosting.service.runs import Run, Runs
 from hosting.thread.commands import AnswerApproval, Change, Stale, Unchanged
 from hosting.thread.events import Accepted
 from hosting.thread.head import Head
-from hosting.thread.rows import ApprovalRow, approval_name
+from hosting.thread.rows import ApprovalRow
 from hosting.thread.run import RunRecord
 
 
@@ -89,7 +89,7 @@ class Approvals:
 
         async def command(head: Head) -> AnswerApproval:
             nonlocal requested
-            row = await self._log.row(address, ApprovalRow, approval_name(decision.id), head)
+            row = await self._log.row(address, ApprovalRow, decision.id, head)
             requested = await self._record(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
             if requested is None and isinstance(row, ApprovalRow):
                 row = None  # what asked for it was removed by age, and what is left of it answers nobody

@@ -14,7 +14,7 @@ from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.stores.contract import MOST_POSITION
 from hosting.thread.commands import CancelRun, ExpireRun
 from hosting.thread.head import Head
-from hosting.thread.rows import DeletedRow, RunRow, run_name
+from hosting.thread.rows import DeletedRow, RunRow
 from hosting.thread.run import RunRecord, fold_run
 
 
@@ -103,7 +103,7 @@ async def read_run(
     `head` is the thread's, where the caller has just read it. Raises `LogUnavailableError` and `NewerVersionError`.
     """
     head = head or await log.head(address)
-    row = await log.row(address, RunRow, run_name(run_id), head)
+    row = await log.row(address, RunRow, run_id, head)
     if not isinstance(row, RunRow):
         return row
     if row.first <= head.trimmed:

@@ -153,7 +153,7 @@ class OverviewLog:
         if isinstance(outcome, Conflict):
             raise OverviewMovedError
         if not isinstance(outcome, Appended):
-            raise LogUnavailableError.unreached(outcome.retry_after_seconds)
+            raise LogUnavailableError(retry_after_seconds=outcome.retry_after_seconds)
         if is_rewritten:
             state.threads, state.days = whole.threads, whole.days
             await self._store.trim(address, before, 0)

@@ -42,7 +42,7 @@ from hosting.thread.commands import (
 )
 from hosting.thread.events import Accepted, Event
 from hosting.thread.head import Head
-from hosting.thread.rows import DeletedRow, KeyRow, key_name
+from hosting.thread.rows import DeletedRow, KeyRow
 from hosting.thread.run import RunRecord, fold_run
 
 logger = logging.getLogger(__name__)
@@ -179,7 +179,7 @@ class Runs:
         )
 
         async def refresh(head: Head) -> Command:
-            row = None if key is None else await self._log.row(address, KeyRow, key_name(key), head)
+            row = None if key is None else await self._log.row(address, KeyRow, key, head)
             return replace(command, key=row)
 
         with self._holders.reserve(

@@ -34,7 +34,7 @@ from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot,
 from hosting.thread.decide import decide
 from hosting.thread.events import TERMINALS, Accepted, Terminal
 from hosting.thread.head import Head
-from hosting.thread.rows import RunRow, run_name
+from hosting.thread.rows import RunRow
 from hosting.thread.run import RunRecord, unanswered
 from state.codec import read
 from state.errors import UnreadableDocumentError
@@ -153,7 +153,7 @@ class ThreadOperations:
             if held is not None:
                 await held.is_over.wait()
                 if isinstance(held.lost_by, EngineUnavailableError | AttachmentsUnavailableError):
-                    raise LogUnavailableError.unreached()
+                    raise LogUnavailableError()
             elif is_spent or self._clock() >= min(end, ends_at):
                 return OperationOutcome(snapshot, head.epoch, tuple(ended), True, queue_time.seconds, is_spent)
             else:
@@ -203,7 +203,7 @@ class ThreadOperations:
         """
 
         async def command(head: Head) -> AcceptRun:
-            known = await self._log.row(address, RunRow, run_name(accepted.run_id), head)
+            known = await self._log.row(address, RunRow, accepted.run_id, head)
             if isinstance(known, RunRow):
                 record = await self.record(address, accepted.run_id)
                 if record is not None and record.accepted.fingerprint != accepted.fingerprint:

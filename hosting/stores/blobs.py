@@ -18,7 +18,7 @@ from typing import Any
 from azure.core.exceptions import AzureError, HttpResponseError
 from azure.storage.blob.aio import BlobServiceClient, ContainerClient, ExponentialRetry
 
-from hosting.errors import HostingError
+from hosting.errors import StoreUnavailableError
 from hosting.names import StoreKey
 from hosting.stores.connection import BoundedConnection
 from hosting.stores.storage_account import account_connection
@@ -58,12 +58,12 @@ def client_options() -> dict[str, Any]:
 class _Container:
     """A blob container, connected to and made at the first use.
 
-    Every verb raises the error that `unavailable` makes when the account does not answer within `patience_seconds`, is
+    Every verb raises `unavailable` when the account does not answer within `patience_seconds`, is
     throttling beyond the client's own repeats, or refuses.
     """
 
     def __init__(
-        self, connect: Connect, name: str, unavailable: Callable[[], HostingError], patience_seconds: float
+        self, connect: Connect, name: str, unavailable: type[StoreUnavailableError], patience_seconds: float
     ) -> None:
         @asynccontextmanager
         async def container() -> AsyncIterator[ContainerClient]:
@@ -76,7 +76,7 @@ class _Container:
                 yield client
 
         self._connection = BoundedConnection(
-            f"The blob container {name}", container, unavailable, patience_seconds, (AzureError,)
+            f"The blob container {name}", container, unavailable, patience_seconds, AzureError
         )
 
     async def put(self, name: str, body: bytes) -> None:
@@ -151,7 +151,7 @@ class BlobObjects:
         self,
         connect: Connect,
         container: str,
-        unavailable: Callable[[], HostingError],
+        unavailable: type[StoreUnavailableError],
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self._blobs = _Container(connect, container, unavailable, patience_seconds)

@@ -6,11 +6,16 @@ and their packages need not be there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError, ConfigurationError, HostingError
+from hosting.errors import (
+    ArchiveUnavailableError,
+    AttachmentsUnavailableError,
+    ConfigurationError,
+    StoreUnavailableError,
+)
 from hosting.ports import ObjectStore
 from hosting.settings import Settings, is_hosted, needs_shared_stores
 from hosting.stores.archive import Archive
@@ -59,7 +64,7 @@ class ObjectsSetting(StoreSetting):
 
     kind: FileKind
     container: str
-    unavailable: Callable[[], HostingError]
+    unavailable: type[StoreUnavailableError]
 
     def store(self, chosen: str, settings: Settings, folder: Path, environ: Mapping[str, str]) -> ObjectStore:
         """Return the store for 'memory', 'blob' and 'sqlite'. Raises `ConfigurationError` for one not to be used."""
@@ -91,7 +96,7 @@ ARCHIVE_SETTING = ObjectsSetting(
     "'cosmos'.",
     kind=ARCHIVE,
     container="agent-archive",
-    unavailable=ArchiveUnavailableError.unreached,
+    unavailable=ArchiveUnavailableError,
 )
 ATTACHMENTS_SETTING = ObjectsSetting(
     field="attachments",
@@ -101,7 +106,7 @@ ATTACHMENTS_SETTING = ObjectsSetting(
     advice=". Leave it out in production, which keeps attachments in the app's storage account.",
     kind=ATTACHMENTS,
     container="agent-attachments",
-    unavailable=AttachmentsUnavailableError.unreached,
+    unavailable=AttachmentsUnavailableError,
 )
 
 

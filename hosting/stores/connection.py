@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from typing import Generic, Literal, TypeVar
 
-from hosting.errors import HostingError, LogUnavailableError
+from hosting.errors import LogUnavailableError, StoreUnavailableError
 from hosting.ports import Clock
 
 logger = logging.getLogger(__name__)
@@ -25,29 +25,42 @@ T = TypeVar("T")
 
 
 class Outage:
-    """Logs that one store cannot be used, and that it can be used again.
+    """What every call to one store goes through: its failures are raised in one way, and only news of them is logged.
 
-    Every call to such a store would log the same, several times a second where runs are followed, so only news is
-    logged. `store` names it with its path or address, and holds no key.
+    `store` names it with its path or address, and holds no key. Without this each call to a store that is away would
+    log the same, several times a second where runs are followed.
     """
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, unavailable: type[StoreUnavailableError], *failures: type[Exception]) -> None:
         self._store = store
+        self._unavailable = unavailable
+        self._failures = failures
         self._cause = ""
-        self.is_on = False
 
-    def began(self, error: BaseException) -> None:
-        """Log the cause, unless it is what was logged last."""
-        cause = cause_of(error)
-        if cause != self._cause:
-            logger.error("%s cannot be used: %s", self._store, cause)
-        self._cause, self.is_on = cause, True
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Raise the store's error for a failure of the block, and log its cause if it is another than the last one's.
 
-    def ended(self) -> None:
-        """Log that the store can be used again, if it could not."""
-        if self.is_on:
+        Log that the store can be used again once a block succeeds.
+        """
+        try:
+            yield
+        except self._failures as error:
+            cause = cause_of(error)
+            if cause != self._cause:
+                logger.error("%s cannot be used: %s", self._store, cause)
+            self._cause = cause
+            raise self._unavailable(retry_after_seconds=_retry_after_seconds(error)) from error
+        if self._cause:
             logger.warning("%s can be used again.", self._store)
-        self._cause, self.is_on = "", False
+            self._cause = ""
+
+
+def _retry_after_seconds(error: BaseException) -> float:
+    """Return the pause that a service asked for with its answer."""
+    response = getattr(error, "response", None)
+    seconds = "" if response is None else response.headers.get("Retry-After", "")
+    return float(seconds) if seconds.isdecimal() else 0.0
 
 
 def cause_of(error: BaseException) -> str:
@@ -87,23 +100,21 @@ class Connection(Generic[ClientT]):
 class BoundedConnection(Connection[ClientT]):
     """A connection whose calls fail after `patience_seconds`, in one way, and with one line in the log.
 
-    `name` is how the log names the service. A call that takes too long, or raises `OSError` or one of `failures`,
-    raises the error that `unavailable` makes.
+    `name` is how the log names the service. A call that takes too long, or raises `OSError` or `failure`, raises
+    `unavailable`.
     """
 
     def __init__(
         self,
         name: str,
         connect: Callable[[], AbstractAsyncContextManager[ClientT]],
-        unavailable: Callable[[], HostingError],
+        unavailable: type[StoreUnavailableError],
         patience_seconds: float,
-        failures: tuple[type[Exception], ...],
+        failure: type[Exception],
     ) -> None:
         super().__init__(connect)
-        self._outage = Outage(name)
-        self._unavailable = unavailable
+        self._outage = Outage(name, unavailable, failure, OSError, asyncio.TimeoutError)
         self._patience_seconds = patience_seconds
-        self._failures: tuple[type[Exception], ...] = (*failures, OSError, asyncio.TimeoutError)
 
     async def call(self, call: Callable[[ClientT], Awaitable[T]]) -> T:
         """Return what `call` returns for the client; to connect counts as part of the call."""
@@ -111,13 +122,8 @@ class BoundedConnection(Connection[ClientT]):
         async def connected() -> T:
             return await call(await self.client())
 
-        try:
-            answer = await asyncio.wait_for(connected(), self._patience_seconds)
-        except self._failures as error:
-            self._outage.began(error)
-            raise self._unavailable() from error
-        self._outage.ended()
-        return answer
+        with self._outage.guarded():
+            return await asyncio.wait_for(connected(), self._patience_seconds)
 
 
 Verb = Literal["read", "append"]
@@ -152,7 +158,7 @@ class StoreReadiness:
         async with self._calling:
             now = self._clock()
             if any(now - at < QUIET_SECONDS[verb] for verb, at in self._failed_at.items()):
-                raise LogUnavailableError.unreached()
+                raise LogUnavailableError()
             if self._failed_at or not self._is_used:
                 await self._probe()
                 self._failed_at.clear()

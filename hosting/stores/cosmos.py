@@ -22,7 +22,7 @@ from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.cosmos.exceptions import CosmosAccessConditionFailedError, CosmosResourceNotFoundError
 from azure.identity.aio import DefaultAzureCredential
 
-from hosting.errors import ConfigurationError, HostingError
+from hosting.errors import ConfigurationError, StoreUnavailableError
 from hosting.names import StoreKey
 from hosting.stores.connection import BoundedConnection
 
@@ -93,7 +93,7 @@ class CosmosObjects:
         self,
         connect: ConnectCosmos,
         database: str,
-        unavailable: Callable[[], HostingError],
+        unavailable: type[StoreUnavailableError],
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         @asynccontextmanager
@@ -102,7 +102,7 @@ class CosmosObjects:
                 yield client.get_database_client(database).get_container_client(CONTAINER)
 
         name = f"The archive in the Cosmos DB database {database}"
-        self._items = BoundedConnection(name, container, unavailable, patience_seconds, (AzureError,))
+        self._items = BoundedConnection(name, container, unavailable, patience_seconds, AzureError)
 
     async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
         """A call for each."""

@@ -217,7 +217,7 @@ class RedisWatches:
                 return False
             is_more = wait.task.result()
             if is_more is None:
-                raise LogUnavailableError.unreached()
+                raise LogUnavailableError()
             if is_more or now() >= until:
                 return is_more
 
@@ -232,14 +232,12 @@ class RedisWatches:
     async def _has_newer(self, stream: str, after: int, seconds: float) -> bool | None:
         calling = self._redis.xread({stream: f"{after}-0"}, count=1, block=max(math.ceil(seconds * 1000), 1))
         try:
-            entries = await asyncio.wait_for(calling, seconds + self._patience_seconds)
-        except (RedisError, OSError, asyncio.TimeoutError) as error:
-            self._outage.began(error)
+            with self._outage.guarded():
+                return bool(await asyncio.wait_for(calling, seconds + self._patience_seconds))
+        except LogUnavailableError:
             return None
         finally:
             del self._waits[stream, after]
-        self._outage.ended()
-        return bool(entries)
 
 
 T = TypeVar("T")
@@ -262,7 +260,8 @@ class RedisThreadStore:
     ) -> None:
         self._hub = hub
         self._patience_seconds = patience_seconds
-        self._outage = Outage(f"The threads' log in {shown(url)}")
+        log = f"The threads' log in {shown(url)}"
+        self._outage = Outage(log, LogUnavailableError, RedisError, OSError, asyncio.TimeoutError)
         self._redis: Any = Redis.from_pool(connection_pool(url, patience_seconds))
         self._watches = RedisWatches(url, patience_seconds, self._outage, most_watched)
         self._under_way: set[asyncio.Future[Any]] = set()
@@ -370,13 +369,8 @@ class RedisThreadStore:
         call = asyncio.ensure_future(work)
         self._under_way.add(call)
         call.add_done_callback(self._under_way.discard)
-        try:
-            done = await asyncio.wait_for(call, self._patience_seconds)
-        except (RedisError, OSError, asyncio.TimeoutError) as error:
-            self._outage.began(error)
-            raise LogUnavailableError.unreached() from error
-        self._outage.ended()
-        return done
+        with self._outage.guarded():
+            return await asyncio.wait_for(call, self._patience_seconds)
 
 
 def _listed(address: Address) -> str:

@@ -186,7 +186,7 @@ class SqliteThreadStore:
     ) -> None:
         self._hub = hub
         self._file = StoreFile(
-            THREADS, path, LogUnavailableError.unreached, synchronous, busy_seconds, reclaimed_bytes=reclaimed_bytes
+            THREADS, path, LogUnavailableError, synchronous, busy_seconds, reclaimed_bytes=reclaimed_bytes
         )
         self._watchers = Watchers()
         self._looker = ChangePoller(path, self._watchers)

@@ -6,11 +6,11 @@ import json
 import math
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-from hosting.errors import HostingError
+from hosting.errors import StoreUnavailableError
 from hosting.names import StoreKey
 from hosting.ports import Clock
 from hosting.stores.sqlite_file import (
@@ -98,7 +98,7 @@ class SqliteObjects:
         self,
         kind: FileKind,
         path: Path,
-        unavailable: Callable[[], HostingError],
+        unavailable: type[StoreUnavailableError],
         synchronous: str = "NORMAL",
         busy_seconds: float = BUSY_SECONDS,
         *,

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hosting.errors import ConfigurationError, HostingError
+from hosting.errors import ConfigurationError, StoreUnavailableError
 from hosting.stores.connection import Outage
 from hosting.stores.sqlite_file import BUSY_SECONDS, IS_RECLAIM_DUE, LEAST_RECLAIMED_BYTES, FileKind, reclaim
 
@@ -29,8 +29,6 @@ _BATCH = 256
 _COMMITS_HERE = 100
 """After so many commits of the loop one is the thread's, which finds the write-ahead log long enough to move it."""
 
-_FAILURES = (sqlite3.Error, OSError, ConfigurationError)
-
 
 class StoreFile:
     """The file at `path`, made with its folder at the first step; any number of processes may use it at once.
@@ -39,7 +37,7 @@ class StoreFile:
     raises, the transaction is rolled back and every step of it fails, so no caller gets a result of a write that is not
     there. A step that raises by itself fails alone: the others are taken again, each in a transaction of its own.
 
-    Every verb raises the error that `unavailable` makes when the file cannot be opened, read or written, when somebody
+    Every verb raises `unavailable` when the file cannot be opened, read or written, when somebody
     else holds it for longer than `busy_seconds`, and when it was removed or replaced since it was opened: what is
     written into a file without a name is lost, and a new file would hide that.
     """
@@ -48,7 +46,7 @@ class StoreFile:
         self,
         kind: FileKind,
         path: Path,
-        unavailable: Callable[[], HostingError],
+        unavailable: type[StoreUnavailableError],
         synchronous: str = "NORMAL",
         busy_seconds: float = BUSY_SECONDS,
         *,
@@ -60,7 +58,7 @@ class StoreFile:
         self._synchronous = synchronous
         self._busy_seconds = busy_seconds
         self._reclaimed_bytes = reclaimed_bytes
-        self._outage = Outage(f"The {kind.name} {path}")
+        self._outage = Outage(f"The {kind.name} {path}", unavailable, sqlite3.Error, OSError, ConfigurationError)
         self._opened: tuple[int, int] | None = None
         self._on_loop = synchronous == "NORMAL"
         self._changing = threading.Lock()
@@ -82,29 +80,22 @@ class StoreFile:
             self._waiting.append(job)
         else:
             self._hand_over([job])
-        try:
+        with self._outage.guarded():
             result: T = await future
-        except _FAILURES as error:
-            raise self._failed(error) from error
-        if self._outage.is_on:
-            self._outage.ended()
         return result
 
     async def read(self, step: Callable[[sqlite3.Connection], T]) -> T:
         """Return what a step of one SELECT finds, where the loop can read without waiting for those who write."""
         if self._is_home(asyncio.get_running_loop()):
-            await asyncio.sleep(0)  # whoever reads again and again lets others come in between
+            await asyncio.sleep(0)  # whoever polls lets others come in between
             if (here := self._here) is not None:
-                try:
-                    found = step(here)
-                    self._refuse_removed()
-                except sqlite3.OperationalError:
-                    return await self.do(step)
-                except _FAILURES as error:
-                    raise self._failed(error) from error
-                if self._outage.is_on:
-                    self._outage.ended()
-                return found
+                with self._outage.guarded():
+                    try:
+                        found = step(here)
+                        self._refuse_removed()
+                    except sqlite3.OperationalError:
+                        return await self.do(step)
+                    return found
         return await self.do(step)
 
     async def drop_and_shrink(self, step: Callable[[sqlite3.Connection], T]) -> T:
@@ -125,11 +116,8 @@ class StoreFile:
         by then, and the bytes go with the next call, which must be made though its step finds nothing.
         """
         done = await self.drop_and_shrink(step)
-        try:
+        with self._outage.guarded():
             is_removed = await asyncio.to_thread(self._kind.forget_overwritten, self._path, self._busy_seconds)
-        except _FAILURES as error:
-            raise self._failed(error) from error
-        self._outage.ended()
         if not is_removed:
             raise self._unavailable()
         return done
@@ -142,10 +130,6 @@ class StoreFile:
         if jobs is not None and thread is not None:
             jobs.put(None)
             await asyncio.get_running_loop().run_in_executor(None, thread.join)
-
-    def _failed(self, error: BaseException) -> HostingError:
-        self._outage.began(error)
-        return self._unavailable()
 
     def _is_home(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Return whether this is the one loop that commits: the first, or the next once that is closed."""

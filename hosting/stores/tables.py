@@ -52,7 +52,6 @@ _NEWER = "~" * (MAX_ID_LENGTH + 1)
 """Comes after every thread id: no character of one is behind that one, and none is so long."""
 _MOST_TRIES = 10
 _CONTENDED = f"What was to be removed was another one at each of {_MOST_TRIES} reads."
-_FAILURES = (AzureError, OSError, asyncio.TimeoutError)
 _REFUSED = (
     TableErrorCode.ENTITY_ALREADY_EXISTS,
     TableErrorCode.UPDATE_CONDITION_NOT_SATISFIED,
@@ -90,7 +89,7 @@ class TablesThreadStore:
 
         self._table = Connection(table)
         self._call_seconds = call_seconds
-        self._outage = Outage(f"The table {name}")
+        self._outage = Outage(f"The table {name}", LogUnavailableError, AzureError, OSError, asyncio.TimeoutError)
         self._making = asyncio.Lock()
         self._times_made = 0
         self._under_way = 0
@@ -295,11 +294,8 @@ class TablesThreadStore:
         self._under_way += 1
         self._is_idle.clear()
         try:
-            yield
-            self._outage.ended()
-        except _FAILURES as error:
-            self._outage.began(error)
-            raise LogUnavailableError.unreached(_retry_after_seconds(error)) from error
+            with self._outage.guarded():
+                yield
         finally:
             self._under_way -= 1
             if not self._under_way:
@@ -317,9 +313,3 @@ def _removal(found: Any) -> EntityChange:
 def _code_of(error: HttpResponseError) -> object:
     """Return the service's code, which the client sets on the errors that it read an answer for."""
     return getattr(error, "error_code", None)
-
-
-def _retry_after_seconds(error: BaseException) -> float:
-    response = getattr(error, "response", None)
-    seconds = "" if response is None else response.headers.get("Retry-After", "")
-    return float(seconds) if seconds.isdecimal() else 0.0

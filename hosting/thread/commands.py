@@ -38,8 +38,12 @@ class ClaimTerms:
     deadline: float
 
 
+class Command:
+    """What is to be done with a thread; `hosting.thread.decide` has a rule for each kind."""
+
+
 @dataclass(frozen=True)
-class AcceptRun:
+class AcceptRun(Command):
     """Accept a run, and claim it with `terms` if it is the next.
 
     `key` is the row of its idempotency key, `known` that of a run id which another process made. `epoch` is the
@@ -57,7 +61,7 @@ class AcceptRun:
 
 
 @dataclass(frozen=True)
-class AttachToRun:
+class AttachToRun(Command):
     """Answer about a run that exists, and be sure that it will end."""
 
     at: float
@@ -65,7 +69,7 @@ class AttachToRun:
 
 
 @dataclass(frozen=True)
-class ClaimRun:
+class ClaimRun(Command):
     """Claim the next run; if a `run_id` is given, only that one.
 
     `idle_append`: the newest append, if the claimer saw none by the claim's holder (`head.Claim.renewals`) for the
@@ -81,7 +85,7 @@ class ClaimRun:
 
 
 @dataclass(frozen=True)
-class RetryRun:
+class RetryRun(Command):
     """Claim one's own run again as the next attempt, because this one `failed` with that code."""
 
     at: float
@@ -91,7 +95,7 @@ class RetryRun:
 
 
 @dataclass(frozen=True)
-class RecordSteps:
+class RecordSteps(Command):
     """Append steps of the run; without any, renew the lease alone."""
 
     token: str
@@ -99,7 +103,7 @@ class RecordSteps:
 
 
 @dataclass(frozen=True)
-class ReleaseRun:
+class ReleaseRun(Command):
     """Give up one's claim, so that the entity continues. `signalled`: its signal was taken."""
 
     at: float
@@ -108,7 +112,7 @@ class ReleaseRun:
 
 
 @dataclass(frozen=True)
-class EndRun:
+class EndRun(Command):
     """End one's run after its last `words`. `callers`: runs with a caller in this process, and their claim terms."""
 
     token: str
@@ -118,7 +122,7 @@ class EndRun:
 
 
 @dataclass(frozen=True)
-class CancelRun:
+class CancelRun(Command):
     """End a run without an answer: a caller cancelled it, or it was queued for too long."""
 
     at: float
@@ -127,7 +131,7 @@ class CancelRun:
 
 
 @dataclass(frozen=True)
-class ExpireRun:
+class ExpireRun(Command):
     """End a run whose holder is lost; `idle_append` as in `ClaimRun`, for as long as the claim could last.
 
     Clocks of two machines are never compared: the length of that time is a difference on one of them.
@@ -139,7 +143,7 @@ class ExpireRun:
 
 
 @dataclass(frozen=True)
-class SignalFailed:
+class SignalFailed(Command):
     """Withdraw a run whose signal failed. `token` is of the claim made with the run, if any.
 
     `key` is the idempotency key that this frees, with the `fingerprint` of its request.
@@ -153,7 +157,7 @@ class SignalFailed:
 
 
 @dataclass(frozen=True)
-class AnswerApproval:
+class AnswerApproval(Command):
     """Decide on an approval, whose `row` the caller has read.
 
     `resumed` is the run that continues after the last decision; it brings all decisions.
@@ -167,14 +171,14 @@ class AnswerApproval:
 
 
 @dataclass(frozen=True)
-class ResetThread:
+class ResetThread(Command):
     """Forget the conversation and keep the thread."""
 
     at: float
 
 
 @dataclass(frozen=True)
-class ImportThread:
+class ImportThread(Command):
     """Begin a thread with a conversation from elsewhere, in that epoch; repeatable while nothing came after it."""
 
     at: float
@@ -184,7 +188,7 @@ class ImportThread:
 
 
 @dataclass(frozen=True)
-class ShareThread:
+class ShareThread(Command):
     """Share the thread of that epoch with a principal, by a grant of that id."""
 
     at: float
@@ -195,7 +199,7 @@ class ShareThread:
 
 
 @dataclass(frozen=True)
-class WithdrawGrant:
+class WithdrawGrant(Command):
     """End a grant."""
 
     at: float
@@ -203,7 +207,7 @@ class WithdrawGrant:
 
 
 @dataclass(frozen=True)
-class DeleteThread:
+class DeleteThread(Command):
     """Delete the thread: a caller asked, it expired, or it was assigned to an owner.
 
     The last two only while it has no open runs and is at `position` still.
@@ -215,7 +219,7 @@ class DeleteThread:
 
 
 @dataclass(frozen=True)
-class FinishDelete:
+class FinishDelete(Command):
     """Append the tombstone of a thread that is being deleted, with the receipt of what goes."""
 
     at: float
@@ -223,7 +227,7 @@ class FinishDelete:
 
 
 @dataclass(frozen=True)
-class RecordInstances:
+class RecordInstances(Command):
     """Record after the tombstone of that epoch what became of the instances that its receipt names."""
 
     at: float
@@ -232,34 +236,11 @@ class RecordInstances:
 
 
 @dataclass(frozen=True)
-class TrimThread:
+class TrimThread(Command):
     """Let the store remove what a committed document holds, through that position."""
 
     at: float
     through: int
-
-
-Command = (
-    AcceptRun
-    | AttachToRun
-    | ClaimRun
-    | RetryRun
-    | RecordSteps
-    | ReleaseRun
-    | EndRun
-    | CancelRun
-    | ExpireRun
-    | SignalFailed
-    | AnswerApproval
-    | ResetThread
-    | ImportThread
-    | ShareThread
-    | WithdrawGrant
-    | DeleteThread
-    | FinishDelete
-    | RecordInstances
-    | TrimThread
-)
 
 
 @dataclass(frozen=True)

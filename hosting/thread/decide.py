@@ -14,48 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hosting.errors import (
-    ApprovalAnsweredError,
-    ApprovalExpiredError,
-    ApprovalsVoidError,
-    HostingError,
-    IdempotencyKeyReusedError,
-    RunCrashedError,
-    RunLostError,
-    RunNotNewestError,
-    ThreadChangedError,
-    ThreadDeletedError,
-    TooManyGrantsError,
-    TooManyRunsError,
-    UnknownApprovalError,
-    UnstorableAnswerError,
-)
-from hosting.thread.commands import (
-    AcceptRun,
-    AnswerApproval,
-    AttachToRun,
-    CancelRun,
-    ClaimRun,
-    Command,
-    DeleteThread,
-    EndRun,
-    ExpireRun,
-    FinishDelete,
-    ImportThread,
-    Outcome,
-    RecordInstances,
-    RecordSteps,
-    Refused,
-    ReleaseRun,
-    ResetThread,
-    RetryRun,
-    ShareThread,
-    SignalFailed,
-    Stale,
-    TrimThread,
-    Unchanged,
-    WithdrawGrant,
-)
+from hosting import errors
+from hosting.thread import commands, events
 from hosting.thread.draft import (
     Draft,
     already_ended,
@@ -66,23 +26,8 @@ from hosting.thread.draft import (
     refuse_while_deleting,
     signal_failed,
 )
-from hosting.thread.events import (
-    ApprovalAnswered,
-    CancelRequested,
-    Claimed,
-    Completed,
-    Deleted,
-    Deleting,
-    Granted,
-    Imported,
-    InstancesRecorded,
-    Released,
-    Reset,
-    Trimmed,
-    Withdrawn,
-)
 from hosting.thread.head import Head
-from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, approval_name, key_name
+from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange
 from hosting.thread.run import unanswered
 
 MOST_LOST = 3
@@ -93,27 +38,27 @@ MOST_GRANTS = 16
 many principals a thread is shared, which stand in its head."""
 
 
-def decide(head: Head, command: Command) -> Outcome:
+def decide(head: Head, command: commands.Command) -> commands.Outcome:
     """Return what is to be appended to this head, or why nothing is. Raises nothing."""
-    outcome: Outcome = _RULES[type(command)](head, command)
+    outcome: commands.Outcome = _RULES[type(command)](head, command)
     return outcome
 
 
-def _accept(head: Head, command: AcceptRun) -> Outcome:
+def _accept(head: Head, command: commands.AcceptRun) -> commands.Outcome:
     accepted = command.accepted
     is_late = command.epoch is not None and command.epoch != head.epoch
     if is_late or isinstance(command.key, DeletedRow) or isinstance(command.known, DeletedRow):
-        return Refused(ThreadDeletedError("The run was deleted with its thread."))
+        return commands.Refused(errors.ThreadDeletedError("The run was deleted with its thread."))
     if command.key is not None and command.key.run_id is not None:
         if command.key.fingerprint != accepted.fingerprint:
-            return Refused(
-                IdempotencyKeyReusedError(
+            return commands.Refused(
+                errors.IdempotencyKeyReusedError(
                     "This Idempotency-Key was used for another request. Use a new key for a new request."
                 )
             )
-        return attach(head, AttachToRun(accepted.at, command.key.run_id))
+        return attach(head, commands.AttachToRun(accepted.at, command.key.run_id))
     if command.known is not None:
-        return attach(head, AttachToRun(accepted.at, accepted.run_id))
+        return attach(head, commands.AttachToRun(accepted.at, accepted.run_id))
     refusal = _refusal(head, command)
     if refusal is not None:
         return refusal
@@ -121,19 +66,19 @@ def _accept(head: Head, command: AcceptRun) -> Outcome:
     for decision in accepted.request.decisions:
         assert head.waiting is not None
         asked_by = head.waiting.run_id
-        draft.add(ApprovalAnswered(at=accepted.at, run_id=asked_by, decision=decision))
+        draft.add(events.ApprovalAnswered(at=accepted.at, run_id=asked_by, decision=decision))
         answered = ApprovalRow(epoch=head.epoch, asked_by=asked_by, decision=decision, resumed_by=accepted.run_id)
-        draft.row(RowChange(approval_name(decision.id), head.waiting.first, answered, is_new=False))
+        draft.row(RowChange(ApprovalRow.name_of(decision.id), head.waiting.first, answered, is_new=False))
     draft.accept(accepted)
     if accepted.key is not None:
         row = KeyRow(epoch=draft.head.epoch, run_id=accepted.run_id, fingerprint=accepted.fingerprint)
-        draft.row(RowChange(key_name(accepted.key), draft.head.position, row, is_new=command.key is None))
+        draft.row(RowChange(KeyRow.name_of(accepted.key), draft.head.position, row, is_new=command.key is None))
     if command.terms is not None and len(draft.head.runs) == 1:
         draft.claim(accepted.at, command.terms)
     return draft.change(accepted.run_id, signal=True)
 
 
-def _refusal(head: Head, command: AcceptRun) -> Refused | None:
+def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None:
     """Return why a new run is not accepted now, or None."""
     accepted, open_runs = command.accepted, len(head.runs)
     if head.state == "deleting":
@@ -143,52 +88,54 @@ def _refusal(head: Head, command: AcceptRun) -> Refused | None:
         waiting = head.waiting if head.is_waiting_for_approval(accepted.at) else None
         if waiting is not None and decided == set(waiting.undecided) and waiting.asked == len(waiting.undecided):
             return None  # exactly the decisions that the thread waits for, and nobody has made one of them
-        return Refused(
-            ApprovalsVoidError("These are not the tool calls that the thread waits for, or it no longer waits.")
+        return commands.Refused(
+            errors.ApprovalsVoidError("These are not the tool calls that the thread waits for, or it no longer waits.")
         )
     if head.is_waiting_for_approval(accepted.at):
-        return Refused(pending_approvals())
+        return commands.Refused(pending_approvals())
     if command.follows is not None and head.newest not in (0, command.follows):
-        return Refused(RunNotNewestError("A later run continues this thread already. Continue from the newest."))
+        return commands.Refused(
+            errors.RunNotNewestError("A later run continues this thread already. Continue from the newest.")
+        )
     if open_runs >= min(command.queue_limit, MOST_OPEN_RUNS):
-        return Refused(
-            TooManyRunsError(f"{open_runs} runs of this thread have not ended. Try again when one of them has.")
+        return commands.Refused(
+            errors.TooManyRunsError(f"{open_runs} runs of this thread have not ended. Try again when one of them has.")
         )
     return None
 
 
-def _claim(head: Head, command: ClaimRun) -> Outcome:
+def _claim(head: Head, command: commands.ClaimRun) -> commands.Outcome:
     run = head.next_run
     if run is None or (command.run_id is not None and command.run_id != run.id):
-        return Unchanged(run.id if run else "")
+        return commands.Unchanged(run.id if run else "")
     is_taken_over = False
     if head.claim is not None:
         stood = head.claim.holder == "entity" and head.claim.position <= command.since
         is_taken_over = stood or (command.idle_append is not None and command.idle_append == head.append_id)
         if not is_taken_over:
-            return Unchanged(run.id)
+            return commands.Unchanged(run.id)
     ending = end_without_agent(run)
     if ending is None and is_taken_over and run.lost + 1 >= MOST_LOST:
-        ending = RunCrashedError(f"The run ended its process {run.lost + 1} times and is not tried again.")
+        ending = errors.RunCrashedError(f"The run ended its process {run.lost + 1} times and is not tried again.")
     if ending is None:
         return Draft(head).claim(command.at, command.terms).change(run.id)
     return _end_unanswered(head, command.at, ending)
 
 
-def _end_unanswered(head: Head, at: float, error: HostingError) -> Outcome:
+def _end_unanswered(head: Head, at: float, error: errors.HostingError) -> commands.Outcome:
     """End the next run with `error`, and those after it that may not be claimed."""
     run = head.runs[0]
     return Draft(head).end(unanswered(run.id, at, error)).end_in_turn(at).change(run.id)
 
 
-def _retry(head: Head, command: RetryRun) -> Outcome:
+def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
     claim = head.claim
     if claim is None or not head.is_held_by(command.token):
-        return Stale()
+        return commands.Stale()
     ending = end_without_agent(head.runs[0])
     if ending is not None:
         return _end_unanswered(head, command.at, ending)
-    claimed = Claimed(
+    claimed = events.Claimed(
         at=command.at,
         run_id=claim.run_id,
         attempt=claim.attempt + 1,
@@ -202,33 +149,35 @@ def _retry(head: Head, command: RetryRun) -> Outcome:
     return Draft(head).add(claimed).change(claim.run_id)
 
 
-def _record(head: Head, command: RecordSteps) -> Outcome:
+def _record(head: Head, command: commands.RecordSteps) -> commands.Outcome:
     if head.claim is None or not head.is_held_by(command.token):
-        return Stale()
+        return commands.Stale()
     return Draft(head).add(*command.steps).renew().change(head.claim.run_id)
 
 
-def _release(head: Head, command: ReleaseRun) -> Outcome:
+def _release(head: Head, command: commands.ReleaseRun) -> commands.Outcome:
     if head.claim is None or not head.is_held_by(command.token):
-        return Stale()
-    released = Released(at=command.at, run_id=head.claim.run_id, signalled=command.signalled)
+        return commands.Stale()
+    released = events.Released(at=command.at, run_id=head.claim.run_id, signalled=command.signalled)
     return Draft(head).add(released).end_in_turn(command.at).change(released.run_id)
 
 
-def _end(head: Head, command: EndRun) -> Outcome:
+def _end(head: Head, command: commands.EndRun) -> commands.Outcome:
     terminal = command.terminal
     if not head.is_held_by(command.token):
-        return Stale()
-    approvals = terminal.approvals if isinstance(terminal, Completed) else ()
+        return commands.Stale()
+    approvals = terminal.approvals if isinstance(terminal, events.Completed) else ()
     if len(approvals) > MOST_APPROVALS:
-        return Refused(
-            UnstorableAnswerError(f"The run asks for {len(approvals)} approvals at once; {MOST_APPROVALS} may wait.")
+        return commands.Refused(
+            errors.UnstorableAnswerError(
+                f"The run asks for {len(approvals)} approvals at once; {MOST_APPROVALS} may wait."
+            )
         )
     first = head.runs[0].first
     draft = Draft(head).add(*command.words).end(terminal)
     for approval in approvals:
         row = ApprovalRow(epoch=head.epoch, asked_by=terminal.run_id)
-        draft.row(RowChange(approval_name(approval.id), first, row))
+        draft.row(RowChange(ApprovalRow.name_of(approval.id), first, row))
     draft.end_in_turn(terminal.at)
     following = draft.head.next_run
     if following is not None and end_without_agent(following) is None and following.id in command.callers:
@@ -236,7 +185,7 @@ def _end(head: Head, command: EndRun) -> Outcome:
     return draft.change(terminal.run_id)
 
 
-def _cancel(head: Head, command: CancelRun) -> Outcome:
+def _cancel(head: Head, command: commands.CancelRun) -> commands.Outcome:
     """Cancel the run. Its end must reach the document too, so it needs a signal even if it ends at once."""
     run = head.run(command.run_id)
     if run is None:
@@ -244,52 +193,54 @@ def _cancel(head: Head, command: CancelRun) -> Outcome:
     draft = Draft(head)
     is_waiting = head.claim is None or head.claim.run_id != run.id
     if command.reason == "queue_time" and not is_waiting:
-        return Unchanged(run.id)
+        return commands.Unchanged(run.id)
     if run.cancelled is None:
-        draft.add(CancelRequested(at=command.at, run_id=run.id, reason=command.reason))
+        draft.add(events.CancelRequested(at=command.at, run_id=run.id, reason=command.reason))
     draft.end_in_turn(command.at)
     signal = needs_signal(head, run, command.at)
-    return Unchanged(run.id, signal) if draft.head is head else draft.change(run.id, signal=signal)
+    return commands.Unchanged(run.id, signal) if draft.head is head else draft.change(run.id, signal=signal)
 
 
-def _expire(head: Head, command: ExpireRun) -> Outcome:
+def _expire(head: Head, command: commands.ExpireRun) -> commands.Outcome:
     claim = head.claim
     if claim is None or claim.run_id != command.run_id or command.idle_append != head.append_id:
-        return Unchanged(command.run_id)
-    lost = RunLostError("The run was not ended within its time; its process or its signal was lost.")
+        return commands.Unchanged(command.run_id)
+    lost = errors.RunLostError("The run was not ended within its time; its process or its signal was lost.")
     return _end_unanswered(head, command.at, end_without_agent(head.runs[0]) or lost)
 
 
-def _answer(head: Head, command: AnswerApproval) -> Outcome:
+def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:
     """Record a decision. Each is made once, and the last one and the run that continues are one append."""
     decision, row, waiting = command.decision, command.row, head.waiting
     if row is None:
-        return Refused(UnknownApprovalError(f"This thread has no approval {decision.id[:80]!r}."))
+        return commands.Refused(errors.UnknownApprovalError(f"This thread has no approval {decision.id[:80]!r}."))
     if isinstance(row, DeletedRow):
-        return Refused(ThreadDeletedError("The approval was deleted with its thread."))
+        return commands.Refused(errors.ThreadDeletedError("The approval was deleted with its thread."))
     if head.state == "deleting":
         return refuse_while_deleting()
     if row.decision is not None:
         if row.resumed_by is not None and row.decision == decision:
-            return attach(head, AttachToRun(command.at, row.resumed_by))
+            return attach(head, commands.AttachToRun(command.at, row.resumed_by))
         went_on = "" if row.resumed_by is None else f" Run {row.resumed_by} goes on from there."
-        return Refused(
-            ApprovalAnsweredError(f"Approval {decision.id!r} is answered already; the first answer stands.{went_on}")
+        return commands.Refused(
+            errors.ApprovalAnsweredError(
+                f"Approval {decision.id!r} is answered already; the first answer stands.{went_on}"
+            )
         )
     if waiting is None or decision.id not in waiting.undecided or not head.is_waiting_for_approval(command.at):
-        return Refused(
-            ApprovalExpiredError(
+        return commands.Refused(
+            errors.ApprovalExpiredError(
                 f"Approval {decision.id!r} is no longer pending: it expired, or the thread was reset or continued. "
                 "Send the next message."
             )
         )
-    draft = Draft(head).add(ApprovalAnswered(at=command.at, run_id=waiting.run_id, decision=decision))
+    draft = Draft(head).add(events.ApprovalAnswered(at=command.at, run_id=waiting.run_id, decision=decision))
     is_last = len(waiting.undecided) == 1
     if is_last and len(command.resumed.request.decisions) != waiting.asked:
-        return Stale()  # somebody else answered since the caller read the other decisions
+        return commands.Stale()  # somebody else answered since the caller read the other decisions
     resumed_by = command.resumed.run_id if is_last else None
     answered = ApprovalRow(epoch=head.epoch, asked_by=row.asked_by, decision=decision, resumed_by=resumed_by)
-    draft.row(RowChange(approval_name(decision.id), waiting.first, answered, is_new=False))
+    draft.row(RowChange(ApprovalRow.name_of(decision.id), waiting.first, answered, is_new=False))
     if is_last:
         draft.accept(command.resumed)
         if command.terms is not None and len(draft.head.runs) == 1:
@@ -297,91 +248,93 @@ def _answer(head: Head, command: AnswerApproval) -> Outcome:
     return draft.change(resumed_by or "", signal=is_last)
 
 
-def _forget(head: Head, command: ResetThread) -> Outcome:
+def _forget(head: Head, command: commands.ResetThread) -> commands.Outcome:
     if head.state == "deleting":
         return refuse_while_deleting()
     if head.state == "deleted":
-        return Unchanged()
-    return Draft(head).add(Reset(at=command.at)).change(signal=True)
+        return commands.Unchanged()
+    return Draft(head).add(events.Reset(at=command.at)).change(signal=True)
 
 
-def _import(head: Head, command: ImportThread) -> Outcome:
+def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
     is_empty = head.position == 0 or head.state == "deleted"
     is_only_that = head.imported is not None and head.imported.position == head.position and head.state == "open"
     epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
     if not (is_empty or is_only_that) or epoch != command.epoch:
-        return Refused(ThreadChangedError("That owner has a thread of this id already."))
-    imported = Imported(at=command.at, text=command.text, source=command.source)
+        return commands.Refused(errors.ThreadChangedError("That owner has a thread of this id already."))
+    imported = events.Imported(at=command.at, text=command.text, source=command.source)
     return Draft(head).add(imported).change(signal=True)
 
 
-def _share(head: Head, command: ShareThread) -> Outcome:
+def _share(head: Head, command: commands.ShareThread) -> commands.Outcome:
     if head.state == "deleting":
         return refuse_while_deleting()
     if head.state == "deleted" or head.epoch != command.epoch:
-        return Refused(ThreadDeletedError("The thread was deleted meanwhile."))
+        return commands.Refused(errors.ThreadDeletedError("The thread was deleted meanwhile."))
     if len(head.grants) >= MOST_GRANTS:
-        return Refused(
-            TooManyGrantsError(f"The thread is shared with {MOST_GRANTS} already. Withdraw a grant that is not needed.")
+        return commands.Refused(
+            errors.TooManyGrantsError(
+                f"The thread is shared with {MOST_GRANTS} already. Withdraw a grant that is not needed."
+            )
         )
-    granted = Granted(at=command.at, id=command.id, principal=command.principal, access=command.access)
+    granted = events.Granted(at=command.at, id=command.id, principal=command.principal, access=command.access)
     return Draft(head).add(granted).change()
 
 
-def _withdraw(head: Head, command: WithdrawGrant) -> Outcome:
+def _withdraw(head: Head, command: commands.WithdrawGrant) -> commands.Outcome:
     if not any(grant.id == command.id for grant in head.grants):
-        return Unchanged()
-    return Draft(head).add(Withdrawn(at=command.at, id=command.id)).change()
+        return commands.Unchanged()
+    return Draft(head).add(events.Withdrawn(at=command.at, id=command.id)).change()
 
 
-def _delete(head: Head, command: DeleteThread) -> Outcome:
+def _delete(head: Head, command: commands.DeleteThread) -> commands.Outcome:
     if head.state != "open":
-        return Unchanged(signal=head.state == "deleting")
+        return commands.Unchanged(signal=head.state == "deleting")
     has_moved = command.position is not None and command.position != head.position
     if command.reason != "asked" and (head.runs or has_moved):
-        return Unchanged()
-    return Draft(head).add(Deleting(at=command.at, reason=command.reason)).change(signal=True)
+        return commands.Unchanged()
+    return Draft(head).add(events.Deleting(at=command.at, reason=command.reason)).change(signal=True)
 
 
-def _finish_delete(head: Head, command: FinishDelete) -> Outcome:
+def _finish_delete(head: Head, command: commands.FinishDelete) -> commands.Outcome:
     if head.state != "deleting":
-        return Unchanged()
-    return Draft(head).add(Deleted(at=command.at, receipt=dict(command.receipt))).change()
+        return commands.Unchanged()
+    return Draft(head).add(events.Deleted(at=command.at, receipt=dict(command.receipt))).change()
 
 
-def _record_instances(head: Head, command: RecordInstances) -> Outcome:
+def _record_instances(head: Head, command: commands.RecordInstances) -> commands.Outcome:
     if head.state != "deleted" or head.epoch != command.epoch:
-        return Unchanged()
-    return Draft(head).add(InstancesRecorded(at=command.at, instances=command.instances)).change()
+        return commands.Unchanged()
+    return Draft(head).add(events.InstancesRecorded(at=command.at, instances=command.instances)).change()
 
 
-def _trim(head: Head, command: TrimThread) -> Outcome:
+def _trim(head: Head, command: commands.TrimThread) -> commands.Outcome:
     """Trim nothing that an open run, or one whose approvals wait, is answered from."""
     needed = [run.first for run in head.runs[:1]] + ([head.waiting.first] if head.waiting else [])
     through = min([command.through, head.position, *(first - 1 for first in needed)])
     if through <= head.trimmed or head.state != "open":
-        return Unchanged()
-    return Draft(head).add(Trimmed(at=command.at, through=through)).change()
+        return commands.Unchanged()
+    return Draft(head).add(events.Trimmed(at=command.at, through=through)).change()
 
 
-_RULES: dict[type[Any], Callable[[Head, Any], Outcome]] = {
-    AcceptRun: _accept,
-    AttachToRun: attach,
-    ClaimRun: _claim,
-    RetryRun: _retry,
-    RecordSteps: _record,
-    ReleaseRun: _release,
-    EndRun: _end,
-    CancelRun: _cancel,
-    ExpireRun: _expire,
-    SignalFailed: signal_failed,
-    AnswerApproval: _answer,
-    ResetThread: _forget,
-    ImportThread: _import,
-    ShareThread: _share,
-    WithdrawGrant: _withdraw,
-    DeleteThread: _delete,
-    FinishDelete: _finish_delete,
-    RecordInstances: _record_instances,
-    TrimThread: _trim,
+_RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = {
+    commands.AcceptRun: _accept,
+    commands.AttachToRun: attach,
+    commands.ClaimRun: _claim,
+    commands.RetryRun: _retry,
+    commands.RecordSteps: _record,
+    commands.ReleaseRun: _release,
+    commands.EndRun: _end,
+    commands.CancelRun: _cancel,
+    commands.ExpireRun: _expire,
+    commands.SignalFailed: signal_failed,
+    commands.AnswerApproval: _answer,
+    commands.ResetThread: _forget,
+    commands.ImportThread: _import,
+    commands.ShareThread: _share,
+    commands.WithdrawGrant: _withdraw,
+    commands.DeleteThread: _delete,
+    commands.FinishDelete: _finish_delete,
+    commands.RecordInstances: _record_instances,
+    commands.TrimThread: _trim,
 }

@@ -13,7 +13,7 @@ from hosting.errors import ApprovalsPendingError, HostingError, ThreadDeletingEr
 from hosting.thread.commands import AttachToRun, Change, ClaimTerms, Outcome, Refused, SignalFailed, Unchanged
 from hosting.thread.events import Accepted, Attached, CancelRequested, Claimed, Event, Released, Terminal
 from hosting.thread.head import Head, OpenRun, fold
-from hosting.thread.rows import MOST_ROWS, KeyRow, RowChange, RunRow, key_name, run_name
+from hosting.thread.rows import MOST_ROWS, KeyRow, RowChange, RunRow
 from hosting.thread.run import cancellation, unanswered
 
 
@@ -45,7 +45,7 @@ class Draft:
         """Begin a run, with its row."""
         self.add(accepted)
         row = RunRow(epoch=self.head.epoch, first=self.head.position)
-        return self.row(RowChange(run_name(accepted.run_id), self.head.position, row))
+        return self.row(RowChange(RunRow.name_of(accepted.run_id), self.head.position, row))
 
     def claim(self, at: float, terms: ClaimTerms) -> Draft:
         """Claim the next run with these terms."""
@@ -68,7 +68,7 @@ class Draft:
         run = self.head.runs[0]
         self.add(terminal)
         row = RunRow(epoch=self.head.epoch, first=run.first, last=self.head.position)
-        return self.row(RowChange(run_name(run.id), run.first, row, is_new=False))
+        return self.row(RowChange(RunRow.name_of(run.id), run.first, row, is_new=False))
 
     def end_in_turn(self, at: float) -> Draft:
         """End the first runs that may not be claimed, as many as fit into one append."""
@@ -154,7 +154,7 @@ def signal_failed(head: Head, command: SignalFailed) -> Outcome:
         draft.add(Released(at=command.at, run_id=run.id, signalled=False))
     if command.key is not None:
         row = KeyRow(epoch=head.epoch, run_id=None, fingerprint=command.fingerprint)
-        draft.row(RowChange(key_name(command.key), run.first, row, is_new=False))
+        draft.row(RowChange(KeyRow.name_of(command.key), run.first, row, is_new=False))
     return draft.end_in_turn(command.at).change(run.id)
 
 

@@ -15,36 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.principal import Principal
 from hosting.request.run_request import GrantedAccess
-from hosting.thread.events import (
-    VERSION,
-    Accepted,
-    ApprovalAnswered,
-    Attached,
-    Cancelled,
-    CancelReason,
-    CancelRequested,
-    Claimed,
-    Completed,
-    Deleted,
-    Deleting,
-    Delta,
-    Event,
-    Failed,
-    Granted,
-    Holder,
-    Imported,
-    InstancesRecorded,
-    ModelResult,
-    Released,
-    Reset,
-    Step,
-    TimedOut,
-    ToolResult,
-    ToolStarted,
-    Trimmed,
-    Withdrawn,
-    read_versioned,
-)
+from hosting.thread import events
 
 TITLE_CHARACTERS = 80
 _TOKEN_COUNTS = {
@@ -75,7 +46,7 @@ class OpenRun(_Part):
     decides: bool = False
     attached: bool = False
     signalled: bool = False
-    cancelled: CancelReason | None = None
+    cancelled: events.CancelReason | None = None
     barred: bool = False
     attempts: int = 0
     lost: int = 0
@@ -93,7 +64,7 @@ class Claim(_Part):
     run_id: str
     attempt: int
     token: str
-    holder: Holder
+    holder: events.Holder
     lease_seconds: float
     deadline: float
     void_after: int
@@ -147,7 +118,7 @@ class Head(_Part):
     and odd under a tombstone. `append_id` is of the append that wrote it.
     """
 
-    v: int = VERSION
+    v: int = events.VERSION
     append_id: str = ""
     epoch: int = 0
     position: int = 0
@@ -192,9 +163,9 @@ NEW = Head()
 """The head of a thread without events."""
 
 
-def fold(head: Head, events: Iterable[Event]) -> Head:
+def fold(head: Head, following: Iterable[events.Event]) -> Head:
     """Return the head after these events."""
-    for event in events:
+    for event in following:
         head = _FOLDS[type(event)](
             _with(head, v=max(head.v, event.v), position=head.position + 1, changed_at=event.at), event
         )
@@ -208,10 +179,10 @@ def encode(head: Head) -> bytes:
 
 def decode(text: bytes) -> Head:
     """Return the head that `encode` wrote; raises as `events.decode` does."""
-    return read_versioned(text, Head.model_validate_json)
+    return events.read_versioned(text, Head.model_validate_json)
 
 
-def _accepted(head: Head, event: Accepted) -> Head:
+def _accepted(head: Head, event: events.Accepted) -> Head:
     """A run is accepted with the decisions on what waits, or when nothing waits any more."""
     run = OpenRun(
         id=event.run_id,
@@ -230,7 +201,7 @@ def _accepted(head: Head, event: Accepted) -> Head:
     )
 
 
-def _claimed(head: Head, event: Claimed) -> Head:
+def _claimed(head: Head, event: events.Claimed) -> Head:
     run = head.runs[0]
     claim = Claim(
         run_id=event.run_id,
@@ -254,21 +225,21 @@ def _claimed(head: Head, event: Claimed) -> Head:
     return _with(changed, claim=claim)
 
 
-def _released(head: Head, event: Released) -> Head:
+def _released(head: Head, event: events.Released) -> Head:
     changed = _with_run(head, event.run_id, signalled=True) if event.signalled else head
     return _with(changed, claim=None)
 
 
-def _step(head: Head, event: Step) -> Head:
+def _step(head: Head, event: events.Step) -> Head:
     """A holder does nothing that costs before its signal was taken, so each step proves that one was."""
     return head if head.runs[0].signalled else _with_run(head, event.run_id, signalled=True)
 
 
-def _model_result(head: Head, event: ModelResult) -> Head:
+def _model_result(head: Head, event: events.ModelResult) -> Head:
     return _with_run(_step(head, event), event.run_id, settled=head.position)
 
 
-def _ended(head: Head, event: Failed | TimedOut | Cancelled) -> Head:
+def _ended(head: Head, event: events.Terminal) -> Head:
     """It is the first of the open runs that ends, so nobody holds another one."""
     runs = tuple(run for run in head.runs if run.id != event.run_id)
     counted = event.entry.get("usage")
@@ -281,7 +252,7 @@ def _ended(head: Head, event: Failed | TimedOut | Cancelled) -> Head:
     return _with(head, runs=runs, claim=None, usage=_with(head.usage, **usage) if usage else head.usage)
 
 
-def _completed(head: Head, event: Completed) -> Head:
+def _completed(head: Head, event: events.Completed) -> Head:
     waiting = None
     first = head.runs[0].first
     if event.approvals and head.reset_at < first:
@@ -293,35 +264,35 @@ def _completed(head: Head, event: Completed) -> Head:
             undecided=undecided,
             expires_at=event.expires_at,
         )
-    changed = _with(_ended(head, event), waiting=waiting)  # type: ignore[arg-type]
+    changed = _with(_ended(head, event), waiting=waiting)
     if not changed.is_waiting_for_approval(event.at):
         return changed
     return _with(changed, runs=tuple(_with(run, barred=True) for run in changed.runs))
 
 
-def _cancel_requested(head: Head, event: CancelRequested) -> Head:
+def _cancel_requested(head: Head, event: events.CancelRequested) -> Head:
     run = next(run for run in head.runs if run.id == event.run_id)
     return _with_run(head, event.run_id, cancelled=run.cancelled or event.reason)
 
 
-def _approval_answered(head: Head, event: ApprovalAnswered) -> Head:
+def _approval_answered(head: Head, event: events.ApprovalAnswered) -> Head:
     if head.waiting is None:
         return head
     undecided = tuple(waiting for waiting in head.waiting.undecided if waiting != event.decision.id)
     return _with(head, waiting=_with(head.waiting, undecided=undecided))
 
 
-def _imported(head: Head, event: Imported) -> Head:
+def _imported(head: Head, event: events.Imported) -> Head:
     begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
     return _with(begun, imported=Import(source=event.source, position=head.position))
 
 
-def _granted(head: Head, event: Granted) -> Head:
+def _granted(head: Head, event: events.Granted) -> Head:
     grant = Grant(id=event.id, principal=event.principal, access=event.access, at=event.at)
     return _with(head, grants=(*head.grants, grant))
 
 
-def _deleted(head: Head, event: Deleted) -> Head:
+def _deleted(head: Head, event: events.Deleted) -> Head:
     return Head(
         epoch=head.epoch + 1,
         position=head.position,
@@ -332,28 +303,28 @@ def _deleted(head: Head, event: Deleted) -> Head:
 
 
 _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
-    Accepted: _accepted,
-    Attached: lambda head, event: _with_run(head, event.run_id, attached=True),
-    Claimed: _claimed,
-    Released: _released,
-    Delta: _step,
-    ModelResult: _model_result,
-    ToolStarted: _step,
-    ToolResult: _step,
-    Completed: _completed,
-    Failed: _ended,
-    TimedOut: _ended,
-    Cancelled: _ended,
-    CancelRequested: _cancel_requested,
-    ApprovalAnswered: _approval_answered,
-    Reset: lambda head, _: _with(head, resets=head.resets + 1, reset_at=head.position, waiting=None, title=""),
-    Imported: _imported,
-    Granted: _granted,
-    Withdrawn: lambda head, event: _with(head, grants=tuple(one for one in head.grants if one.id != event.id)),
-    Deleting: lambda head, _: _with(head, state="deleting", runs=(), claim=None, waiting=None),
-    Deleted: _deleted,
-    InstancesRecorded: lambda head, _: head,
-    Trimmed: lambda head, event: _with(head, trimmed=event.through),
+    events.Accepted: _accepted,
+    events.Attached: lambda head, event: _with_run(head, event.run_id, attached=True),
+    events.Claimed: _claimed,
+    events.Released: _released,
+    events.Delta: _step,
+    events.ModelResult: _model_result,
+    events.ToolStarted: _step,
+    events.ToolResult: _step,
+    events.Completed: _completed,
+    events.Failed: _ended,
+    events.TimedOut: _ended,
+    events.Cancelled: _ended,
+    events.CancelRequested: _cancel_requested,
+    events.ApprovalAnswered: _approval_answered,
+    events.Reset: lambda head, _: _with(head, resets=head.resets + 1, reset_at=head.position, waiting=None, title=""),
+    events.Imported: _imported,
+    events.Granted: _granted,
+    events.Withdrawn: lambda head, event: _with(head, grants=tuple(one for one in head.grants if one.id != event.id)),
+    events.Deleting: lambda head, _: _with(head, state="deleting", runs=(), claim=None, waiting=None),
+    events.Deleted: _deleted,
+    events.InstancesRecorded: lambda head, _: head,
+    events.Trimmed: lambda head, event: _with(head, trimmed=event.through),
 }
 
 _PartT = TypeVar("_PartT", bound=_Part)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,14 +25,22 @@ _DIGEST_LENGTH = 40
 
 class _Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
+    kind: ClassVar[str]
 
     v: int = VERSION
     epoch: int
+
+    @classmethod
+    def name_of(cls, value: str) -> str:
+        """Return the name of the row of this idempotency key, run id or approval id."""
+        digest = hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()
+        return f"{cls.kind}-{digest[:_DIGEST_LENGTH]}"
 
 
 class KeyRow(_Row):
     """An idempotency key: the run that its first request began, None once a failed signal freed the key."""
 
+    kind = "key"
     run_id: str | None
     fingerprint: str
 
@@ -40,6 +48,7 @@ class KeyRow(_Row):
 class RunRow(_Row):
     """A run: the positions of its first event and, once it has ended, of its last."""
 
+    kind = "run"
     first: int
     last: int | None = None
 
@@ -47,6 +56,7 @@ class RunRow(_Row):
 class ApprovalRow(_Row):
     """An approval: the run that asked for it, its decision once there is one, and the run that continues from there."""
 
+    kind = "approval"
     asked_by: str
     decision: Decision | None = None
     resumed_by: str | None = None
@@ -69,21 +79,6 @@ class RowChange:
 RowT = TypeVar("RowT", bound=_Row)
 
 
-def key_name(key: str) -> str:
-    """Return the name of the row of an idempotency key."""
-    return _name("key", key)
-
-
-def run_name(run_id: str) -> str:
-    """Return the name of the row of a run."""
-    return _name("run", run_id)
-
-
-def approval_name(approval_id: str) -> str:
-    """Return the name of the row of an approval."""
-    return _name("approval", approval_id)
-
-
 def encode(row: _Row) -> bytes:
     """Return the row as one JSON object in UTF-8."""
     return row.model_dump_json().encode()
@@ -95,7 +90,3 @@ def decode(kind: type[RowT], payload: bytes, head: Head) -> RowT | DeletedRow:
         return DeletedRow(epoch=-1)
     row = read_versioned(payload, kind.model_validate_json)
     return row if row.epoch == head.epoch else DeletedRow(epoch=row.epoch)
-
-
-def _name(kind: str, value: str) -> str:
-    return f"{kind}-{hashlib.sha256(value.encode(errors='surrogatepass')).hexdigest()[:_DIGEST_LENGTH]}"

@@ -9,39 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hosting.errors import (
-    AnswerTooLargeError,
-    ApprovalsPendingError,
-    ApprovalsVoidError,
-    HostingError,
-    RunCancelledError,
-    RunLostError,
-    RunTimedOutError,
-    ThreadFullError,
-    UnreadableStateError,
-)
+from hosting import errors
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
-from hosting.thread.events import (
-    Accepted,
-    ApprovalAnswered,
-    Cancelled,
-    CancelReason,
-    CancelRequested,
-    Claimed,
-    Completed,
-    Deleting,
-    Delta,
-    Event,
-    Failed,
-    ModelResult,
-    NoAnswer,
-    RunEvent,
-    Terminal,
-    TimedOut,
-    ToolResult,
-    ToolStarted,
-)
+from hosting.thread import events
 from state.codec import read_entry
 from state.convert import stored_failure
 from state.errors import MalformedError
@@ -58,17 +29,17 @@ class RunRecord:
     of its own.
     """
 
-    accepted: Accepted
+    accepted: events.Accepted
     first: int
     last: int
-    claim: Claimed | None = None
+    claim: events.Claimed | None = None
     failures: int = 0
-    cancelled: CancelRequested | None = None
+    cancelled: events.CancelRequested | None = None
     text: str = ""
     stable: int = 0
-    steps: tuple[ModelResult | ToolStarted | ToolResult, ...] = ()
-    terminal: Terminal | None = None
-    answers: tuple[ApprovalAnswered, ...] = ()
+    steps: tuple[events.ModelResult | events.ToolStarted | events.ToolResult, ...] = ()
+    terminal: events.Terminal | None = None
+    answers: tuple[events.ApprovalAnswered, ...] = ()
     is_deleted: bool = False
     end: int = 0
 
@@ -88,7 +59,7 @@ class RunRecord:
         return self.terminal is not None or self.is_deleted
 
     @property
-    def certain_end(self) -> Terminal | None:
+    def certain_end(self) -> events.Terminal | None:
         """Its end; of a run that was cancelled while it waited, the one that it gets in its turn: nobody claims it."""
         if self.terminal is not None or self.cancelled is None or self.claim is not None:
             return self.terminal
@@ -102,7 +73,7 @@ class RunRecord:
     @property
     def requested_approvals(self) -> tuple[PendingApproval, ...]:
         """The approvals that it requested, decided or not; nothing for a run that has not completed."""
-        return self.terminal.approvals if isinstance(self.terminal, Completed) else ()
+        return self.terminal.approvals if isinstance(self.terminal, events.Completed) else ()
 
     @property
     def undecided(self) -> tuple[PendingApproval, ...]:
@@ -110,85 +81,91 @@ class RunRecord:
         decided = {answer.decision.id for answer in self.answers}
         return tuple(approval for approval in self.requested_approvals if approval.id not in decided)
 
-    def after(self, position: int, event: Event) -> RunRecord:
+    def after(self, position: int, event: events.Event) -> RunRecord:
         """Return the record after one more event of the thread; one of another run changes nothing."""
-        if isinstance(event, Deleting):
+        if isinstance(event, events.Deleting):
             return self if self.is_over else replace(self, last=position, is_deleted=True, end=position)
-        if not isinstance(event, RunEvent) or event.run_id != self.accepted.run_id:
+        if not isinstance(event, events.RunEvent) or event.run_id != self.accepted.run_id:
             return self
         changes: dict[str, Any] = {"last": position}
         match event:
-            case Delta():
+            case events.Delta():
                 changes["text"] = self.text[: event.offset] + event.text
-            case Claimed():
+            case events.Claimed():
                 changes |= {"claim": event, "text": self.text[: self.stable]}
                 changes["failures"] = self.failures + (event.failed is not None)
-            case ModelResult():
+            case events.ModelResult():
                 changes |= {"steps": (*self.steps, event), "stable": len(self.text)}
-            case ToolStarted() | ToolResult():
+            case events.ToolStarted() | events.ToolResult():
                 changes["steps"] = (*self.steps, event)
-            case CancelRequested():
+            case events.CancelRequested():
                 changes["cancelled"] = self.cancelled or event
-            case Completed() | Failed() | TimedOut() | Cancelled():
+            case events.Completed() | events.Failed() | events.TimedOut() | events.Cancelled():
                 changes |= {"terminal": event, "end": position}
-            case ApprovalAnswered():
+            case events.ApprovalAnswered():
                 changes["answers"] = (*self.answers, event)
         return replace(self, **changes)
 
 
-def fold_run(run_id: str, events: Iterable[tuple[int, Event]]) -> RunRecord | None:
+def fold_run(run_id: str, numbered: Iterable[tuple[int, events.Event]]) -> RunRecord | None:
     """Return the run as a fold of its events, from its `accepted` on; None when that is not among them."""
     record: RunRecord | None = None
-    for position, event in events:
+    for position, event in numbered:
         if record is not None:
             record = record.after(position, event)
-        elif isinstance(event, Accepted) and event.run_id == run_id:
+        elif isinstance(event, events.Accepted) and event.run_id == run_id:
             record = RunRecord(event, position, position)
     return record
 
 
-_KINDS: dict[str, tuple[type[NoAnswer], str]] = {
-    RunTimedOutError.code: (TimedOut, "timed_out"),
-    RunCancelledError.code: (Cancelled, "cancelled"),
+_KINDS: dict[str, tuple[type[events.NoAnswer], str]] = {
+    errors.RunTimedOutError.code: (events.TimedOut, "timed_out"),
+    errors.RunCancelledError.code: (events.Cancelled, "cancelled"),
 }
 
 
-def cancellation(reason: CancelReason) -> HostingError:
+def cancellation(reason: events.CancelReason) -> errors.HostingError:
     """Return with what a run ends that was cancelled before anybody claimed it."""
     if reason == "queue_time":
-        return RunLostError("The run waited for its turn for longer than it may.")
-    return RunCancelledError("The run was cancelled.")
+        return errors.RunLostError("The run waited for its turn for longer than it may.")
+    return errors.RunCancelledError("The run was cancelled.")
 
 
 _NOT_KEPT = frozenset(
-    error.code for error in (ThreadFullError, UnreadableStateError, ApprovalsPendingError, ApprovalsVoidError)
+    error.code
+    for error in (
+        errors.ThreadFullError,
+        errors.UnreadableStateError,
+        errors.ApprovalsPendingError,
+        errors.ApprovalsVoidError,
+    )
 )
 
 
-def unanswered(run_id: str, at: float, error: HostingError) -> NoAnswer:
+def unanswered(run_id: str, at: float, error: errors.HostingError) -> events.NoAnswer:
     """Return the end of a run for the reason of `error`, one of `errors.RUN_ERRORS`."""
-    kind, status = _KINDS.get(error.code, (Failed, "failed"))
+    kind, status = _KINDS.get(error.code, (events.Failed, "failed"))
     entry = stored_failure(run_id=run_id, created_at=iso(at), status=status, code=error.code, message=error.detail)
     return kind(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
 
 
-def stored_entry(terminal: Terminal) -> Entry | None:
+def stored_entry(terminal: events.Terminal) -> Entry | None:
     """Return what the conversation keeps of a run: its response, or an error instead of one that is too large.
 
     None for a run that was refused on account of the document as it stands: it stays so.
     """
-    if not isinstance(terminal, Completed) and terminal.code in _NOT_KEPT:
+    if not isinstance(terminal, events.Completed) and terminal.code in _NOT_KEPT:
         return None
     try:
-        if not isinstance(terminal, Completed) or terminal.kept:
+        if not isinstance(terminal, events.Completed) or terminal.kept:
             return terminal.response
     except MalformedError:
-        return _failed(terminal, UnreadableStateError.code, "The run's stored response cannot be read.")
+        return _failed(terminal, errors.UnreadableStateError.code, "The run's stored response cannot be read.")
     message = f"The answer is larger than a conversation may be. It is in the log of run {terminal.run_id} only."
-    return _failed(terminal, AnswerTooLargeError.code, message)
+    return _failed(terminal, errors.AnswerTooLargeError.code, message)
 
 
-def _failed(terminal: Terminal, code: str, message: str) -> Entry:
+def _failed(terminal: events.Terminal, code: str, message: str) -> Entry:
     at = iso(terminal.at)
     return read_entry(
         stored_failure(run_id=terminal.run_id, created_at=at, status="failed", code=code, message=message)

@@ -22,7 +22,7 @@ from tests.support.azurite import Azurite
 from tests.support.cosmos_server import CosmosServer
 
 OpenObjects = Callable[[], ObjectStore]
-UNAVAILABLE = AttachmentsUnavailableError.unreached
+UNAVAILABLE = AttachmentsUnavailableError
 EPOCHS = [
     epoch_store_key(hub, address, epoch)
     for hub in ("hub", "hub2")

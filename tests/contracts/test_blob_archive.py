@@ -40,7 +40,7 @@ async def archive(proxy: FaultProxy) -> AsyncIterator[Archive]:
 def archive_at(proxy: FaultProxy, container: str, patience_seconds: float = 5) -> Archive:
     """Return an archive whose repeats do not wait."""
     connect = connect_quickly(proxy.connection_string)
-    return Archive(BlobObjects(connect, container, ArchiveUnavailableError.unreached, patience_seconds))
+    return Archive(BlobObjects(connect, container, ArchiveUnavailableError, patience_seconds))
 
 
 @pytest.mark.behaviour("archive.calls")

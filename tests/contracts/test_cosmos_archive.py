@@ -37,7 +37,7 @@ async def test_an_account_that_goes_away_is_reported(npm_packages: Path) -> None
 async def test_a_database_that_is_not_there_is_reported(cosmos_server: CosmosServer) -> None:
     """An identity that may read and write items may make no database, so neither do we."""
     account = cosmos_account("AGENT_COSMOS", cosmos_server.connection_string, {})
-    archive = Archive(CosmosObjects(account, "absent", ArchiveUnavailableError.unreached))
+    archive = Archive(CosmosObjects(account, "absent", ArchiveUnavailableError))
 
     with pytest.raises(ArchiveUnavailableError):
         await archive.put(VOLUME, 1, ["{}"])

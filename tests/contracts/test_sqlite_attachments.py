@@ -29,7 +29,7 @@ def attachment(body: bytes) -> dict[str, bytes]:
 
 def attachments_in(folder: Path, **options: Any) -> SqliteObjects:
     """Return the store in that folder."""
-    return SqliteObjects(ATTACHMENTS, folder / "attachments.sqlite", AttachmentsUnavailableError.unreached, **options)
+    return SqliteObjects(ATTACHMENTS, folder / "attachments.sqlite", AttachmentsUnavailableError, **options)
 
 
 @contextlib.contextmanager

@@ -216,7 +216,10 @@ async def _ended_in_log(turns: Sequence[Turn], folder: Path, environ: Mapping[st
     ended = set()
     try:
         for turn in turns:
-            stored, row = await store.head(turn.address), await store.row(turn.address, rows.run_name(turn.run_id))
+            stored, row = (
+                await store.head(turn.address),
+                await store.row(turn.address, rows.RunRow.name_of(turn.run_id)),
+            )
             if stored is not None and row is not None:
                 found = rows.decode(rows.RunRow, row.payload, head.decode(stored.payload))
                 ended |= {turn.run_id} if isinstance(found, rows.RunRow) and found.last is not None else set()

@@ -18,4 +18,4 @@ def memory_archive() -> Archive:
 
 def sqlite_archive(path: Path, **options: Any) -> Archive:
     """Return the archive in the file at `path`; the options are those of its store."""
-    return Archive(SqliteObjects(ARCHIVE, path, ArchiveUnavailableError.unreached, **options))
+    return Archive(SqliteObjects(ARCHIVE, path, ArchiveUnavailableError, **options))

@@ -97,7 +97,7 @@ class ArmedStore:
         """Erase."""
         self._count("erase")
         if self.fails_erasing:
-            raise LogUnavailableError.unreached()
+            raise LogUnavailableError()
         await self._store.erase(address, through)
 
     async def forget(self, address: Address, known: StoredHead) -> bool:
@@ -124,6 +124,6 @@ class ArmedStore:
         self.calls[call] += 1
         if self.failing_reads:
             self.failing_reads -= 1
-            raise LogUnavailableError.unreached()
+            raise LogUnavailableError()
         if self.is_away:
-            raise LogUnavailableError.unreached()
+            raise LogUnavailableError()

@@ -70,9 +70,9 @@ async def test_a_caller_that_leaves_before_its_request_is_whole_is_no_defect(cap
 @pytest.mark.parametrize(
     ("error", "seconds"),
     [
-        (LogUnavailableError.unreached(), "1"),
-        (LogUnavailableError.unreached(0.2), "1"),
-        (LogUnavailableError.unreached(6.5), "7"),
+        (LogUnavailableError(), "1"),
+        (LogUnavailableError(retry_after_seconds=0.2), "1"),
+        (LogUnavailableError(retry_after_seconds=6.5), "7"),
         (NewerVersionError("A newer version wrote it."), "1"),
         (TooManyRunsError("There are many."), "1"),
         (UnknownThreadError("There is none."), None),

@@ -90,7 +90,7 @@ async def test_whoever_dies_behind_the_import_is_finished_by_a_repeat(
 
     async def dying(self: ThreadLog, address: Any, command: Command, *rest: Any, **more: Any) -> Any:
         if isinstance(command, DeleteThread):
-            raise LogUnavailableError.unreached()
+            raise LogUnavailableError()
         return await execute(self, address, command, *rest, **more)
 
     monkeypatch.setattr(ThreadLog, "execute", dying)

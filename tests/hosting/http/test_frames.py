@@ -166,7 +166,7 @@ def test_a_run_without_an_answer_ends_with_its_problem(kind: type[Failed] | type
     ("error", "event"),
     [
         (ThreadDeletedError("It was deleted."), "cancelled"),
-        (LogUnavailableError.unreached(), "unavailable"),
+        (LogUnavailableError(), "unavailable"),
         (InternalError("It broke off."), "failed"),
     ],
 )

@@ -108,7 +108,7 @@ async def test_a_poll_waits_for_news_or_the_first_silence(
 @pytest.mark.behaviour("streams.sse-mode")
 async def test_a_stream_of_batches_that_breaks_off_just_ends() -> None:
     """The reader comes back with its offset, and that read says why."""
-    text = await streamed(ScriptedFollowing(BEGUN, breaks=LogUnavailableError.unreached()))
+    text = await streamed(ScriptedFollowing(BEGUN, breaks=LogUnavailableError()))
 
     blocks = [block.split("\n")[0] for block in text.split("\n\n")[:-1]]
     assert blocks == ["event: data", "event: control"]

@@ -61,7 +61,7 @@ async def test_a_deleted_thread_ends_its_streams_as_cancelled() -> None:
 @pytest.mark.behaviour("streams.unavailable")
 async def test_a_log_that_stays_away_ends_a_stream_and_says_nothing_of_the_run() -> None:
     """The reader comes back with its last id."""
-    broken = ScriptedFollowing(BEGUN, breaks=LogUnavailableError.unreached())
+    broken = ScriptedFollowing(BEGUN, breaks=LogUnavailableError())
 
     assert await shown(broken) == [("4", "accepted"), ("5", "started"), (None, "unavailable")]
 

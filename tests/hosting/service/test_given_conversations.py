@@ -27,7 +27,7 @@ class Contents:
         """Return the conversation with that turn behind it."""
         self.requested.append((address, epoch))
         if self.is_away:
-            raise AttachmentsUnavailableError.unreached()
+            raise AttachmentsUnavailableError()
         requested = request_entry(run_id="r0", created_at="2026-01-01T00:00:00Z", messages=[Message("user", ["whole"])])
         text = AgentResponse(messages=[Message("assistant", ["yes"])])
         return append_turn(

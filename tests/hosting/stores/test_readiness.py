@@ -28,7 +28,7 @@ class Log:
         await asyncio.sleep(0)
         if self.is_away:
             self.readiness.failed("read")
-            raise LogUnavailableError.unreached()
+            raise LogUnavailableError()
         self.readiness.worked("read")
 
     async def is_ready(self) -> bool:

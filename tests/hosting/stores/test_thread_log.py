@@ -17,7 +17,7 @@ from hosting.thread import head
 from hosting.thread.commands import AttachToRun, Change, Command, DeleteThread, FinishDelete, RecordSteps, Unchanged
 from hosting.thread.events import NEWEST_VERSION, Delta
 from hosting.thread.head import NEW, Head
-from hosting.thread.rows import KeyRow, RunRow, key_name, run_name
+from hosting.thread.rows import KeyRow, RunRow
 from tests.support.thread_stores import ArmedStore
 from tests.support.threads import NOW, accept, answered, end
 
@@ -49,7 +49,7 @@ def reads_of(desk: Desk) -> Mapping[str, Callable[[], Awaitable[object]]]:
     return {
         "head": lambda: desk.log.head(ADDRESS),
         "events": lambda: desk.log.events(ADDRESS, 0),
-        "row": lambda: desk.log.row(ADDRESS, RunRow, run_name("r1"), NEW),
+        "row": lambda: desk.log.row(ADDRESS, RunRow, "r1", NEW),
     }
 
 
@@ -124,7 +124,7 @@ async def test_a_key_that_another_request_used_first_is_found(desk: Desk) -> Non
     await desk.other.execute(ADDRESS, accept("r1", key="k"))
 
     async def refresh(known: Head) -> Command:
-        row = await desk.log.row(ADDRESS, KeyRow, key_name("k"), known)
+        row = await desk.log.row(ADDRESS, KeyRow, "k", known)
         return accept("r2", key="k", key_row=row)
 
     decided = await desk.log.execute(ADDRESS, accept("r2", key="k"), refresh)
@@ -275,8 +275,8 @@ async def test_a_run_is_found_by_its_row(desk: Desk) -> None:
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
     ended = await desk.log.execute(ADDRESS, end("r1"))
 
-    assert await desk.log.row(ADDRESS, RunRow, run_name("r1"), ended.head) == RunRow(epoch=0, first=1, last=3)
-    assert await desk.log.row(ADDRESS, RunRow, run_name("r2"), ended.head) is None
+    assert await desk.log.row(ADDRESS, RunRow, "r1", ended.head) == RunRow(epoch=0, first=1, last=3)
+    assert await desk.log.row(ADDRESS, RunRow, "r2", ended.head) is None
 
 
 @pytest.mark.behaviour("log.ask")

@@ -15,7 +15,7 @@ from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import AnswerApproval, Change, Command, RecordSteps, Refused
 from hosting.thread.events import Delta
 from hosting.thread.head import Head
-from hosting.thread.rows import ApprovalRow, RunRow, approval_name, run_name
+from hosting.thread.rows import ApprovalRow, RunRow
 from tests.support.bench import ArmedAttachments
 from tests.support.thread_stores import ArmedStore
 from tests.support.threads import NOW, accept, accepted, answered, end
@@ -106,7 +106,7 @@ async def test_a_run_whose_opening_was_not_told_of_is_opened_once_by_who_asks_ag
         await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
 
     async def refresh(known: Head) -> Command:
-        return accept("r1", claimed=True, known=await log.row(ADDRESS, RunRow, run_name("r1"), known))
+        return accept("r1", claimed=True, known=await log.row(ADDRESS, RunRow, "r1", known))
 
     decided = await log.execute(ADDRESS, accept("r1", claimed=True), refresh)
 
@@ -124,7 +124,7 @@ async def test_the_last_answer_given_twice_at_once_leads_both_to_the_run_that_go
     yes = Decision(id="a1", approved=True)
 
     async def answer(known: Head, run_id: str) -> Command:
-        row = await log.row(ADDRESS, ApprovalRow, approval_name("a1"), known)
+        row = await log.row(ADDRESS, ApprovalRow, "a1", known)
         return AnswerApproval(NOW, yes, row, accepted(run_id, decisions=(yes,)))
 
     known = await log.head(ADDRESS)
@@ -163,7 +163,7 @@ async def test_a_row_that_cannot_be_read_again_fails_its_command_alone() -> None
     await log.execute(ADDRESS, end("r1", "a1"))
 
     async def refresh(known: Head) -> Command:
-        raise LogUnavailableError.unreached()
+        raise LogUnavailableError()
 
     with pytest.raises(LogUnavailableError):
         await log.execute(ADDRESS, accept("r2"), refresh)

@@ -28,7 +28,7 @@ class FreeKind(FileKind):
 
 async def test_a_step_that_comes_while_the_thread_closes_is_done_by_the_next_one(file: Path) -> None:
     """Each thread has a queue of its own: the late step neither waits behind the end of the old one nor is lost."""
-    writer = StoreFile(FreeKind("w", "W", ""), file, LogUnavailableError.unreached, "FULL")
+    writer = StoreFile(FreeKind("w", "W", ""), file, LogUnavailableError, "FULL")
     held, is_held = threading.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -79,7 +79,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 async def writer(file: Path) -> AsyncIterator[StoreFile]:
     """A writer that commits on the loop, behind its first step, which the thread takes."""
-    opened = StoreFile(WORDS, file, LogUnavailableError.unreached)
+    opened = StoreFile(WORDS, file, LogUnavailableError)
     await opened.do(note("first"))
     yield opened
     await opened.close()

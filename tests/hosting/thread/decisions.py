@@ -16,7 +16,7 @@ from hosting.thread.commands import Change, ClaimTerms, Command, Outcome, Refuse
 from hosting.thread.decide import decide
 from hosting.thread.events import Claimed, Event, ToolResult
 from hosting.thread.head import NEW, Head
-from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow, approval_name, key_name, run_name
+from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import unanswered
 from tests.support.threads import DEADLINE, NOW, accepted, completed, terms, tool_started
 
@@ -208,7 +208,7 @@ def _text(event: Event) -> Said:
     return kind, getattr(event, "run_id", ""), _DETAIL.get(kind, lambda event: "")(event)
 
 
-_NAMES = {name(short): short for short in ROWS for name in (key_name, approval_name, run_name)}
+_NAMES = {name(short): short for short in ROWS for name in (KeyRow.name_of, ApprovalRow.name_of, RunRow.name_of)}
 
 
 def _kept(change: RowChange) -> tuple[str, bool, Kept]:

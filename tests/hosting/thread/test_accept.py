@@ -12,7 +12,7 @@ from hosting.errors import (
     TooManyRunsError,
 )
 from hosting.thread.commands import Change, DeleteThread, FinishDelete, Refused, Unchanged
-from hosting.thread.rows import DeletedRow, KeyRow, RowChange, RunRow, key_name, run_name
+from hosting.thread.rows import DeletedRow, KeyRow, RowChange, RunRow
 from tests.support.threads import NOW, Thread, accept, end, refusal
 
 
@@ -25,7 +25,7 @@ def test_a_run_whose_caller_waits_is_accepted_and_claimed_in_one_append() -> Non
 
     assert isinstance(outcome, Change)
     assert (thread.kinds(), outcome.run_id, outcome.signal) == (["accepted", "claimed"], "r1", True)
-    assert outcome.rows == (RowChange(run_name("r1"), 1, RunRow(epoch=0, first=1)),)
+    assert outcome.rows == (RowChange(RunRow.name_of("r1"), 1, RunRow(epoch=0, first=1)),)
     assert thread.head.is_held_by("token-r1")
 
 
@@ -59,7 +59,7 @@ def test_a_key_is_written_with_its_run() -> None:
     outcome = Thread().do(accept("r1", key="k"))
 
     assert isinstance(outcome, Change)
-    assert outcome.rows[1] == RowChange(key_name("k"), 1, KeyRow(epoch=0, run_id="r1", fingerprint="f"))
+    assert outcome.rows[1] == RowChange(KeyRow.name_of("k"), 1, KeyRow(epoch=0, run_id="r1", fingerprint="f"))
 
 
 @pytest.mark.behaviour("thread.keys")

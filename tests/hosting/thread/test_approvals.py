@@ -13,7 +13,7 @@ from hosting.errors import (
 from hosting.request.run_request import Decision
 from hosting.thread.commands import AnswerApproval, Change, ClaimRun, DeleteThread, Outcome, ResetThread, Stale
 from hosting.thread.decide import MOST_APPROVALS
-from hosting.thread.rows import MOST_ROWS, ApprovalRow, DeletedRow, RowChange, RunRow, approval_name, run_name
+from hosting.thread.rows import MOST_ROWS, ApprovalRow, DeletedRow, RowChange, RunRow
 from tests.support.threads import NOW, Thread, accept, accepted, end, refusal, terms
 
 ASKED = ApprovalRow(epoch=0, asked_by="r1")
@@ -59,9 +59,9 @@ def test_an_end_that_asks_leaves_a_row_for_each_approval() -> None:
 
     assert isinstance(outcome, Change)
     assert outcome.rows == (
-        RowChange(run_name("r1"), 1, RunRow(epoch=0, first=1, last=3), is_new=False),
-        RowChange(approval_name("a1"), 1, ASKED),
-        RowChange(approval_name("a2"), 1, ASKED),
+        RowChange(RunRow.name_of("r1"), 1, RunRow(epoch=0, first=1, last=3), is_new=False),
+        RowChange(ApprovalRow.name_of("a1"), 1, ASKED),
+        RowChange(ApprovalRow.name_of("a2"), 1, ASKED),
     )
 
 
@@ -89,7 +89,7 @@ def test_the_last_answer_and_the_run_that_goes_on_are_one_append() -> None:
 
     assert isinstance(outcome, Change)
     assert thread.last(3) == [("approval_answered", "r1"), ("accepted", "r2"), ("claimed", "r2")]
-    assert outcome.rows[0] == RowChange(approval_name("a2"), 1, decided_by("r2", YES_2), is_new=False)
+    assert outcome.rows[0] == RowChange(ApprovalRow.name_of("a2"), 1, decided_by("r2", YES_2), is_new=False)
     assert (outcome.run_id, outcome.signal, thread.head.waiting) == ("r2", True, None)
 
 
@@ -204,7 +204,7 @@ def test_decisions_that_a_run_brings_are_recorded_with_it() -> None:
     assert isinstance(outcome, Change)
     assert thread.last(3) == [("approval_answered", "r1"), ("approval_answered", "r1"), ("accepted", "r2")]
     assert outcome.rows[:2] == tuple(
-        RowChange(approval_name(decision.id), 1, decided_by("r2", decision), is_new=False)
+        RowChange(ApprovalRow.name_of(decision.id), 1, decided_by("r2", decision), is_new=False)
         for decision in (YES_2, YES_1)
     )
     assert thread.head.waiting is None

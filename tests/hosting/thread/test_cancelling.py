@@ -15,7 +15,7 @@ from hosting.thread.commands import (
     Unchanged,
 )
 from hosting.thread.draft import SIGNAL_SECONDS
-from hosting.thread.rows import KeyRow, RowChange, key_name
+from hosting.thread.rows import KeyRow, RowChange
 from tests.support.threads import DEADLINE, NOW, Thread, accept, end, model_result, terms
 
 
@@ -185,7 +185,9 @@ def test_a_run_whose_signal_failed_is_cancelled_and_its_key_is_free() -> None:
 
     assert thread.kinds()[2:] == ["cancel_requested", "released", "cancelled"]
     assert isinstance(outcome, Change)
-    assert outcome.rows[0] == RowChange(key_name("k"), 1, KeyRow(epoch=0, run_id=None, fingerprint="f"), is_new=False)
+    assert outcome.rows[0] == RowChange(
+        KeyRow.name_of("k"), 1, KeyRow(epoch=0, run_id=None, fingerprint="f"), is_new=False
+    )
 
 
 @pytest.mark.behaviour("thread.failed-signals")

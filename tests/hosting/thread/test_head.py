@@ -224,7 +224,7 @@ def test_the_head_counts_tokens_and_names_the_thread_by_its_first_message() -> N
     entry = {**completed("r1").entry, "usage": {"inputTokenCount": 3, "outputTokenCount": 4, "totalTokenCount": 7}}
     thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
 
-    assert thread.head.usage == head.TokenUsage(input_tokens=3, output_tokens=4, total_tokens=7)
+    assert thread.head.usage == head.TokenTotals(input_tokens=3, output_tokens=4, total_tokens=7)
     assert thread.head.title == "Hello from r1"
 
 
@@ -237,7 +237,7 @@ def test_a_number_of_tokens_that_nobody_can_have_used_is_not_counted(count: obje
     entry = {**completed("r1").entry, "usage": {"inputTokenCount": count, "outputTokenCount": 4}}
     thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
 
-    assert thread.head.usage == head.TokenUsage(input_tokens=0, output_tokens=4)
+    assert thread.head.usage == head.TokenTotals(input_tokens=0, output_tokens=4)
 
 
 @pytest.mark.behaviour("thread.fold")
