@@ -32,7 +32,7 @@ from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
-from state.codec import held_entry, read
+from state.codec import parse_entry, read
 from state.conversation import message_count, without_oldest
 from state.models import Entries
 
@@ -178,7 +178,7 @@ async def _made(archive: CountedArchive, settings: Settings, messages: int) -> s
     ledger = {"durableAgentHost": {"applied": run_ids[-256:]}}
     empty = {"schemaVersion": "1.1.0", "data": {"conversationHistory": [], "extensionData": ledger}}
     conversation = read(json.dumps(empty))
-    whole = conversation.data.model_copy(update={"conversation_history": Entries(map(held_entry, texts))})
+    whole = conversation.data.model_copy(update={"conversation_history": Entries(map(parse_entry, texts))})
     recent = without_oldest(conversation.model_copy(update={"data": whole}), older)
     document = await Archiver(archive, settings.document_bytes).shorten(PLACE, document_of(recent))
     return document.text

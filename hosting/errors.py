@@ -9,10 +9,10 @@ from typing import ClassVar
 
 
 class HostingError(Exception):
-    """A refusal that a caller may read: `detail` says what was wrong, with the value, and what to do.
+    """A refusal that a caller may read: `detail` has what was wrong, with the value, and what to do.
 
-    `thread_id` is the thread that the request named, once known. `retry_after_seconds` is how long a store asked to be
-    left alone.
+    `thread_id` is the thread that the request named, once known. `retry_after_seconds` for how long a store wants no
+    call.
     """
 
     code: ClassVar[str] = "error"
@@ -100,7 +100,7 @@ class UnsupportedMediaTypeError(RequestError, code="unsupported_media_type", sta
 
 
 class UnauthorizedError(RequestError, code="unauthorized", status=401):
-    """The request does not say who sends it, or its proof does not hold."""
+    """The request does not name who sends it, or its proof does not hold."""
 
 
 class IdentityUnavailableError(RequestError, code="identity_unavailable", status=503):
@@ -108,7 +108,7 @@ class IdentityUnavailableError(RequestError, code="identity_unavailable", status
 
 
 class ForbiddenError(RequestError, code="forbidden", status=403):
-    """Whoever asks may not do this: another's thread is shared with them for less, or they are no administrator."""
+    """The caller may not do this: another's thread is shared with them for less, or they are no administrator."""
 
 
 class CrossSiteError(RequestError, code="cross_site", status=403):
@@ -164,7 +164,7 @@ class ThreadDeletingError(RequestError, code="thread_deleting", status=409):
 
 
 class ThreadChangedError(RequestError, code="thread_changed", status=409):
-    """The thread is not as it must be to be handed over: it is at work, continued meanwhile, or its place is taken."""
+    """The thread is not as it must be to be handed over: it is at work, continued meanwhile, or its id is taken."""
 
 
 class TooManyRunsError(RequestError, code="too_many_runs", status=429):
@@ -180,7 +180,7 @@ class AgentsBlockedError(RequestError, code="agents_blocked", status=503):
 
 
 class ArchiveIncompleteError(RequestError, code="archive_incomplete", status=503):
-    """The archive does not have what a thread's document says is there."""
+    """The archive does not have what a thread's document counts as archived."""
 
 
 class NewerVersionError(RequestError, code="newer_version", status=503):
@@ -188,7 +188,7 @@ class NewerVersionError(RequestError, code="newer_version", status=503):
 
 
 class EngineUnavailableError(RequestError, code="engine_unavailable", status=503):
-    """The durable engine could not be reached; what was asked for may or may not happen."""
+    """The durable engine could not be reached; what was requested may or may not happen."""
 
 
 class InternalError(RequestError, code="internal_error", status=500):
@@ -198,7 +198,7 @@ class InternalError(RequestError, code="internal_error", status=500):
 class StoreUnavailableError(HostingError, status=503):
     """A store could not be reached, or throttles: what it holds is as it was.
 
-    `retry_after_seconds` is the pause that the store asked for, if it did.
+    `retry_after_seconds` is the pause that the store requested, if it did.
     """
 
     sentence: ClassVar[str]

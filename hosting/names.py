@@ -28,7 +28,7 @@ OWNER_LENGTH = 16
 
 _OWNED = "!"
 _OWNED_KEY = re.compile(rf"([a-z0-9]{{{OWNER_LENGTH}}}){_OWNED}(.*)", re.DOTALL)
-"""The key of the entity of a person's thread. No thread id of ours has the mark, so no other key looks so."""
+"""The key of the entity of a person's thread. No thread id of ours has the mark, so no other key has this form."""
 
 
 def check_agent_name(name: object, *, has_owners: bool = False) -> str:

@@ -17,7 +17,7 @@ Clock = Callable[[], float]
 
 
 class ObjectStore(Protocol):
-    """Keeps bytes by name in places, each a life of a thread: the older entries of conversations, and large contents.
+    """Keeps bytes by name, for each life of a thread apart: the older entries of conversations, and large contents.
 
     A name is made of letters, digits and `-`. Every backend passes `tests/contracts/test_object_store.py`. Where the
     store cannot be reached each method raises the error that it was opened with, `errors.ArchiveUnavailableError` or
@@ -25,7 +25,7 @@ class ObjectStore(Protocol):
     """
 
     async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
-        """Keep these in place of what their names hold, whatever happens to this process afterwards.
+        """Keep these instead of what their names hold, whatever happens to this process afterwards.
 
         Each counts as put now.
         """
@@ -48,7 +48,7 @@ class ObjectStore(Protocol):
     async def erase(
         self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
     ) -> None:
-        """Remove these, or all of the place; they are in no file of the store afterwards.
+        """Remove these, or all of the store key; they are in no file of the store afterwards.
 
         With `before`, those stay that were put since that moment, also while this is done.
         """

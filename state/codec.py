@@ -97,7 +97,7 @@ def read_entry(value: dict[str, Any], text: str | None = None) -> Entry:
     return entry
 
 
-def held_entry(text: str) -> Entry | PlainEntry:
+def parse_entry(text: str) -> Entry | PlainEntry:
     """Return the entry of its JSON text, which it keeps. Raises what `read` does."""
     return plain_entry(text) or read_entry(parse(text), text)
 
@@ -161,7 +161,7 @@ def _cut(text: str) -> tuple[Any, Entries] | None:
 
 
 def _plain(text: str, start: int) -> tuple[PlainEntry, int] | None:
-    """Return a plain entry that reaches to the next one, and its end; if what looks like the next one is none, None.
+    """Return a plain entry that reaches to the next one, and its end; None if what begins like the next one is none.
 
     Only what begins like one is tried: the search for the next one then never goes the same way twice.
     """
@@ -177,7 +177,7 @@ def _any(text: str, start: int) -> tuple[Entry, int]:
     """Return the entry's model and its end.
 
     It is made before the next entry is parsed: while the plain values of one entry live, and not of all, the garbage
-    collector has little to look through.
+    collector has little to visit.
     """
     value, end = parse_from(text, start, MAX_DEPTH - _LEVELS_AROUND_ENTRY)
     return validated_entry(value, text[start:end]), end

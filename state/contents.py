@@ -56,7 +56,7 @@ TOKEN_COUNTS: Final = {
 
 
 ATTACHMENT: Final = "attachment"
-"""The property of a text that stands for bytes which are kept elsewhere (`state.attached`)."""
+"""The property of a text that stands for bytes which are kept elsewhere (`state.attachments`)."""
 
 
 class StoredContent(Stored):
@@ -89,7 +89,7 @@ class UriContent(StoredContent):
 
 
 class FunctionCallContent(StoredContent):
-    """A tool call that the model asked for."""
+    """A tool call that the model requested."""
 
     type: Literal["functionCall"] = Field(alias="$type")
     call_id: str | None = None
@@ -202,7 +202,7 @@ class Kind:
 
 
 def checked_content(index: int, value: object) -> dict[str, Any]:
-    """Return the content in stored form, `mediaType` filled in where a data URI says it.
+    """Return the content in stored form, `mediaType` filled in from a data URI.
 
     Raises `BadContentError`, which names `index`, the property and what to do.
     """

@@ -3,7 +3,7 @@
 A conversation may be cut in two between turns, but not between a tool call and its result, because models refuse a
 result without its call. Both are mostly in one entry; an approval puts turns between them.
 
-Kinds are compared with `type(x) is`: models have no subclasses, and pydantic's `isinstance` is slow to say no.
+Kinds are compared with `type(x) is`: models have no subclasses, and pydantic's `isinstance` is slow where it is False.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final, cast
 
-from state.codec import held_entry
+from state.codec import parse_entry
 from state.contents import ATTACHMENT, TOKEN_COUNTS, ErrorContent, TextContent
 from state.extension import HOST, SESSION, LogMark, Pause, Summary, count_of, host_of, with_extension
 from state.json_values import from_json_value, parse, to_json_value
@@ -102,10 +102,10 @@ def without_oldest(conversation: Conversation, count: int) -> Conversation:
 
 
 def with_older(conversation: Conversation, entries: Sequence[str]) -> Conversation:
-    """Return the conversation with its archived entries, given as JSON texts, back in their place."""
+    """Return the conversation with its archived entries, given as JSON texts, back before the others."""
     if not entries:
         return conversation
-    history = Entries([*map(held_entry, entries), *conversation.data.conversation_history.stored])
+    history = Entries([*map(parse_entry, entries), *conversation.data.conversation_history.stored])
     return with_extension(conversation, {HOST: _members_without(conversation, "archived")}, history)
 
 
@@ -135,7 +135,7 @@ def exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEnt
 def is_unanswered(entry: ResponseEntry) -> bool:
     """Return whether the entry records a run without an answer.
 
-    Our entries say so by `status`; other packages' by their kind, or by holding nothing but errors.
+    Ours by their `status`; other packages' by their kind, or by holding nothing but errors.
     """
     if entry.type == "errorResponse":
         return True
@@ -162,7 +162,7 @@ def response_text(entry: ResponseEntry) -> str:
 
 
 def response_value(entry: ResponseEntry) -> Any:
-    """Return the JSON value of an answer that was asked for in a format, or None."""
+    """Return the JSON value of an answer that was requested in a format, or None."""
     ours = entry.unknown_properties().get(OURS)
     return from_json_value(ours.get("value")) if isinstance(ours, dict) else None
 
@@ -184,13 +184,13 @@ def with_expiration(conversation: Conversation, at: str | None) -> Conversation:
 
 
 def owned_by(conversation: Conversation, issuer: str, owner_id: str) -> Conversation:
-    """Return the conversation as the beginning of another thread, of that owner: without its place in a log."""
+    """Return the conversation as the beginning of another thread, of that owner: without its position in a log."""
     owner = {"issuer": issuer, "id": owner_id}
     return with_extension(conversation, {HOST: {**_members_without(conversation, "log"), "owner": owner}})
 
 
 def with_log_mark(conversation: Conversation, mark: LogMark) -> Conversation:
-    """Return the conversation that says so."""
+    """Return the conversation that names how far the log has been applied."""
     value = {"epoch": mark.epoch, "position": mark.position, "since": mark.since}
     return with_extension(conversation, {HOST: {**host_of(conversation).members, "log": value}})
 
@@ -216,7 +216,7 @@ def cuts(entries: Sequence[Entry | PlainEntry]) -> list[int]:
 
 
 def _beginnings(entries: Sequence[Entry | PlainEntry]) -> list[int]:
-    """Return for each entry the place of the earliest that it may not be parted from."""
+    """Return for each entry the index of the earliest that it may not be parted from."""
     latest: dict[_Link, int] = {}
     beginnings = []
     for index, entry in enumerate(entries):
@@ -237,7 +237,7 @@ def _links(entry: Entry | PlainEntry) -> tuple[Set[_Link], Set[_Link]]:
 
 
 def _calls(entry: Entry) -> tuple[frozenset[_Link], frozenset[_Link]]:
-    """Return the calls that an entry mentions, and those that begin in it; most texts say at once that there are none.
+    """Return the calls that an entry mentions, and those that begin in it; most texts show at once that there are none.
 
     Another writer may have escaped a property's name: such a text is parsed.
     """

@@ -69,7 +69,7 @@ def shared_messages(conversation: models.Conversation) -> list[Message]:
 
 
 def placed_messages(conversation: models.Conversation) -> list[tuple[Position, Message]]:
-    """Return the same as new messages around shared contents, each with its place."""
+    """Return the same as new messages around shared contents, each with its position."""
     return [
         ((position, number), message.fresh())
         for position, messages in _answered(conversation)
@@ -209,7 +209,7 @@ def framework_content(content: StoredContent) -> Content | None:
     fields = FRAMEWORK[type(content)](content)
     try:
         return Content.from_dict({**fields, **_ours(content), "type": fields["type"]})
-    except _UNREADABLE:  # another writer's `agentFramework`: what the schema says still holds
+    except _UNREADABLE:  # another writer's `agentFramework`: what the schema has still holds
         return Content.from_dict(fields)
 
 
@@ -269,11 +269,12 @@ def _plain_message(message: PlainMessage) -> _HistoryMessage:
 def _framework_message(kind: type[_MessageT], message: models.Message, contents: Iterable[StoredContent]) -> _MessageT:
     """Return the framework's message, without contents of kinds that the framework does not know."""
     ours = _ours(message)
+    role, message_id = ours.get("role"), ours.get("message_id")
     return kind(
-        _text(ours.get("role")) or message.role or "user",
+        role if role and isinstance(role, str) else message.role or "user",
         [made for content in contents if (made := framework_content(content)) is not None],
         author_name=message.author_name,
-        message_id=_text(ours.get("message_id")),
+        message_id=message_id if isinstance(message_id, str) else None,
         additional_properties=_mapping(ours.get("additional_properties")),
     )
 
@@ -300,10 +301,6 @@ def _ours(stored: Stored) -> dict[str, Any]:
     if not stored.unknown_properties():
         return {}
     return _mapping(from_json_value(stored.unknown_properties().get(OURS)))
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _mapping(value: object) -> dict[str, Any]:

@@ -13,66 +13,51 @@ class UnreadableDocumentError(Exception):
 
     code: ClassVar[str]
 
+    def __init_subclass__(cls, *, code: str) -> None:
+        cls.code = code
 
-class NotJsonError(UnreadableDocumentError):
+
+class NotJsonError(UnreadableDocumentError, code="not_json"):
     """The text is not JSON (NaN and Infinity are not JSON either)."""
 
-    code = "not_json"
 
-
-class NestedTooDeepError(UnreadableDocumentError):
+class NestedTooDeepError(UnreadableDocumentError, code="nested_too_deep"):
     """The document nests deeper than any reader can be expected to follow."""
 
-    code = "nested_too_deep"
 
-
-class NumberOutOfRangeError(UnreadableDocumentError):
+class NumberOutOfRangeError(UnreadableDocumentError, code="number_out_of_range"):
     """A number cannot be held without changing it, so it could not be written back."""
 
-    code = "number_out_of_range"
 
-
-class NotAnObjectError(UnreadableDocumentError):
+class NotAnObjectError(UnreadableDocumentError, code="not_an_object"):
     """The document is JSON, but not an object."""
 
-    code = "not_an_object"
 
-
-class NoVersionError(UnreadableDocumentError):
+class NoVersionError(UnreadableDocumentError, code="no_version"):
     """The document has no `schemaVersion`."""
 
-    code = "no_version"
 
-
-class NotAVersionError(UnreadableDocumentError):
+class NotAVersionError(UnreadableDocumentError, code="not_a_version"):
     """`schemaVersion` is not three numbers with dots between them."""
 
-    code = "not_a_version"
 
-
-class UnsupportedVersionError(UnreadableDocumentError):
+class UnsupportedVersionError(UnreadableDocumentError, code="unsupported_version"):
     """`schemaVersion` has another major number than the documents that this version understands."""
 
-    code = "unsupported_version"
 
-
-class NoDataError(UnreadableDocumentError):
+class NoDataError(UnreadableDocumentError, code="no_data"):
     """The document has no `data`."""
 
-    code = "no_data"
 
-
-class MalformedError(UnreadableDocumentError):
+class MalformedError(UnreadableDocumentError, code="malformed"):
     """A property that this version knows holds a value of another kind."""
-
-    code = "malformed"
 
 
 class BadContentError(ValueError):
     """One of the contents given for a new message cannot be accepted; nothing was stored.
 
-    `index` is its place in the list, from 0; `field` the property at fault, "" for the content as a whole;
-    `str(error)` says both and what to do.
+    `index` is its number in the list, from 0; `field` the property at fault, "" for the content as a whole;
+    `str(error)` has both and what to do.
     """
 
     code: ClassVar[str] = "invalid_contents"

@@ -40,7 +40,7 @@ NOTHING: Final = Archived()
 
 @dataclass(frozen=True)
 class Summary:
-    """The text that the model is sent in place of the beginning, and the place of the last message it stands for.
+    """The text that the model is sent instead of the beginning, and the position of the last message it stands for.
 
     The entries stay as they are.
     """
@@ -80,7 +80,7 @@ class Host:
 
     `members` is all of it in stored form. `generation` counts how often the conversation was forgotten, `applied` are
     the last runs and resets that were applied. `pause` is what the conversation waits for, `log_mark` how far the log
-    has been applied: each is None where the document does not say so.
+    has been applied: each is None where the document has none.
     """
 
     members: Mapping[str, Any] = field(default_factory=dict)
@@ -102,54 +102,43 @@ def _read_host(conversation: Conversation) -> Host:
     if not isinstance(members, dict):
         return Host()
     generation, applied = members.get("generation"), members.get("applied")
+    summary, pause, log_mark = None, None, None
+    match members.get("summary"):
+        case {"text": str(text), "entry": entry, "message": message} if _are_counts(entry, message):
+            summary = Summary((entry, message), text)
+    match members.get("pause"):
+        case {"runId": str(run_id), **rest}:
+            at = rest.get("expiresAt")
+            pause = Pause(run_id, at if isinstance(at, int | float) else None, rest.get("over") is True)
+    match members.get("log"):
+        case {"epoch": epoch, "position": position, "since": since} if _are_counts(epoch, position, since):
+            log_mark = LogMark(epoch, position, since) if since <= position else None
     return Host(
         members=members,
         generation=generation if type(generation) is int else 0,
         applied=tuple(applied) if isinstance(applied, list) else (),
-        archived=_archived(_object(members, "archived")),
-        summary=_summary(_object(members, "summary")),
-        pause=_pause(_object(members, "pause")),
-        log_mark=_log_mark(_object(members, "log")),
+        archived=_archived(members.get("archived")),
+        summary=summary,
+        pause=pause,
+        log_mark=log_mark,
     )
 
 
-def _object(members: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = members.get(name)
-    return value if isinstance(value, dict) else {}
+def _are_counts(*values: object) -> bool:
+    return all(type(value) is int and value >= 0 for value in values)
 
 
-def _archived(value: dict[str, Any]) -> Archived:
-    entries, usage, since = count_of(value.get("entries")), _object(value, "usage"), value.get("since")
-    if not entries:
+def _archived(value: object) -> Archived:
+    if not isinstance(value, dict) or not count_of(value.get("entries")):
         return NOTHING
+    usage, since = value.get("usage"), value.get("since")
+    counts = {name: count_of(usage.get(key)) for key, name in TOKEN_COUNTS.items()} if isinstance(usage, dict) else {}
     return Archived(
-        entries=entries,
+        entries=value["entries"],
         messages=count_of(value.get("messages")),
         since=since if isinstance(since, str) else None,
-        **{name: count_of(usage.get(key)) for key, name in TOKEN_COUNTS.items()},
+        **counts,
     )
-
-
-def _summary(value: dict[str, Any]) -> Summary | None:
-    match value:
-        case {"text": str(text), "entry": entry, "message": message} if type(entry) is type(message) is int:
-            return Summary((entry, message), text)
-    return None
-
-
-def _pause(value: dict[str, Any]) -> Pause | None:
-    at, run_id = value.get("expiresAt"), value.get("runId")
-    if not isinstance(run_id, str):
-        return None
-    return Pause(run_id, at if isinstance(at, int | float) else None, value.get("over") is True)
-
-
-def _log_mark(value: dict[str, Any]) -> LogMark | None:
-    numbers: list[Any] = [value.get(name) for name in ("epoch", "position", "since")]
-    if any(type(number) is not int or number < 0 for number in numbers):
-        return None
-    mark = LogMark(*numbers)
-    return mark if mark.since <= mark.position else None
 
 
 def count_of(value: object) -> int:

@@ -1,7 +1,7 @@
 """Strict JSON: every value that is read can be written back as the same value; what could not be is refused by name.
 
 Duplicate keys keep the last value, as in every reader of this format. Lone surrogates that another writer escaped
-survive as escapes; in what we write is U+FFFD in their place, because no other reader takes them.
+survive as escapes; in what we write they are replaced by U+FFFD, because no other reader takes them.
 
 Python values that JSON has no word for, such as the decimals, bytes and dates of tool arguments and results, are
 written as `{"$python": KIND, "value": TEXT}` and come back as what they were. Tuples and sets come back as lists,
@@ -206,7 +206,7 @@ def _marked_value(value: dict[str, Any]) -> Any:
         ArithmeticError,
         AttributeError,
         RecursionError,
-    ):  # another writer's object that looks like ours
+    ):  # another writer's object in our form
         return value
 
 
@@ -236,7 +236,7 @@ _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
 }
 
 
-# In the order of asking: a datetime is a date, an enum may be a str, a subclass of dict is a mapping.
+# The order counts: a datetime is a date, an enum may be a str, a subclass of dict is a mapping.
 _WRITERS: Final[dict[type, Callable[[Any], Any]]] = {
     enum.Enum: lambda value: _write(value.value),
     bytes: lambda value: _marked("bytes", base64.b64encode(value).decode()),

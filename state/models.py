@@ -61,7 +61,7 @@ _Count = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # longer ones 
 
 
 class _Plain(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Any object of a plain entry. Those with `gc=False` can be part of no cycle and are not looked through for any."""
+    """Any object of a plain entry. Those with `gc=False` can be part of no cycle and are not searched for one."""
 
 
 class PlainText(_Plain, tag_field="$type", tag="text", gc=False):
@@ -145,7 +145,7 @@ class _Exchange(_Entry):
 
 
 class RequestEntry(_Exchange):
-    """What was asked of the agent in one run."""
+    """The request of one run."""
 
     type: Literal["request"] = Field(alias="$type")
     orchestration_id: str | None = None
@@ -212,8 +212,8 @@ def entry_text(entry: Entry | PlainEntry) -> str:
 class Entries(Sequence[Entry]):
     """The entries of a conversation, in their order and never changed.
 
-    Plain entries are held as they were read, with their text, and become models when they are looked at: a turn looks
-    at few of them. `stored` is for those who can do without the models.
+    Plain entries are held as they were read, with their text, and become models when they are read by index: a
+    turn reads few of them. `stored` is for those who can do without the models.
     """
 
     def __init__(self, entries: Iterable[Entry | PlainEntry] = ()) -> None:

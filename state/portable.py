@@ -59,7 +59,7 @@ def is_media_type(text: str) -> bool:
 def data_uri_parts(uri: str) -> tuple[str, str] | None:
     """Return the media type and the base64 text of `data:TYPE/SUBTYPE;NAME=VALUE;base64,TEXT`, None for another text.
 
-    The base64 text is not looked at. Each character is looked at a fixed number of times: an expression that tries
+    The base64 text is not checked. Each character is read a fixed number of times: an expression that tries
     every slash against every end takes minutes for a text of slashes.
     """
     head, comma, body = uri.partition(",")

@@ -1,6 +1,6 @@
 """Stored contents and the framework's serialized ones, side by side: two tables, plain values on both sides.
 
-`STORED` gives the stored form for what the framework's `Content.to_dict()` says, or None when the schema's required
+`STORED` gives the stored form for what the framework's `Content.to_dict()` gives, or None when the schema's required
 properties cannot be filled. `FRAMEWORK` gives for a stored content what `Content.from_dict()` wants.
 """
 

@@ -43,7 +43,7 @@ from hosting.thread.events import Accepted, Completed, Delta, Terminal
 from hosting.thread.events import encode as encode_event
 from hosting.thread.messages import pending_approvals, refusals, run_messages
 from hosting.thread.run import unanswered
-from state.attached import detachable_bytes
+from state.attachments import external_bytes
 from state.conversation import message_count, response_text, session_state
 from state.convert import stored_response
 from state.errors import BadContentError
@@ -164,7 +164,7 @@ class HostedAgent:
                 expires_at=now + settings.approval_seconds if approvals and settings.approval_seconds else None,
                 summary=outcome.summary,
             )
-            kept_bytes = len(encode_event(completed)) - detachable_bytes(completed.response, settings.attachment_bytes)
+            kept_bytes = len(encode_event(completed)) - external_bytes(completed.response, settings.attachment_bytes)
             if kept_bytes > settings.state_limit_bytes:
                 logger.error(
                     "The answer of run %s has %d bytes and a conversation at most %d: it is kept in its log only.",

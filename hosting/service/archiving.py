@@ -27,8 +27,8 @@ from hosting.request.parameters import Window
 from hosting.stores.archive import Archive, Volume
 from hosting.thread.conversation import request_of
 from hosting.thread.events import Accepted
-from state.attached import detachable_bytes
-from state.codec import held_entry, write
+from state.attachments import external_bytes
+from state.codec import parse_entry, write
 from state.conversation import cuts, without_oldest
 from state.extension import host_of
 from state.models import Conversation, Entries, Entry, PlainEntry, RequestEntry, ResponseEntry, entry_text
@@ -53,7 +53,7 @@ class Capacity:
         if _LONGEST_ESCAPE * characters <= self.limit_bytes:
             return None
         entry = request_of(accepted, conversation)
-        size = size_bytes(entry_text(entry)) - detachable_bytes(entry, self._attachment_bytes)
+        size = size_bytes(entry_text(entry)) - external_bytes(entry, self._attachment_bytes)
         if size <= self.limit_bytes:
             return None
         return ThreadFullError(f"This message is stored in {size:,} bytes and a conversation has {self.limit_bytes:,}.")
@@ -126,7 +126,7 @@ class ConversationReader:
         count = host_of(self.conversation).archived.entries
         older = [] if first > count else await self.archive.read(self._volume, first, min(last, count))
         recent = self.conversation.data.conversation_history[max(0, first - 1 - count) : max(0, last - count)]
-        return [*Entries(map(held_entry, older)), *recent]
+        return [*Entries(map(parse_entry, older)), *recent]
 
 
 KEPT_SHARE = 0.75

@@ -31,8 +31,8 @@ from hosting.thread.commands import DeleteThread, FinishDelete
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
 from hosting.thread.events import Accepted, Deleted, DeleteReason, Deleting, Event, InstancesRecorded
 from hosting.thread.head import Head
-from state.attached import references
-from state.codec import held_entry, read
+from state.attachments import references
+from state.codec import parse_entry, read
 from state.conversation import exchanges
 from state.errors import UnreadableDocumentError
 from state.extension import LogMark, host_of
@@ -221,7 +221,7 @@ class ThreadDeletion:
         """Return the hashes of the attachments that a conversation refers to, its archive included."""
         referred = set(frozenset().union(*map(references, exchanges(conversation))))
         async for texts in ConversationReader(store_key, conversation, self._archive).archived_blocks():
-            older = (entry for entry in map(held_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
+            older = (entry for entry in map(parse_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
             referred = referred.union(*map(references, older))
         return referred
 
@@ -250,7 +250,7 @@ class ThreadDeletion:
         named: dict[str, None] = {}
         try:
             async for texts in ConversationReader(store_key, conversation, self._archive).archived_blocks():
-                named |= dict.fromkeys(_orchestration_ids([held_entry(text) for text in texts if _NAMES_ONE in text]))
+                named |= dict.fromkeys(_orchestration_ids([parse_entry(text) for text in texts if _NAMES_ONE in text]))
         except ArchiveIncompleteError:
             logger.warning("The archive of thread %s of agent %s has a gap.", address.thread_id, address.agent)
         return [*named, *_orchestration_ids(conversation.data.conversation_history.stored)]

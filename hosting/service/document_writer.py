@@ -23,8 +23,8 @@ from hosting.service.archiving import Archiver, Capacity, document_of, size_byte
 from hosting.service.conversations import ParsedDocuments
 from hosting.service.retention import after_turn
 from hosting.service.thread_operations import OperationOutcome
-from state.attached import Exchange, attached, detached, references
-from state.codec import held_entry
+from state.attachments import Exchange, externalized, inlined, references
+from state.codec import parse_entry
 from state.conversation import exchanges
 from state.extension import host_of
 from state.models import Conversation, Entries, Entry, PlainEntry, RequestEntry, ResponseEntry
@@ -52,7 +52,7 @@ class Attachments:
         taken: dict[str, bytes] = {}
         for index, entry in enumerate(held[(seen := _in_common(conversation, known)) :], start=seen):
             if type(entry) in _EXCHANGES:
-                found = detached(cast(Exchange, entry), self._most_bytes)
+                found = externalized(cast(Exchange, entry), self._most_bytes)
                 held[index] = found.entry
                 taken |= {one.sha256: one.body for one in found.attachments}
         if not taken:
@@ -81,7 +81,7 @@ class Attachments:
                 "%d attachments of thread %s of agent %s are gone.", missing, store_key.thread_id, store_key.agent
             )
         for index in named:
-            held[index] = attached(cast(Exchange, held[index]), bodies)
+            held[index] = inlined(cast(Exchange, held[index]), bodies)
         return _with(conversation, held)
 
     async def remove(self, store_key: StoreKey, hashes: Collection[str]) -> None:
@@ -160,7 +160,7 @@ class DocumentWriter:
     async def _forget(self, store_key: StoreKey, before: Conversation, now: Conversation) -> None:
         """Remove what a reset leaves that nobody refers to any more, archived entries and large contents."""
         texts = await self._archiving.archived_texts(store_key, before)
-        older = (entry for entry in map(held_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
+        older = (entry for entry in map(parse_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
         unreferred = frozenset().union(*(references(entry) for entry in (*older, *exchanges(before))))
         unreferred -= frozenset().union(*(references(entry) for entry in exchanges(now)))
         await self._attaching.remove(store_key, unreferred)

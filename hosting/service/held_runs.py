@@ -323,7 +323,7 @@ class HeldRuns:
         decided = await self._log.execute(held.address, end)
         if isinstance(decided.outcome, Refused):
             refused = unanswered(held.run_id, terminal.at, decided.outcome.error)
-            decided = await self._log.execute(held.address, replace(end, terminal=refused, words=()))
+            decided = await self._log.execute(held.address, replace(end, terminal=refused, deltas=()))
         self.publish(held.address, decided)
         following = decided.head.next_run
         if following is not None and following.id in callers:  # also if its caller has left meanwhile

@@ -34,7 +34,7 @@ from hosting.thread.commands import DeleteThread, RecordInstances, Refused, Rese
 from hosting.thread.events import Accepted, Event, InstanceOutcome
 from hosting.thread.head import Head
 from hosting.thread.run import RunRecord
-from state.attached import references
+from state.attachments import references
 from state.codec import read
 from state.conversation import exchanges, with_older
 from state.models import Conversation

@@ -34,7 +34,7 @@ class Volume:
 class Archive:
     """The archived entries of an app's conversations; positions count from 1 in each volume.
 
-    The document says how many entries of its volume are archived; what is behind that position was left by a process
+    The document counts how many entries of its volume are archived; what is behind that position was left by a process
     that died, and is never read. Each method raises `errors.ArchiveUnavailableError` when the store cannot be reached;
     calling again with the same arguments is safe.
     """
@@ -47,8 +47,12 @@ class Archive:
 
         Once this returns they are kept, whatever happens to this process.
         """
-        segments = {_name(volume.generation, part): encode(part) for part in cut(first, entries)}
-        await self._objects.put(volume.thread, segments)
+        objects: dict[str, bytes] = {}
+        for lines in _cut(entries):
+            segment = _Segment(volume.generation, first, first + len(lines) - 1)
+            objects[segment.name] = "\n".join(lines).encode(errors="surrogatepass")
+            first = segment.last + 1
+        await self._objects.put(volume.thread, objects)
 
     async def read(self, volume: Volume, first: int, last: int) -> list[str]:
         """Return the entries from position `first` to `last`, as the JSON values that were put.
@@ -59,11 +63,21 @@ class Archive:
         prefixes = (_thousand(volume.generation, number) for number in thousands)
         listed = await asyncio.gather(*(self._objects.names(volume.thread, prefix) for prefix in prefixes))
         put_at = {name: moment for names in listed for name, moment in names.items()}
-        covering = [one for one in map(_Named.parse, put_at) if one.first <= last and one.last >= first]
+        in_order_of_put = map(_Segment.parse, sorted(put_at, key=put_at.__getitem__))
+        covering = [one for one in in_order_of_put if one.first <= last and one.last >= first]
         bodies = await self._objects.read(volume.thread, [one.name for one in covering])
-        covering.sort(key=lambda one: put_at[one.name])
-        segments = (decode(one.first, bodies[one.name]) for one in covering if one.name in bodies)
-        return laid_out(segments, first, last)
+        found: dict[int, str] = {}
+        for segment in covering:
+            if segment.name in bodies:
+                lines = bodies[segment.name].decode(errors="surrogatepass").split("\n")
+                found.update(enumerate(lines, start=segment.first))
+        missing = next((position for position in range(first, last + 1) if position not in found), None)
+        if missing is not None:
+            raise ArchiveIncompleteError(
+                f"The archive lacks entry {missing} of this conversation: it is being reset or deleted, or the archive "
+                "has lost it."
+            )
+        return [found[position] for position in range(first, last + 1)]
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         """Return which of the thread's epochs have volumes, lowest first."""
@@ -76,7 +90,7 @@ class Archive:
         """
         named = [
             one
-            for one in map(_Named.parse, await self._objects.names(store_key))
+            for one in map(_Segment.parse, await self._objects.names(store_key))
             if before is None or one.generation < before
         ]
         await self._objects.erase(store_key, None if before is None else [one.name for one in named])
@@ -88,83 +102,42 @@ class Archive:
 
 
 @dataclass(frozen=True)
-class _Named:
-    """What a segment's name says."""
+class _Segment:
+    """Consecutive entries in one object, by the positions of the first and the last. The object's name holds all that.
 
-    name: str
+    The object holds them as JSON lines.
+    """
+
     generation: int
     first: int
     last: int
 
     @classmethod
-    def parse(cls, name: str) -> _Named:
+    def parse(cls, name: str) -> _Segment:
         generation, _, first, last = map(int, name.split("-"))
-        return cls(name, generation, first, last)
+        return cls(generation, first, last)
+
+    @property
+    def name(self) -> str:
+        return f"{_thousand(self.generation, self.first // MOST_ENTRIES)}{self.first:09}-{self.last:09}"
 
 
 def _thousand(generation: int, number: int) -> str:
     return f"{generation}-{number:06}-"
 
 
-def _name(generation: int, segment: Segment) -> str:
-    return f"{_thousand(generation, segment.first // MOST_ENTRIES)}{segment.first:09}-{segment.last:09}"
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Consecutive entries as JSON texts of one line each; `first` is the position of the first."""
-
-    first: int
-    entries: tuple[str, ...]
-
-    @property
-    def last(self) -> int:
-        """The position of the last entry."""
-        return self.first + len(self.entries) - 1
-
-
-def cut(first: int, entries: Sequence[str]) -> Iterator[Segment]:
-    """Iterate over the segments that hold the entries, in their order."""
-    held: list[str] = []
+def _cut(entries: Iterable[str]) -> Iterator[list[str]]:
+    """Iterate over the entries of each segment, each entry as one line."""
+    lines: list[str] = []
     size = 0
-    for entry in map(_one_line, entries):
-        bytes_more = len(entry.encode(errors="surrogatepass"))
-        if held and (len(held) == MOST_ENTRIES or size + bytes_more > MOST_BYTES):
-            yield Segment(first, tuple(held))
-            first, held, size = first + len(held), [], 0
-        held.append(entry)
+    for entry in entries:
+        # Texts of other writers may be laid out in lines; the JSON value is the same.
+        line = dump(parse(entry)) if "\n" in entry else entry
+        bytes_more = len(line.encode(errors="surrogatepass"))
+        if lines and (len(lines) == MOST_ENTRIES or size + bytes_more > MOST_BYTES):
+            yield lines
+            lines, size = [], 0
+        lines.append(line)
         size += bytes_more
-    if held:
-        yield Segment(first, tuple(held))
-
-
-def encode(segment: Segment) -> bytes:
-    """Return the entries as JSON lines."""
-    return "\n".join(segment.entries).encode(errors="surrogatepass")
-
-
-def decode(first: int, body: bytes) -> Segment:
-    """Return the segment that `encode` wrote."""
-    return Segment(first, tuple(body.decode(errors="surrogatepass").split("\n")))
-
-
-def laid_out(segments: Iterable[Segment], first: int, last: int) -> list[str]:
-    """Return the entries at these positions, where segments overlap from the later one.
-
-    Raises `ArchiveIncompleteError` when a position is not covered.
-    """
-    found: dict[int, str] = {}
-    for segment in segments:
-        found.update(enumerate(segment.entries, start=segment.first))
-    missing = next((position for position in range(first, last + 1) if position not in found), None)
-    if missing is not None:
-        raise ArchiveIncompleteError(
-            f"The archive lacks entry {missing} of this conversation: it is being reset or deleted, or the archive has "
-            "lost it."
-        )
-    return [found[position] for position in range(first, last + 1)]
-
-
-def _one_line(entry: str) -> str:
-    """Texts of other writers may be laid out in lines; the JSON value is the same."""
-    return dump(parse(entry)) if "\n" in entry else entry
+    if lines:
+        yield lines

@@ -1,7 +1,7 @@
 """Objects in blobs: the default on Azure, in the storage account that the app already has.
 
 An object is the blob `<agent>/<thread>/<epoch>/<name>`, in a container for the archive or in one for attachments. Where
-the account keeps versions or deleted blobs, it keeps them as long as its policy says.
+the account keeps versions or deleted blobs, it keeps them as long as its policy requires.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class BlobObjects:
         return {name: body for name, body in zip(wanted, bodies, strict=True) if body is not None}
 
     async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
-        """One call for each 5,000, by the account's clock; other places' names may begin with this one's."""
+        """One call for each 5,000, by the account's clock; names of other keys may begin with this one's."""
         folder = _prefix(store_key)
         times = {name[len(folder) :]: at for name, at in (await self._blobs.times(folder + prefix)).items()}
         return {name: at.timestamp() for name, at in sorted(times.items(), key=itemgetter(1)) if "/" not in name}

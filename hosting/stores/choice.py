@@ -1,6 +1,6 @@
 """Where the threads of one app are kept, next to their entities: the stores that the settings name.
 
-Clients of services are imported by those who ask for them: they take longer to load than a start on one machine may,
+Clients of services are imported where they are chosen: they take longer to load than a start on one machine may,
 and their packages need not be there.
 """
 
@@ -30,13 +30,12 @@ DEFAULT_PATH = Path(".agents") / "log.sqlite"
 
 @dataclass(frozen=True)
 class StoreSetting:
-    """The setting of one store: its field in `Settings` and its name, what it means in production by default, the file
-    that 'sqlite' means, and why and how not to use a file or the memory of one instance in production."""
+    """The setting of one store: its field in `Settings` and its name, what it means in production by default, and why
+    and how not to use a file or the memory of one instance there."""
 
     field: str
     name: str
     shared: str
-    file_name: str
     advice: str
 
     def chosen(self, settings: Settings, environ: Mapping[str, str]) -> str:
@@ -52,16 +51,13 @@ class StoreSetting:
             raise ConfigurationError(f"{self.name} is {chosen!r}, which other instances cannot read{self.advice}")
         return chosen
 
-    def path(self, chosen: str, settings: Settings, folder: Path) -> Path:
-        """Return the file that 'sqlite' or 'sqlite:PATH' means; relative paths are below `folder`."""
-        named = chosen.partition(":")[2]
-        return folder / named if named else log_path(settings.log, folder).with_name(self.file_name)
-
 
 @dataclass(frozen=True)
 class ObjectsSetting(StoreSetting):
-    """The setting of a store of objects: the kind of its file, its container of blobs, and its error when away."""
+    """The setting of a store of objects: the file that 'sqlite' means, next to that of the log, and its kind; its
+    container of blobs, and its error when away."""
 
+    file_name: str
     kind: FileKind
     container: str
     unavailable: type[StoreUnavailableError]
@@ -74,7 +70,8 @@ class ObjectsSetting(StoreSetting):
             from hosting.stores.blobs import BlobObjects, storage_account
 
             return BlobObjects(storage_account(environ, self.name), self.container, self.unavailable)
-        path = self.path(chosen, settings, folder)
+        named = chosen.partition(":")[2]
+        path = folder / named if named else log_path(settings.log, folder).with_name(self.file_name)
         self.kind.refuse_unusable(path, settings.log_synchronous, environ)
         return SqliteObjects(self.kind, path, self.unavailable, settings.log_synchronous)
 
@@ -83,7 +80,6 @@ LOG_SETTING = StoreSetting(
     field="log",
     name="AGENT_LOG",
     shared="tables",
-    file_name=DEFAULT_PATH.name,
     advice=", and threads belong to all of them. Leave AGENT_LOG out in production, which keeps the log in the app's "
     "storage account, or name a Redis server.",
 )
@@ -155,8 +151,7 @@ def choose_thread_store(settings: Settings, folder: Path, environ: Mapping[str, 
 def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str]) -> Archive:
     """Return the archive that `AGENT_ARCHIVE` names; where it names none, one like the log, in production blobs.
 
-    Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
-    production, a file that cannot be used, an account that no setting names, a package that is not installed.
+    Paths and refusals are those of `choose_thread_store`.
     """
     chosen = ARCHIVE_SETTING.chosen(settings, environ)
     if chosen != "cosmos":
@@ -175,8 +170,7 @@ def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str])
 def choose_attachments(settings: Settings, folder: Path, environ: Mapping[str, str]) -> ObjectStore:
     """Return the store that `AGENT_ATTACHMENTS` names; where it names none, one like the log, in production blobs.
 
-    Relative paths are below `folder`, the app's root. Refusals are `ConfigurationError`: memory and files in
-    production, a file that cannot be used, an account that no setting names.
+    Paths and refusals are those of `choose_thread_store`.
     """
     return ATTACHMENTS_SETTING.store(ATTACHMENTS_SETTING.chosen(settings, environ), settings, folder, environ)
 

@@ -57,7 +57,7 @@ class Outage:
 
 
 def _retry_after_seconds(error: BaseException) -> float:
-    """Return the pause that a service asked for with its answer."""
+    """Return the pause that a service requested with its answer."""
     response = getattr(error, "response", None)
     seconds = "" if response is None else response.headers.get("Retry-After", "")
     return float(seconds) if seconds.isdecimal() else 0.0
@@ -133,7 +133,7 @@ QUIET_SECONDS: Mapping[Verb, float] = {"read": 5.0, "append": 30.0}
 
 
 class StoreReadiness:
-    """How the newest reads and appends of one process went; `probe` is a cheap read, which says so as all do."""
+    """How the newest reads and appends of one process went; `probe` is a cheap read, which is noted as all are."""
 
     def __init__(self, probe: Callable[[], Awaitable[object]], clock: Clock = time.monotonic) -> None:
         self._probe = probe

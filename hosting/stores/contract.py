@@ -63,7 +63,7 @@ class Row:
     `name` is of the characters A-Z a-z 0-9 and '-', 64 at most, and letter case counts. `position` is that of the event
     it is about, by which it is trimmed and erased. Erasing leaves the row without a payload. An `is_new` row must not
     be there yet: then nothing of its append is written. Another one is written whether it is there or not. What a store
-    returns says nothing by `is_new`. Raises `ValueError` for another name.
+    returns has no meaning in `is_new`. Raises `ValueError` for another name.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Append:
     def first_position(self, known: StoredHead | None) -> int:
         """Return the position after the known head, where the first event goes, if there is one.
 
-        Raises `ValueError` where the new head's position is not that of the last event: every store asks this before
+        Raises `ValueError` where the new head's position is not that of the last event: every store calls this before
         it writes, so that no thread gets a gap.
         """
         before = known.position if known is not None else 0
@@ -136,7 +136,7 @@ class Conflict:
     """Nothing of it was written, nor will be: the head is another one, or a row that is to be new is there.
 
     `head` is the head as it stands, None where the thread has none. Of an append that was repeated it can mean more:
-    that it counted, and left nothing by which a store could tell. It had no events and another append came after, or
+    that it counted, and left nothing by which a store could know it. It had no events and another append came after, or
     its events were trimmed or erased since. In each case the head is newer than the append, and is what holds.
     """
 
@@ -145,9 +145,9 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Unknown:
-    """The store did not say. Only the same append may be tried again until one of the other answers comes.
+    """The outcome is not known. Only the same append may be tried again until one of the other answers comes.
 
-    `retry_after_seconds` is how long the store asks to be left alone, 0 when it says nothing of it.
+    `retry_after_seconds` is for how long the store wants no call, 0 when it named no time.
     """
 
     retry_after_seconds: float = 0.0
@@ -160,7 +160,7 @@ class ThreadStore(Protocol):
     """Where the logs of threads are kept, shared by all processes of one app.
 
     Every method but `append` raises `errors.LogUnavailableError` when the store cannot be reached or throttles; calling
-    again with the same arguments is safe. `batch_seconds` is how long streamed words may well wait for more of them, by
+    again with the same arguments is safe. `batch_seconds` is how long streamed text may well wait for more, by
     what an append costs here.
     """
 
@@ -203,7 +203,7 @@ class ThreadStore(Protocol):
         """Remove events at or before position `before`, and rows of positions at or before `rows_before`.
 
         Some of the newest of those events may stay, where they share a record with later ones. The head is not
-        touched: it says first, by an append, what may be trimmed. A call that is broken off is finished by the next.
+        touched: it names first, by an append, what may be trimmed. A call that is broken off is finished by the next.
         """
         ...
 
@@ -227,7 +227,7 @@ class ThreadStore(Protocol):
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Return True as soon as there are events after position `after`, False when there are none for so long.
 
-        A store that cannot push returns False at once, without a look, and its caller looks in its own time.
+        A store that cannot push returns False at once, without a read, and its caller polls.
         """
         ...
 
@@ -276,7 +276,7 @@ class Watchers:
     def watching(self, thread: ThreadKey, after: int) -> Iterator[Watcher]:
         """Enter a watcher for as long as the block runs.
 
-        Whoever waits enters first and then looks whether there is more already: so no append falls between the two.
+        Whoever waits enters first and then reads whether there is more already: so no append falls between the two.
         """
         watcher = Watcher(after, asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
@@ -306,7 +306,7 @@ class Watchers:
             watcher.wake(has_more=True)
 
     def release(self) -> None:
-        """Wake everybody without news: the store closes, or nobody can look."""
+        """Wake everybody without news: the store closes, or nobody can poll."""
         with self._lock:
             waiting = [watcher for watchers in self._by_thread.values() for watcher in watchers]
         for watcher in waiting:

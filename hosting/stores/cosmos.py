@@ -86,7 +86,7 @@ _EPOCHS = "SELECT c.thread FROM c WHERE STARTSWITH(c.thread, @prefix)"
 class CosmosObjects:
     """An `ObjectStore` in the container `agent-archive` of a database, whose clock counts whole seconds.
 
-    An object is one item of the partition of its place, so it is at most some 2 MB.
+    An object is one item of the partition of its store key, so it is at most some 2 MB.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The three stores in memory: for tests, and to say in few lines what a store must do."""
+"""The three stores in memory: for tests, and to show in few lines what a store must do."""
 
 from __future__ import annotations
 

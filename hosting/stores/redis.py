@@ -60,7 +60,7 @@ _PROBE_SECONDS = 2.0
 def connection_pool(url: str, patience_seconds: float, most: int = MOST_CONNECTIONS) -> BlockingConnectionPool:
     """Return a pool in which a burst waits for a connection; the client's own refuses the one above its number.
 
-    A command whose connection was lost is sent once more. How long an answer may take is for the caller to say: one
+    A command whose connection was lost is sent once more. How long an answer may take is for the caller to choose: one
     that waits on the server must be let wait. Raises `ValueError` for an address that is none.
     """
     return BlockingConnectionPool.from_url(
@@ -96,7 +96,7 @@ def shown(url: str) -> str:
 KEYS = ("head", "events", "rows", "row-positions")
 """The keys of a thread, which each script is given in this order: `head` a hash of `append`, `position` and `payload`;
 `events` a stream whose entry `<position>-0` has `append` and `payload`; `rows` a hash of `<position> <payload>` by
-name; `row-positions` the same names ordered by position, so that a trim looks at nothing but what it removes.
+name; `row-positions` the same names ordered by position, so that a trim reads nothing but what it removes.
 
 A fifth key, `threads`, is given for a person's thread: a sorted set of that person's thread ids.
 

@@ -171,7 +171,7 @@ Values = tuple[str | int | float, ...]
 _KEEP = "INSERT INTO payload (bytes) VALUES (?)"
 _USED = "(SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count)"
 IS_RECLAIM_DUE = f"SELECT {_USED} > 2 * looked_at_pages + ? / page_size FROM space, pragma_page_size"
-"""Is the file twice as large as when it was last looked at, and larger by as many bytes as the parameter says?"""
+"""Is the file twice as large as when it was last checked, and larger by as many bytes as the parameter has?"""
 
 _IS_WORTH_IT = "SELECT looked_at_pages < 0 OR (SELECT 2 * count(bytes) <= count(*) FROM payload) FROM space"
 BEGIN_RECLAIM = f"""

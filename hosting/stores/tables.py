@@ -74,7 +74,7 @@ def table_name(hub: str) -> str:
 class TablesThreadStore:
     """A `ThreadStore` in the table of a task hub, connected to at the first use. One for a process is enough.
 
-    Each method says how many calls of the service it makes.
+    Each docstring has how many calls of the service it makes.
     """
 
     batch_seconds = 0.5

@@ -30,7 +30,7 @@ from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunR
 
 @dataclass(frozen=True)
 class ClaimTerms:
-    """What a claim says of its holder; `deadline` is in seconds since 1970."""
+    """What a claim records of its holder; `deadline` is in seconds since 1970."""
 
     token: str
     holder: Holder
@@ -113,11 +113,11 @@ class ReleaseRun(Command):
 
 @dataclass(frozen=True)
 class EndRun(Command):
-    """End one's run after its last `words`. `callers`: runs with a caller in this process, and their claim terms."""
+    """End one's run after its last `deltas`. `callers`: runs with a caller in this process, and their claim terms."""
 
     token: str
     terminal: Terminal
-    words: tuple[Delta, ...] = ()
+    deltas: tuple[Delta, ...] = ()
     callers: Mapping[str, ClaimTerms] = field(default_factory=dict)
 
 
@@ -208,7 +208,7 @@ class WithdrawGrant(Command):
 
 @dataclass(frozen=True)
 class DeleteThread(Command):
-    """Delete the thread: a caller asked, it expired, or it was assigned to an owner.
+    """Delete the thread: a caller requested it, it expired, or it was assigned to an owner.
 
     The last two only while it has no open runs and is at `position` still.
     """

@@ -1,11 +1,11 @@
-"""The conversation that a thread's log makes: the stored document, and what the log says after its position.
+"""The conversation that a thread's log makes: the stored document, and what the log has after its position.
 
 Theory. The document is a snapshot of the log: it names the position up to which the log has been applied to it. So a
 conversation is a document and the tail after it, whoever needs it and wherever: the entity stores it, a run is given
 it, a reader is shown it. Ends stand in the log in the order in which runs were accepted, so applying them as they come
 gives each run its one place. A run that was open when the conversation was reset leaves nothing in it.
 
-Nothing here reads or writes. `resume` says where to begin, `Snapshot.follow` continues.
+Nothing here reads or writes. `resume` returns where to begin, `Snapshot.follow` continues.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Snapshot:
     def follow(self, events: Iterable[tuple[int, Event]]) -> Snapshot:
         """Return the snapshot after these events, which are all of those after `since`, or after `position`.
 
-        Those at or before `position` only say which runs are open.
+        Those at or before `position` only show which runs are open.
         """
         events = list(events)
         conversation, open_runs, position = self.conversation, dict(self.open), self.position

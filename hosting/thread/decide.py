@@ -170,11 +170,11 @@ def _end(head: Head, command: commands.EndRun) -> commands.Outcome:
     if len(approvals) > MOST_APPROVALS:
         return commands.Refused(
             errors.UnstorableAnswerError(
-                f"The run asks for {len(approvals)} approvals at once; {MOST_APPROVALS} may wait."
+                f"The run requests {len(approvals)} approvals at once; {MOST_APPROVALS} may wait."
             )
         )
     first = head.runs[0].first
-    draft = Draft(head).add(*command.words).end(terminal)
+    draft = Draft(head).add(*command.deltas).end(terminal)
     for approval in approvals:
         row = ApprovalRow(epoch=head.epoch, asked_by=terminal.run_id)
         draft.row(RowChange(ApprovalRow.name_of(approval.id), first, row))

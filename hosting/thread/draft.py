@@ -102,7 +102,7 @@ def pending_approvals() -> ApprovalsPendingError:
 SIGNAL_SECONDS = 60.0
 """How long nothing may come of a signal before the caller sends another one.
 
-The times may be of two machines: whatever their clocks say, it is one signal more or one a little later.
+The times may be of two machines: however their clocks differ, it is one signal more or one a little later.
 """
 
 

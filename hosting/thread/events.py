@@ -27,8 +27,8 @@ from state.models import Entry, RememberingModel
 
 VERSION = 1
 NEWEST_VERSION = 2
-"""Of events and heads as this code writes them, and the newest that it reads. Kinds of events that came later say so
-themselves, and so does the head after them: only threads that have any are kept from an older version of the code."""
+"""Of events and heads as this code writes them, and the newest that it reads. Kinds of events that came later have the
+newer one, and so does the head after them: only threads that have any are kept from an older version of the code."""
 
 DeleteReason = Literal["asked", "expired", "assigned"]
 Holder = Literal["caller", "entity"]
@@ -115,7 +115,7 @@ class Delta(RunEvent):
 
 
 class ModelResult(RunEvent):
-    """The model answered and asks for tool calls.
+    """The model answered with tool calls.
 
     `number` counts an agent's model calls from 1: those of the agent that runs, or of one that is the tool of the call
     `within`. `digest` is of the messages before it, `response` is in the framework's own form.
@@ -136,7 +136,7 @@ class ModelResult(RunEvent):
 def model_call_key(within: str, number: int) -> str:
     """Return the key of a model call: `2`, or `1.call-a/2` in an agent that is the tool of call `1.call-a`.
 
-    The key of a tool call is that of the model call that asked for it, a dot and the call's id.
+    The key of a tool call is that of the model call that requested it, a dot and the call's id.
     """
     return f"{within}/{number}" if within else str(number)
 
@@ -190,7 +190,7 @@ class Ending(RunEvent):
 class Completed(Ending):
     """The agent answered; `session` is the framework session's state.
 
-    With a `summary` the model is sent that in place of the conversation's beginning, from the next run on.
+    With a `summary` the model is sent that instead of the conversation's beginning, from the next run on.
     Not `kept`: the answer is too large for the conversation, which holds an error instead. With `approvals` the
     thread waits for the decision on each of them, until `expires_at` (None: for ever).
     """
@@ -280,7 +280,7 @@ class Deleting(_Event):
 
 
 class Deleted(_Event):
-    """The tombstone: nothing of the thread counts any more. `receipt` says what was deleted, as JSON values."""
+    """The tombstone: nothing of the thread counts any more. `receipt` lists what was deleted, as JSON values."""
 
     kind: Literal["deleted"] = "deleted"
     receipt: dict[str, Any]
@@ -303,7 +303,7 @@ class InstancesRecorded(_Event):
 
 
 class Trimmed(_Event):
-    """Events at or before position `through` may be removed from the store: a committed document holds what they say.
+    """Events at or before position `through` may be removed: a committed document holds what they record.
 
     The rows of those events may go too.
     """

@@ -1,7 +1,7 @@
 """The head of a thread: the fold of its events, small, and all that a decision needs.
 
 Theory. `fold(head, event)` is the only way from one head to the next, so the head in a store is always what its events
-say, and a copy of it in a process is as good as the store's for as long as nobody appends. Each kind of event has one
+make, and a copy of it in a process is as good as the store's for as long as nobody appends. Each kind of event has one
 row in `_FOLDS`: that table is what the events mean. What grows with a thread is not here: requests, answers and steps
 stand in the events, keys and ended runs in rows next to them.
 """
@@ -24,7 +24,7 @@ _TOKEN_COUNTS = {
     "total_tokens": "totalTokenCount",
 }
 _MOST_TOKENS = 2**53
-"""More than one run can use, and as good as none where an entry says so; sums of it stay small in a head."""
+"""More than one run can use, and as good as none where an entry has it; sums of it stay small in a head."""
 
 
 class _Part(BaseModel):
@@ -57,7 +57,7 @@ class OpenRun(_Part):
 class Claim(_Part):
     """Who runs the first of the open runs. `position` is that of its `claimed`; `renewals` counts its holder's appends.
 
-    An append of anybody else leaves that number: it says nothing of whether the holder lives. As the `append_id` it is
+    An append of anybody else leaves that number: it is no sign that the holder lives. As the `append_id` it is
     of appends and not of events: one that renews a lease alone has none.
     """
 
@@ -73,7 +73,7 @@ class Claim(_Part):
 
 
 class PendingApprovals(_Part):
-    """The approvals that the thread waits for: those that nobody has decided, of all that a run asked for.
+    """The approvals that the thread waits for: those that nobody has decided, of all that a run requested.
 
     `first` is the position of that run's `accepted`.
     """

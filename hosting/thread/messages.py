@@ -39,7 +39,7 @@ def approval_id(run_id: str, request: Content) -> str:
 
 
 def pending_approvals(run_id: str, response: AgentResponse[Any]) -> tuple[PendingApproval, ...]:
-    """Return the tool calls whose approval the run's response asks for, in the order of the model."""
+    """Return the tool calls whose approval the run's response requests, in the order of the model."""
     pending = []
     for request in approval_requests(response):
         call = request.function_call

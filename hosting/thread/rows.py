@@ -2,7 +2,7 @@
 
 A row is written in the append that it belongs to and outlives the events it is about. It bears the thread's epoch: one
 of an older epoch than the head, or one that was emptied, is of a thread that was deleted. Names are digests, so that
-they say nothing once the thread is gone.
+they reveal nothing once the thread is gone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class RunRow(_Row):
 
 
 class ApprovalRow(_Row):
-    """An approval: the run that asked for it, its decision once there is one, and the run that continues from there."""
+    """An approval: the run that requested it, its decision once there is one, and the run that continues from there."""
 
     kind = "approval"
     asked_by: str

@@ -39,8 +39,8 @@ from hosting.request.run_call import RawRequest, parse_decision, parse_run
 from hosting.request.run_request import ResponseFormat
 from hosting.runner.telemetry import carried_traceparent
 from hosting.service.sharing import grant_parts
-from state.attached import references
-from state.codec import held_entry, read
+from state.attachments import references
+from state.codec import parse_entry, read
 from state.errors import UnreadableDocumentError
 from state.json_values import KINDS, WrittenNumber, dump, from_json_value
 from state.models import RequestEntry
@@ -203,7 +203,7 @@ def referring(sha256: str) -> object:
     """Look for attachments in a stored entry that refers to this hash."""
     message = {"role": "user", "contents": [{"$type": "text", "text": "a", "attachment": {"sha256": sha256}}]}
     entry = {"$type": "request", "correlationId": "a", "createdAt": "b", "messages": [message]}
-    return references(cast(RequestEntry, held_entry(json.dumps(entry))))
+    return references(cast(RequestEntry, parse_entry(json.dumps(entry))))
 
 
 def addressed(text: str) -> str:
@@ -336,12 +336,12 @@ PARSERS: Mapping[str, Parser] = {
             "state.codec._SEMANTIC",
         ),
     ),
-    "a stored entry": Parser(held_entry, {**BODIES, **runs('{"$type":"request"')}),
+    "a stored entry": Parser(parse_entry, {**BODIES, **runs('{"$type":"request"')}),
     "a stored time": Parser(read_utc, runs("2026-01-01T00:00:00", "2026-01-01T00:00:00."), ("hosting.ports._UTC",)),
     "a stored reference": Parser(
         referring,
         runs("0" * 64),
-        ("state.attached._SHA256",),
+        ("state.attachments._SHA256",),
     ),
     "a stored Python value": Parser(from_json_value, MARKED),
     "a stored number": Parser(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from state.codec import held_entry, read
+from state.codec import parse_entry, read
 from state.conversation import cuts
 
 
@@ -50,7 +50,7 @@ def test_a_call_and_its_result_are_not_parted() -> None:
 def test_a_call_whose_property_is_written_with_escapes_is_not_parted_from_its_result() -> None:
     """Most entries are looked through as text first, and another writer may escape any letter."""
     texts = [json.dumps(entry) for entry in (*turn("a", CALL), *turn("b"), *turn("c", RESULT), *turn("d"))]
-    held = [held_entry(text.replace("callId", "call\\u0049d")) for text in texts]
+    held = [parse_entry(text.replace("callId", "call\\u0049d")) for text in texts]
 
     assert cuts(held) == [6]
 

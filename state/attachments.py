@@ -35,17 +35,17 @@ class Attachment:
 
 
 @dataclass(frozen=True)
-class Detached:
+class Externalized:
     """An entry that refers to its large contents, and those."""
 
     entry: Exchange
     attachments: tuple[Attachment, ...]
 
 
-def detached(entry: Exchange, most_bytes: int) -> Detached:
+def externalized(entry: Exchange, most_bytes: int) -> Externalized:
     """Return the entry with contents of more than `most_bytes` bytes taken out."""
-    if not detachable_bytes(entry, most_bytes):
-        return Detached(entry, ())
+    if not external_bytes(entry, most_bytes):
+        return Externalized(entry, ())
     found: list[Attachment] = []
 
     def take_out(content: dict[str, Any]) -> dict[str, Any]:
@@ -59,11 +59,11 @@ def detached(entry: Exchange, most_bytes: int) -> Detached:
         reference = {"sha256": found[-1].sha256, "bytes": len(body), "mediaType": media_type}
         return {"$type": "text", "text": f"[{media_type}, {len(body)} bytes]", ATTACHMENT: reference, **rest}
 
-    return Detached(_with_contents(entry, take_out), tuple(found))
+    return Externalized(_with_contents(entry, take_out), tuple(found))
 
 
-def attached(entry: Exchange, bodies: Mapping[str, bytes]) -> Exchange:
-    """Return the entry with the bytes back in it; what is not among `bodies` becomes a text that says so."""
+def inlined(entry: Exchange, bodies: Mapping[str, bytes]) -> Exchange:
+    """Return the entry with the bytes back in it; what is not among `bodies` becomes a text that names it."""
 
     def inline(content: dict[str, Any]) -> dict[str, Any]:
         reference = content.get(ATTACHMENT) if content.get("$type") == "text" else None
@@ -92,8 +92,8 @@ def _referred(reference: object) -> str | None:
     return name if isinstance(name, str) and _SHA256.fullmatch(name) else None
 
 
-def detachable_bytes(entry: Entry, most_bytes: int) -> int:
-    """Return how many bytes of the stored entry `detached` takes out, about."""
+def external_bytes(entry: Entry, most_bytes: int) -> int:
+    """Return how many bytes of the stored entry `externalized` takes out, about."""
     data = (content for content in _contents(entry) if type(content) is DataContent)
     large = (one for one in data if _large_body(one.uri, one.media_type, most_bytes) is not None)
     return sum(len(content.uri or "") for content in large)
@@ -114,7 +114,7 @@ def _with_contents(entry: Exchange, change: Callable[[dict[str, Any]], dict[str,
 
 
 def _large_body(uri: str | None, media_type: str | None, most_bytes: int) -> bytes | None:
-    """Return the bytes of a data URI; None where they are few, or they and the media type are not all that it says."""
+    """Return the bytes of a data URI; None where they are few, or it holds more than them and the media type."""
     if uri is None or len(uri) <= most_bytes:
         return None
     try:

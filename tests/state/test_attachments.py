@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from state.attached import Attachment, Exchange, attached, detachable_bytes, detached, references
+from state.attachments import Attachment, Exchange, external_bytes, externalized, inlined, references
 from state.codec import entry_value, read_entry
 from tests.support.state_documents import NOON, OWN_SCHEMA, PUBLIC_SCHEMA
 
@@ -44,7 +44,7 @@ def test_a_large_content_becomes_a_reference_by_hash_and_size() -> None:
     small = {"$type": "data", "uri": data_uri(b"dot"), "mediaType": "image/png"}
     extra = {"agentFramework": {"name": "a.png"}, "else": 1}
 
-    found = detached(a_request({"$type": "text", "text": "see"}, {**PICTURE, **extra}, small), 2047)
+    found = externalized(a_request({"$type": "text", "text": "see"}, {**PICTURE, **extra}, small), 2047)
 
     reference = {"$type": "text", "text": "[image/png, 2048 bytes]", "attachment": REFERENCE, **extra}
     assert contents_of(found.entry) == [{"$type": "text", "text": "see"}, reference, small]
@@ -53,7 +53,7 @@ def test_a_large_content_becomes_a_reference_by_hash_and_size() -> None:
     del reference["else"]
     document = {
         "schemaVersion": "1.1.0",
-        "data": {"conversationHistory": [entry_value(detached(a_request(PICTURE), 0).entry)]},
+        "data": {"conversationHistory": [entry_value(externalized(a_request(PICTURE), 0).entry)]},
     }
     for schema in (OWN_SCHEMA, PUBLIC_SCHEMA):
         Draft202012Validator(schema).validate(document)
@@ -65,10 +65,10 @@ def test_what_is_put_back_is_what_was_taken_out(body: bytes, name: str) -> None:
     """Byte for byte."""
     entry = a_request({"$type": "data", "uri": data_uri(body), "mediaType": "image/png", "name": name})
 
-    found = detached(entry, 0)
+    found = externalized(entry, 0)
 
     assert references(found.entry) == {hashlib.sha256(body).hexdigest()}
-    assert entry_value(attached(found.entry, {one.sha256: one.body for one in found.attachments})) == entry_value(entry)
+    assert entry_value(inlined(found.entry, {one.sha256: one.body for one in found.attachments})) == entry_value(entry)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_could_not_be_written_again_from_its_bytes_stays(content: dict[str,
     """Nothing is lost to save room."""
     entry = a_request(content)
 
-    found = detached(entry, 1024)
+    found = externalized(entry, 1024)
 
     assert (entry_value(found.entry), found.attachments) == (entry_value(entry), ())
 
@@ -97,15 +97,15 @@ def test_an_entry_without_large_contents_is_the_same_object() -> None:
     """What was made of it stays made."""
     entry = a_request(PICTURE)
 
-    assert detached(entry, 2048).entry is entry
+    assert externalized(entry, 2048).entry is entry
 
 
 @pytest.mark.behaviour("erasure.attachments")
 def test_what_is_gone_is_a_text_that_says_so() -> None:
     """The model is told that there was something."""
-    light = detached(a_request(PICTURE), 0).entry
+    light = externalized(a_request(PICTURE), 0).entry
 
-    assert contents_of(attached(light, {})) == [{"$type": "text", "text": "[image/png, 2048 bytes: no longer kept]"}]
+    assert contents_of(inlined(light, {})) == [{"$type": "text", "text": "[image/png, 2048 bytes: no longer kept]"}]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_others_write_is_no_reference(other: dict[str, Any]) -> None:
     entry = a_request(other)
 
     assert not references(entry)
-    assert entry_value(attached(entry, {HASH: BODY})) == entry_value(entry)
+    assert entry_value(inlined(entry, {HASH: BODY})) == entry_value(entry)
 
 
 @pytest.mark.parametrize("name", ["text", "attachment"])
@@ -131,13 +131,13 @@ def test_data_with_a_property_that_a_reference_needs_stays_as_it_is(name: str) -
     """Another writer's: taken out, it could not be put back as it was."""
     entry = a_request({**PICTURE, name: "theirs"})
 
-    assert entry_value(detached(entry, 0).entry) == entry_value(entry)
+    assert entry_value(externalized(entry, 0).entry) == entry_value(entry)
 
 
 def test_the_bytes_that_leave_an_entry_are_told_beforehand() -> None:
     """About as many as its text loses."""
     entry = a_request(PICTURE)
-    lost = len(json.dumps(entry_value(entry))) - len(json.dumps(entry_value(detached(entry, 0).entry)))
+    lost = len(json.dumps(entry_value(entry))) - len(json.dumps(entry_value(externalized(entry, 0).entry)))
 
-    assert 0 <= detachable_bytes(entry, 0) - lost < 200
-    assert detachable_bytes(entry, 2048) == 0
+    assert 0 <= external_bytes(entry, 0) - lost < 200
+    assert external_bytes(entry, 2048) == 0
