@@ -241,10 +241,7 @@ class ThreadLog:
         ]
 
     async def row(self, address: Address, kind: type[RowT], key: str, head: Head) -> RowT | rows.DeletedRow | None:
-        """Return the row of that idempotency key, run id or approval id under this head, or None.
-
-        Raises as `execute` does.
-        """
+        """Return the row of that idempotency key, run or approval under this head, or None. Raises as `execute`."""
         found = await self._retried("read", lambda: self._store.row(address, kind.name_of(key)))
         return None if found is None else rows.decode(kind, found.payload, head)
 
