@@ -110,6 +110,7 @@ class AgentFunctionApp(df.DFApp):
         `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
         """
         capture_start_up_log(environ)
+        _quiet_framework_logger()
         _refuse("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
         self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
@@ -306,6 +307,13 @@ class AgentFunctionApp(df.DFApp):
 
     async def _drain(self, seconds: float) -> None:
         await self._services.drain(seconds)
+
+
+def _quiet_framework_logger() -> None:
+    """Let agent-framework log warnings alone, as it has three lines for each tool call, unless somebody wants more."""
+    framework = logging.getLogger("agent_framework")
+    if framework.level == logging.NOTSET and not logger.isEnabledFor(logging.DEBUG):
+        framework.setLevel(logging.WARNING)
 
 
 def _refuse(where: str, unknown: Mapping[str, Any]) -> None:

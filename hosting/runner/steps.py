@@ -311,6 +311,7 @@ async def _call(
     if inner is not None and not any(isinstance(one, _ToolCalls) for one in inner.agent.middleware or ()):
         inner.agent.middleware = [*(inner.agent.middleware or ()), *middleware(inner.agent)]
     token = WITHIN.set(inner)
+    logger.info("Run %s calls tool %s.", accepted.run_id, context.function.name)
     try:
         await call_next()
     except _NO_RESULT:

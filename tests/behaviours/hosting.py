@@ -24,6 +24,8 @@ BEHAVIOURS = {
     "hosting.misspelt-settings-named": "A setting AGENT_... that is none is named at start-up with the nearest that "
     "is one.",
     "hosting.raising-tool-logged": "A tool that raises leaves its traceback in the log, with its name and the run.",
+    "hosting.one-line-a-tool-call": "A tool call has one line in the log at INFO; the framework's own lines come where "
+    "its logger has a level, or the host logs DEBUG.",
     "hosting.unreached-model-named": "A model that cannot be reached is one line in the log, with its address.",
     "hosting.session-types": "A type in the session that cannot be stored is refused by its name (state.md rule 6).",
     "hosting.sync-tools-in-threads": "Synchronous tools run in threads, not on the loop of the agents (design.md 4).",

@@ -58,7 +58,7 @@ async def test_a_run_that_is_interrupted_twice_is_finished_after_the_next_start(
 
     with RunningHost(tmp_path, *command, in_terminal=True) as host:
         cut_off = asyncio.create_task(typed(step, host.origin))
-        await asyncio.to_thread(host.wait_for, "Function name: find_order", RUN_SECONDS)
+        await asyncio.to_thread(host.wait_for, "calls tool find_order", RUN_SECONDS)
         host.ctrl_c()
         await asyncio.to_thread(host.wait_for, "Ask again to stop at once", RUN_SECONDS)
         host.ctrl_c()
