@@ -13,6 +13,11 @@ BEHAVIOURS = {
     "responses.resume": "A reader that comes back with the last number that it has gets what is behind it, also inside "
     "a delta.",
     "responses.void": "The words of a lost attempt are an incomplete item and no output.",
+    "responses.chat-client": "agent-framework's OpenAIChatClient chats, streams, waits in the background, approves and "
+    "sends pictures and formats.",
+    "responses.npm-client": "OpenAI's client for JavaScript chats, streams, resumes, cancels and approves.",
+    "responses.killed": "A response of a killed host goes on elsewhere, and a reader that comes back gets the rest.",
+    "responses.fuzzed": "Whatever body is sent, the answer is a response or an error of the protocol's shape.",
     "responses.tools": "The agent's tool calls are items that the server made, with arguments and outcome.",
     "responses.background": "A response in the background is answered at once and followed.",
     "responses.cancel": "A cancelled response is incomplete as an event and cancelled by its status.",

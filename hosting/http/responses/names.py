@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import dataclass
 
 from hosting.errors import HostingError, MethodNotAllowedError, ThreadDeletingError, UnknownRunError, UnknownThreadError
 from hosting.http.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply
 from hosting.http.route import Route
-from hosting.names import Address
+from hosting.names import Address, is_id
 from hosting.thread.run import RunRecord
 
 FUNCTION = "http_responses"
 PATH = "openai"
-_AGENT = "[A-Za-z][A-Za-z0-9_-]*"
-_THREAD = "[A-Za-z0-9._~-]{1,64}"
-_RESPONSE = re.compile(rf"resp_(?P<run>[A-Za-z0-9._-]{{1,64}})~(?P<agent>{_AGENT})~(?P<thread>{_THREAD})")
-_CONVERSATION = re.compile(rf"conv_(?P<agent>{_AGENT})~(?P<thread>{_THREAD})")
 _STATUS_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
@@ -63,18 +58,19 @@ def conversation_id(agent: str, thread_id: str) -> str:
 
 def read_response_id(text: str) -> Named:
     """Return what the id of a response names; raises `UnknownRunError` for what is none."""
-    found = _RESPONSE.fullmatch(text)
-    if found is None:
+    run_id, _, rest = text.removeprefix("resp_").partition("~")
+    agent, _, thread_id = rest.partition("~")
+    if not (text.startswith("resp_") and is_id(run_id) and is_id(thread_id)):
         raise UnknownRunError(f"There is no response {text[:80]!r}. Send an id that this app gave.")
-    return Named(found["agent"], found["thread"], found["run"])
+    return Named(agent, thread_id, run_id)
 
 
 def read_conversation_id(text: str) -> Named:
     """Return what the id of a conversation names; raises `UnknownThreadError` for what is none."""
-    found = _CONVERSATION.fullmatch(text)
-    if found is None:
+    agent, _, thread_id = text.removeprefix("conv_").partition("~")
+    if not (text.startswith("conv_") and is_id(thread_id)):
         raise UnknownThreadError(f"There is no conversation {text[:80]!r}. Send an id that this app gave.")
-    return Named(found["agent"], found["thread"])
+    return Named(agent, thread_id)
 
 
 def _operation(method: str, path: str, description: str, needs: str = "read") -> Route:
@@ -100,15 +96,11 @@ OPERATIONS = (
     *(MODELS, MODEL, CREATE, RESPONSE, DELETE, CANCEL, INPUT_ITEMS),
     *(BEGIN, CONVERSATION, UPDATE, DELETE_CONVERSATION, ITEMS, ADD_ITEMS, ITEM, DELETE_ITEM),
 )
-_PATTERNS = {
-    route: re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.path.removeprefix(f"{PATH}/")))
-    for route in OPERATIONS
-}
 
 
 def operation_of(method: str, path: str) -> Route:
     """Return the operation; raises `UnknownPathError`, and `MethodNotAllowedError` for one of other methods."""
-    found = [route for route, pattern in _PATTERNS.items() if pattern.fullmatch(path.rstrip("/"))]
+    found = [route for route in OPERATIONS if parts_of(route, path) is not None]
     for route in found:
         if route.method == method:
             return route
@@ -118,10 +110,13 @@ def operation_of(method: str, path: str) -> Route:
     raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/responses.md lists what is.")
 
 
-def parts_of(route: Route, path: str) -> dict[str, str]:
-    """Return the parts of a path that its operation names."""
-    found = _PATTERNS[route].fullmatch(path.rstrip("/"))
-    return {} if found is None else found.groupdict()
+def parts_of(route: Route, path: str) -> dict[str, str] | None:
+    """Return the parts of a path that its operation names, None for a path of another."""
+    wanted, given = route.path.split("/")[1:], path.rstrip("/").split("/")
+    named = {part: text for part, text in zip(wanted, given, strict=False) if part.startswith("{")}
+    if len(wanted) != len(given) or [named.get(part, part) for part in wanted] != given or "" in given:
+        return None
+    return {part.strip("{}"): text for part, text in named.items()}
 
 
 def refusal(error: HostingError) -> Reply:

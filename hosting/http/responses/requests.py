@@ -208,10 +208,10 @@ def _input(value: object, limits: Limits) -> tuple[list[UserMessage], tuple[Deci
         raise InvalidFieldError(f"The field 'input' is a JSON {json_type(value)}. Send a text, or a list of items.")
     if not all(isinstance(item, dict) for item in value):
         raise InvalidFieldError("The field 'input' has items that are no objects.")
-    kinds = {item.get("type", "message") for item in value}
-    if kinds == {"mcp_approval_response"}:
-        return [], tuple(_decision(item) for item in value)
-    if "mcp_approval_response" in kinds:
+    answers = [item for item in value if item.get("type") == "mcp_approval_response"]
+    if len(answers) == len(value):
+        return [], tuple(_decision(item) for item in answers)
+    if answers:
         raise NotServedError("Answers to approvals and a message are two responses. Send the answers first.", "input")
     return [_message(number, item, limits) for number, item in enumerate(value)], ()
 

@@ -92,7 +92,7 @@ class ResponsesWire:
         verb = self._verbs.get(request.route)
         if verb is None:
             raise NotServedError(_NOT_SERVED[request.route])
-        return await verb(request, names.parts_of(request.route, path))
+        return await verb(request, names.parts_of(request.route, path) or {})
 
     async def _list_models(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         agents = [model_object(agent.name) for agent in self._plan.agents.values() if agent.http]

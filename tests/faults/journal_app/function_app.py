@@ -99,4 +99,5 @@ app = hosting.app.AgentFunctionApp(
         served_agent(),
         asking_agent(),
     ],
+    wires=["responses"],
 )
