@@ -46,7 +46,7 @@ CLOCKS_DIFFER_SECONDS = 300.0
 """By so much more than was seen the engine is asked for: its time of a change is of another machine's clock."""
 WHOLE_SECONDS = 43_200.0
 WAITED_SECONDS = 2.0
-REST = 20.0
+REST = 10.0
 """Nobody looks again before this many times as long as the last look took."""
 _PAGE = 200
 _AT_ONCE = 16

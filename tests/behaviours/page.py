@@ -11,6 +11,13 @@ BEHAVIOURS = {
     "read, and the last request is copied as a command that works.",
     "page.live": "A run is shown as it stands after a reload, in every tab, whoever began it, and after its process "
     "was killed; each word once.",
+    "page.timeline": "A run's timeline is on the page: attempts, model calls, tools and pauses with their lengths, "
+    "and words that a later attempt voided struck through.",
+    "page.inbox": "What waits for approval on any thread is answered in one place, and who comes second is told what "
+    "the first one decided.",
+    "page.figures": "Latency, tokens and failures are drawn by day for an agent and by run for a thread, and are there "
+    "as a table.",
+    "page.long": "A conversation of 10,000 entries is shown page by page, and no page is drawn in one go.",
     "page.keys": "With keys the page asks for one, and keeps it in its tab alone.",
     "page.for-everybody": "The page is for those who listen, press keys, or have a phone: axe-core finds nothing.",
     "page.hostile": "Nothing that is stored or said runs on the page, and no page of another origin does anything "

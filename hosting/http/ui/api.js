@@ -49,7 +49,9 @@ const part = encodeURIComponent
 export const paths = {
   agents: () => "agents",
   run: (agent) => `agents/${part(agent)}/run`,
-  threads: (agent) => `agents/${part(agent)}/threads`,
+  threads: (agent, query) => `agents/${part(agent)}/threads?${new URLSearchParams(query)}`,
+  figures: (agent, days) => `agents/${part(agent)}/figures?days=${days}`,
+  waiting: (limit, cursor = "") => `approvals?${new URLSearchParams({ limit, ...(cursor && { cursor }) })}`,
   thread: (agent, thread, rest = "") => `agents/${part(agent)}/threads/${part(thread)}${rest}`,
   runs: (agent, thread, run = "", rest = "") => paths.thread(agent, thread, `/runs${run && `/${part(run)}`}${rest}`),
 }

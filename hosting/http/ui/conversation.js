@@ -11,6 +11,7 @@ import { eventsAt, untilEnd } from "./events.js"
 import { Turn, decisionContent, storedEvents } from "./turn.js"
 
 const PAGE = 40
+const AT_ONCE = 10 // entries are drawn in one go; what somebody types comes in between
 const NEWEST_RUNS = 10
 const POLL_MS = 2000
 const NO_THREAD = "unknown_thread"
@@ -184,32 +185,37 @@ export class Conversation {
 
   async _loadNewest() {
     const page = await this._messages({ order: "desc", limit: PAGE })
-    this._show(page.entries.reverse())
+    await this._show(page.entries.reverse())
     this.earlier.hidden = !page.has_more
     this.isLoaded = true
   }
 
   async _loadEarlier() {
-    const { scrollHeight } = document.documentElement
-    const page = await this._messages({ order: "desc", limit: PAGE, before: this.first })
-    this._show(page.entries.reverse(), true)
-    this.earlier.hidden = !page.has_more
-    window.scrollBy(0, document.documentElement.scrollHeight - scrollHeight)
+    this.earlier.disabled = true
+    try {
+      const page = await this._messages({ order: "desc", limit: PAGE, before: this.first })
+      await this._show(page.entries.reverse(), true)
+      this.earlier.hidden = !page.has_more
+    } catch (problem) {
+      this.hooks.failed(problem)
+    }
+    this.earlier.disabled = false
   }
 
   async _loadLater() {
     for (;;) {
       const page = await this._messages({ order: "asc", limit: PAGE, after: this.last })
-      this._show(page.entries)
+      await this._show(page.entries)
       if (!page.has_more) return
     }
   }
 
   /** Show entries in their order, before or behind the others; a turn that is there already is left as it is. */
-  _show(entries, isEarlier = false) {
-    const made = document.createDocumentFragment()
+  async _show(entries, isEarlier = false) {
+    const made = isEarlier ? document.createDocumentFragment() : this.list
     let turn = null
-    for (const entry of entries) {
+    for (const [at, entry] of entries.entries()) {
+      if (at && at % AT_ONCE === 0) await new Promise((wait) => setTimeout(wait))
       const key = entry.run_id ?? `entry ${entry.position}`
       const known = this.turns.get(key)
       turn = known ?? (entry.type === "response" && turn && !entry.run_id ? turn : null)
@@ -223,8 +229,11 @@ export class Conversation {
       this.first = this.first ? Math.min(this.first, entry.position) : entry.position
       this.last = Math.max(this.last, entry.position)
     }
-    if (isEarlier) this.list.prepend(made)
-    else this.list.append(made)
+    if (isEarlier) {
+      const { scrollHeight } = document.documentElement
+      this.list.prepend(made)
+      window.scrollBy(0, document.documentElement.scrollHeight - scrollHeight)
+    }
     this.hooks.drawn()
   }
 
@@ -232,6 +241,7 @@ export class Conversation {
     const turn = new Turn(this.agent)
     turn.runId = runId
     turn.drawn = () => this.hooks.drawn()
+    if (!runId.startsWith("entry ")) turn.readTimeline = () => read(this._run(turn.runId, "/timeline"), { signal: this.leaving.signal })
     if (runId) this.turns.set(runId, turn)
     return turn
   }

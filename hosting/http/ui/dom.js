@@ -4,11 +4,15 @@ const SVG = "http://www.w3.org/2000/svg"
 const ICONS = {
   approve: "M5 12.5l4.5 4.5L19 7.5",
   attach: "M19 11.5l-7.4 7.4a4.6 4.6 0 0 1-6.5-6.5l8-8a3.1 3.1 0 0 1 4.4 4.4l-8 8a1.5 1.5 0 0 1-2.2-2.2l7.4-7.3",
+  chart: "M4 20h16M7 16v-5M12 16V6M17 16v-8",
+  clock: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 7v5l3.5 2",
   close: "M6 6l12 12M18 6L6 18",
   code: "M9 7l-5 5 5 5M15 7l5 5-5 5",
   copy: "M9 9h10v10H9zM5 15V5h10",
+  inbox: "M4 13.5L6.5 5h11L20 13.5V19H4zM4 13.5h5a3 3 0 0 0 6 0h5",
   key: "M14.5 9.5a4.5 4.5 0 1 0-4 4.5l2 2H15v2h2v2h3v-3.5l-5.8-5.8a4.6 4.6 0 0 0 .3-1.2zM9 8.5v.01",
   menu: "M4 7h16M4 12h16M4 17h16",
+  model: "M12 4l1.8 5.2L19 11l-5.2 1.8L12 18l-1.8-5.2L5 11l5.2-1.8zM19 17v4M17 19h4",
   plus: "M12 5v14M5 12h14",
   reset: "M4 12a8 8 0 1 0 2.6-5.9M4 4v4.5h4.5",
   search: "M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM20 20l-4-4",
@@ -34,14 +38,15 @@ export function el(name, set = {}, ...children) {
 }
 
 /** Return an icon, which is decoration: what holds it has the words. */
-export function icon(name) {
-  const svg = document.createElementNS(SVG, "svg")
-  for (const [key, value] of Object.entries({ viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }))
-    svg.setAttribute(key, value)
-  const path = document.createElementNS(SVG, "path")
-  path.setAttribute("d", ICONS[name])
-  svg.append(path)
-  return svg
+export const icon = (name) =>
+  drawing("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, drawing("path", { d: ICONS[name] }))
+
+/** Return a part of a drawing. `set` has its attributes. */
+export function drawing(name, set = {}, ...children) {
+  const made = document.createElementNS(SVG, name)
+  for (const [key, value] of Object.entries(set)) made.setAttribute(key, value)
+  made.append(...children)
+  return made
 }
 
 /** Return a button that shows an icon, and says what it does to whoever hovers or listens. */

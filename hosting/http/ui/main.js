@@ -4,19 +4,23 @@ import { Problem, checked, paths, read, send } from "./api.js"
 import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
 import { askForKey, confirmed, showCommands, showReceipt } from "./dialogs.js"
-import { button, byId, el, iconButton } from "./dom.js"
+import { button, byId, el, icon, iconButton } from "./dom.js"
+import { Figures } from "./figures.js"
+import { Inbox, countWaiting } from "./inbox.js"
 import { beginTheme, changeTheme } from "./theme.js"
 import { ThreadList, hrefOf } from "./threads.js"
 
 const QUESTION = "What can you do?"
 const NEAR_THE_END_PX = 120
 const DELETION_POLL_MS = 500
+const COUNT_POLL_MS = 30_000
 
 const others = new BroadcastChannel("agents")
 const threads = new ThreadList()
 const composer = new Composer((contents) => say(contents), () => conversation.stop().catch(failed))
 let agents = []
 let conversation = null
+let view = null // what is shown instead of a conversation
 let isAtEnd = true
 
 beginTheme()
@@ -27,7 +31,9 @@ byId("side-tools").append(
   iconButton("theme", "Light or dark", changeTheme),
   iconButton("close", "Close", () => openSide(false), "quiet narrow-only"),
 )
+byId("inbox").firstChild.append(icon("inbox"))
 byId("tools").append(
+  iconButton("chart", "Figures", () => (location.hash = hrefOf(conversation?.agent ?? view.agent, conversation?.threadId ?? view.threadId, conversation ? "figures" : ""))),
   iconButton("code", "Copy the last request as curl or Python", showCommands),
   iconButton("reset", "Reset: forget the conversation", reset, "quiet of-thread"),
   iconButton("trash", "Delete the thread", remove, "quiet of-thread"),
@@ -35,6 +41,7 @@ byId("tools").append(
 addEventListener("hashchange", route)
 addEventListener("scroll", () => (isAtEnd = distanceToEnd() < NEAR_THE_END_PX), { passive: true })
 addEventListener("keydown", (event) => event.key === "Escape" && openSide(false))
+setInterval(() => document.hidden || view instanceof Inbox || count(), COUNT_POLL_MS)
 others.addEventListener("message", ({ data }) => {
   if (data.agent !== conversation?.agent) return
   threads.show(data.agent, conversation.threadId).catch(failed)
@@ -55,16 +62,26 @@ async function start() {
     return
   }
   quiet()
+  count()
   await route()
 }
 
 async function route() {
-  const [name, thread = ""] = location.hash.slice(2).split("/").map(decodeURIComponent)
+  const [place, wanted = ""] = location.hash.slice(2).split("?")
+  const [name, thread = ""] = place.split("/").map(decodeURIComponent)
   const agent = agents.find((one) => one.name.toLowerCase() === name?.toLowerCase()) ?? agents[0]
   openSide(false)
   quiet()
   conversation?.leave()
+  view?.leave()
+  conversation = view = null
   if (!agent) return showNoAgents()
+  if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "Approvals", "What agents ask you before they do it")
+  if (wanted === "figures") {
+    const about = thread ? `The newest runs of this thread with ${agent.name}` : "Its runs by day, all threads together"
+    return showView(new Figures(agent.name, thread), thread || agent.name, about, agent)
+  }
+  delete document.body.dataset.view
   showAgents(agent)
   conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn })
   byId("conversation").replaceChildren(conversation.element)
@@ -79,6 +96,31 @@ async function route() {
   showEmpty(agent)
   changed(false)
   if (!matchMedia("(pointer: coarse)").matches) byId("message").focus({ preventScroll: true })
+}
+
+/** Show a view in place of a conversation: the inbox, or the figures of an agent or a thread. */
+async function showView(opened, title, about, agent = null) {
+  view = opened
+  showAgents(agent)
+  document.body.dataset.view = agent ? "figures" : "approvals"
+  document.body.classList.remove("has-thread")
+  byId("composer").hidden = true
+  byId("title").textContent = title
+  byId("subtitle").textContent = about
+  document.title = `${title} · ${agent ? "Figures" : "Agents"}`
+  byId("conversation").replaceChildren(view.element)
+  threads.show(agent?.name ?? (threads.agent || agents[0].name), view.threadId).catch(failed)
+  await view.open().catch(failed)
+}
+
+function count() {
+  countWaiting().then(counted, () => {})
+}
+
+/** Show how many calls wait for a person. */
+function counted(text) {
+  byId("waiting").textContent = text
+  byId("waiting").setAttribute("aria-label", text ? `${text} wait for you` : "")
 }
 
 async function say(contents) {
@@ -139,16 +181,19 @@ async function act(work) {
 // What the conversation tells.
 
 function named(threadId) {
+  if (!conversation) return
   history.replaceState(null, "", hrefOf(conversation.agent, threadId))
 }
 
 function changed(isNews = true) {
+  if (!conversation) return
   const { agent, threadId, openTurn } = conversation
   composer.isRunning = Boolean(openTurn)
   showTop()
   if (!isNews) return
   others.postMessage({ agent, thread: threadId })
   threads.show(agent, threadId).catch(failed)
+  count()
 }
 
 function drawn(isForced = false) {
@@ -171,6 +216,8 @@ function quiet() {
 // What stands around the conversation.
 
 function showAgents(open) {
+  byId("inbox").ariaCurrent = view instanceof Inbox ? "page" : null
+
   byId("agents").replaceChildren(
     ...agents.map((agent) => {
       const link = { href: hrefOf(agent.name), title: agent.description, "aria-current": agent === open ? "true" : null }
@@ -188,7 +235,7 @@ async function showTop() {
   const about = agents.find((one) => one.name === agent).description
   if (!threadId) return (byId("subtitle").textContent = about)
   const told = await read(paths.thread(agent, threadId)).catch(() => null)
-  if (!told || conversation.threadId !== threadId) return
+  if (!told || conversation?.threadId !== threadId) return
   const tokens = told.usage.total_token_count
   const parts = [agent, told.message_count && `${told.message_count} messages`, tokens && `${tokens.toLocaleString()} tokens`]
   byId("subtitle").textContent = parts.filter(Boolean).join(" · ")

@@ -1,26 +1,33 @@
-// The list of an agent's threads: the newest change first, found by their ids.
+// The list of an agent's threads: the newest change first, found by a part of their ids.
 
 import { paths, read } from "./api.js"
 import { byId, el } from "./dom.js"
 import { inFull, until } from "./times.js"
 
 const PAGE = 100
+const TYPING_MS = 250
+const BEHIND_MS = 2500 // the list follows a run's end by a moment
+const STATES = { running: "runs", waiting: "waits for approval" }
 
-/** Return the address on this page of a thread; of a new one without an id. */
-export const hrefOf = (agent, thread = "") => `#/${encodeURIComponent(agent)}${thread && `/${encodeURIComponent(thread)}`}`
+/** Return the address on this page of a thread; of a new one without an id. `view` is one of its views. */
+export const hrefOf = (agent, thread = "", view = "") =>
+  `#/${encodeURIComponent(agent)}${thread && `/${encodeURIComponent(thread)}`}${view && `?${view}`}`
 
 /** What the side of the page shows of the threads of one agent. */
 export class ThreadList {
   constructor() {
-    this.agent = this.open = ""
-    this.threads = new Map()
+    this.agent = this.open = this.wanted = ""
+    this.rows = new Map()
     this.cursor = null
-    byId("search").addEventListener("input", () => this._show())
+    byId("search").addEventListener("input", () => {
+      clearTimeout(this.typing)
+      this.typing = setTimeout(() => this._load().catch(() => {}), TYPING_MS)
+    })
     byId("search").addEventListener("keydown", (event) => {
       const found = byId("threads").querySelector("a")
       if (event.key === "Enter" && found) location.hash = found.hash
     })
-    byId("more-threads").addEventListener("click", () => this._load(this.cursor))
+    byId("more-threads").addEventListener("click", () => this._load(this.cursor).catch(() => {}))
     setInterval(() => this._showTimes(), 30_000)
   }
 
@@ -29,42 +36,50 @@ export class ThreadList {
     this.open = open
     if (agent !== this.agent) {
       this.agent = agent
-      this.threads.clear()
       byId("search").value = ""
+      byId("threads").replaceChildren()
+      byId("threads-note").textContent = ""
+      this.rows.clear()
     }
     byId("new").href = hrefOf(agent)
-    this._show()
+    this._mark()
+    clearTimeout(this.behind)
+    this.behind = setTimeout(() => this._load().catch(() => {}), BEHIND_MS)
     await this._load()
   }
 
   async _load(cursor = "") {
     const { agent } = this
-    const query = new URLSearchParams({ limit: PAGE, ...(cursor && { cursor }) })
-    const page = await read(`${paths.threads(agent)}?${query}`)
-    if (agent !== this.agent) return
-    if (!cursor) this.threads.clear()
-    for (const { thread_id: id, updated_at: at } of page.threads) this.threads.set(id, at)
-    this.cursor = page.next_cursor
-    this._show()
-  }
-
-  _show() {
     const wanted = byId("search").value.trim()
-    const found = [...this.threads].filter(([id]) => id.toLowerCase().includes(wanted.toLowerCase()))
-    found.sort(([, one], [, other]) => Date.parse(other) - Date.parse(one))
-    const rows = found.map(([id, at]) => this._row(id, at))
-    if (wanted && !this.threads.has(wanted)) rows.push(this._row(wanted, null))
-    byId("threads").replaceChildren(...rows)
-    byId("threads-note").textContent = rows.length ? "" : "None yet. Your first message begins one."
+    const query = { sort: "changed", limit: PAGE, ...(cursor && { cursor }), ...(wanted && { search: wanted }) }
+    const page = await read(paths.threads(agent, query))
+    if (agent !== this.agent || wanted !== byId("search").value.trim()) return
+    const focused = document.activeElement?.closest("#threads a")?.title
+    if (!cursor) this.rows.clear()
+    if (this.open && !cursor && !wanted && page.threads.every((thread) => thread.thread_id !== this.open))
+      this.rows.set(this.open, this._row({ thread_id: this.open }))
+    for (const thread of page.threads) this.rows.set(thread.thread_id, this._row(thread))
+    if (wanted && !this.rows.has(wanted)) this.rows.set(wanted, this._row({ thread_id: wanted }))
+    this.cursor = page.next_cursor
+    byId("threads").replaceChildren(...this.rows.values())
+    byId("threads-note").textContent = this.rows.size ? "" : "None yet. Your first message begins one."
     byId("more-threads").hidden = !this.cursor
+    this._mark()
+    if (focused) this.rows.get(focused)?.firstChild.focus()
   }
 
-  _row(id, at) {
-    const time = at
-      ? el("time", { dateTime: at, title: inFull(at) }, until(at))
-      : el("span", { class: "note" }, "open this id")
-    const link = el("a", { href: hrefOf(this.agent, id), title: id, "aria-current": id === this.open ? "page" : null }, el("span", {}, id), time)
-    return el("li", {}, link)
+  _row({ thread_id: id, title, updated_at: at, status }) {
+    const here = id === this.open ? "" : el("span", { class: "note" }, "open this id")
+    const time = at ? el("time", { dateTime: at, title: inFull(at) }, until(at)) : here
+    const says = STATES[status]
+    const state = says && el("span", { class: `dot ${status}`, title: says }, el("span", { class: "hidden" }, `(${says})`))
+    return el("li", {}, el("a", { href: hrefOf(this.agent, id), title: id }, el("span", { class: "name" }, title || id), state, time))
+  }
+
+  _mark() {
+    for (const [id, { firstChild: link }] of this.rows)
+      if (id === this.open) link.setAttribute("aria-current", "page")
+      else link.removeAttribute("aria-current")
   }
 
   _showTimes() {

@@ -18,3 +18,12 @@ export function until(time, now = Date.now()) {
 
 /** Return a time in full, as the reader's own clock has it. */
 export const inFull = (time) => new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" })
+
+/** Return how long something took. */
+export function length(ms) {
+  if (!ms) return "0"
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
+  const minutes = Math.round(ms / 60_000)
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}

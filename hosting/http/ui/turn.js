@@ -3,6 +3,7 @@
 
 import { announce, el, icon } from "./dom.js"
 import { show } from "./markdown.js"
+import { timelineButton } from "./timeline.js"
 
 const TEXT_OF_END = { cancelled: "Stopped", failed: "Failed" }
 
@@ -20,8 +21,9 @@ export class Turn {
     this.stepList = el("ol", { class: "steps", hidden: true })
     this.answer = el("div", { class: "markdown" })
     this.state = el("p", { class: "state" })
+    this.foot = el("div", { class: "foot" }, this.state)
     this.cards = el("div", { class: "cards" })
-    this.response = el("div", { class: "response" }, this.stepList, this.answer, this.cards, this.state)
+    this.response = el("div", { class: "response" }, this.stepList, this.answer, this.cards, this.foot)
     const heading = el("h2", { class: "hidden" }, `A turn of ${agent}`)
     this.element = el("article", { class: "turn" }, heading, this.request, this.response)
     this.response.hidden = true
@@ -50,7 +52,17 @@ export class Turn {
   apply(event, data) {
     this.response.hidden = false
     if (data.run_id) this.runId = data.run_id
+    this._offerTimeline()
     this[`_on_${event}`]?.(data)
+  }
+
+  /** Have the timeline at hand as soon as there is a run. `readTimeline` is set by who made the turn. */
+  _offerTimeline() {
+    if (!this.runId || !this.readTimeline) return
+    const [open, panel] = timelineButton(this.readTimeline)
+    this.foot.append(open)
+    this.response.append(panel)
+    this.readTimeline = null
   }
 
   /** Show a refusal: of the request, or of the run. */

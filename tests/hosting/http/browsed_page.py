@@ -66,7 +66,7 @@ async def browsed(origin: str, *expected: str, is_phone: bool = False, theme: st
         context = await browser.new_context(**options)  # type: ignore[arg-type]
         opened = Browsed(context, origin, is_expected=expected)
         yield opened
-        assert opened.complaints == []
+        assert opened.complaints == [], opened.complaints
 
 
 async def ask(page: Page, message: str) -> None:

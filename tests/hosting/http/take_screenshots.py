@@ -17,7 +17,32 @@ from tests.support.running_host import ROOT, RunningHost
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
 PICTURES = ROOT / "docs" / "images"
 THREAD = "#/support/order-A-17"
-SHOWN = {("approval", "light", False): "page.png", ("approval", "dark", True): "page-phone.png"}
+SHOWN = {
+    ("approval", "light", False): "page.png",
+    ("approval", "dark", True): "page-phone.png",
+    ("timeline", "light", False): "page-timeline.png",
+    ("figures", "light", False): "page-figures.png",
+}
+
+
+def a_month() -> dict[str, object]:
+    """Return a month of figures, as the app tells them: the app of the pictures has one day."""
+    days = [
+        {
+            "day": f"2026-10-{day:02}",
+            "runs": runs,
+            "failures": {"run_timed_out": runs // 60} if day % 4 == 0 else {},
+            "latency_seconds": {"mean": 2.0, "p50": 1.4 + day % 5 / 9, "p95": 3.6 + day % 7 / 3, "max": 9.0},
+            "usage": {
+                "input_token_count": runs * 410,
+                "output_token_count": runs * 95,
+                "total_token_count": runs * 505,
+            },
+        }
+        for day in range(1, 31)
+        for runs in (40 + day * 5 % 37 + (day % 7 < 5) * 60,)
+    ]
+    return {"agent": "support", "as_of": "2026-10-30T12:00:00+00:00", "days": days}
 
 
 async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None:
@@ -45,9 +70,34 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
         await page.get_by_role("button", name="Approve").click()
         await ended(page, number=3)
         await shot("approved")
+        await page.get_by_role("button", name="Timeline").first.click()
+        await page.locator(".timeline .ended").wait_for()
+        await page.locator(".timeline .ended").scroll_into_view_if_needed()
+        await page.mouse.wheel(0, 200)
+        await shot("timeline")
+        await page.locator(".timeline .tool_call summary").click()
+        await shot("timeline-of-a-tool")
         await page.get_by_label("Copy the last request as curl or Python").click()
         await shot("commands")
         await page.keyboard.press("Escape")
+        await page.get_by_role("button", name="Figures").click()
+        await page.locator(".chart svg").first.wait_for()
+        await shot("figures-of-thread")
+        await page.route("**/figures?*", lambda route: route.fulfill(json=a_month()))
+        await page.goto(f"{origin}/api/ui/#/support?figures")
+        await page.get_by_text("Slowest day").wait_for()
+        await shot("figures")
+        for number, message in enumerate(("Please refund it.", "It is late, I want a refund.")):
+            await page.goto(f"{origin}/api/ui/#/support/refund-{number}")
+            await ask(page, message)
+            await page.get_by_text("May the agent call refund?").wait_for()
+        await page.goto(f"{origin}/api/ui/#/?approvals")
+        await page.get_by_text("refund-0").wait_for()
+        await shot("inbox")
+        for _ in range(2):
+            await page.get_by_role("button", name="Approve").first.click()
+        await page.goto(f"{origin}/api/ui/{THREAD}")
+        await ended(page, number=3)
         if is_phone:
             await page.get_by_role("button", name="Agents and threads").click()
             await shot("side")

@@ -1,0 +1,163 @@
+// Figures of an agent by day, or of a thread by run: latency, tokens and failures, each drawn and as a table.
+
+import { paths, read } from "./api.js"
+import { drawing, el } from "./dom.js"
+import { inFull, length } from "./times.js"
+
+const DAYS = 30
+const RUNS = 100
+const HEIGHT = 170
+const EDGE = { top: 10, right: 6, bottom: 22, left: 46 }
+
+/** What one agent's runs came to by day; with a thread, its newest runs one by one. */
+export class Figures {
+  constructor(agent, threadId) {
+    this.agent = agent
+    this.threadId = threadId
+    this.element = el("div", { class: "view figures" })
+    this.resized = new ResizeObserver(() => this._draw())
+    this.charts = []
+  }
+
+  async open() {
+    const points = this.threadId ? await this._runs() : await this._days()
+    this.element.replaceChildren(...(points.length ? this._shown(points) : [nothingYet(this.agent, this.threadId)]))
+    this.resized.observe(this.element)
+  }
+
+  leave() {
+    this.resized.disconnect()
+  }
+
+  async _days() {
+    const { days } = await read(paths.figures(this.agent, DAYS))
+    return days.map(({ day, runs, failures, latency_seconds: took, usage }) => ({
+      label: new Date(day).toLocaleDateString(undefined, { month: "short", day: "numeric", timeZone: "UTC" }),
+      title: day,
+      runs,
+      failed: Object.values(failures).reduce((sum, count) => sum + count, 0),
+      why: Object.entries(failures).map(([code, count]) => `${count} ${code}`).join(", "),
+      fast: took.p50,
+      slow: took.p95,
+      taken: usage.input_token_count ?? 0,
+      given: usage.output_token_count ?? 0,
+    }))
+  }
+
+  async _runs() {
+    const { runs } = await read(`${paths.runs(this.agent, this.threadId)}?limit=${RUNS}`).catch((problem) => {
+      if (problem.code === "unknown_thread") return { runs: [] }
+      throw problem
+    })
+    const ended = runs.filter((run) => run.ended_at).reverse()
+    return ended.map(({ created_at: begun, ended_at: end, status, code, usage }) => ({
+      label: new Date(begun).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" }),
+      title: inFull(begun),
+      runs: 1,
+      failed: status === "success" ? 0 : 1,
+      why: code ?? "",
+      slow: (Date.parse(end) - Date.parse(begun)) / 1000,
+      taken: usage.input_token_count ?? 0,
+      given: usage.output_token_count ?? 0,
+    }))
+  }
+
+  _shown(points) {
+    const sum = (name) => points.reduce((all, point) => all + point[name], 0)
+    const runs = sum("runs")
+    const slowest = Math.max(...points.map((point) => point.slow))
+    const facts = [
+      ["Runs", runs.toLocaleString()],
+      ["Failed", sum("failed") ? `${sum("failed").toLocaleString()} (${((100 * sum("failed")) / runs).toFixed(1)} %)` : "0"],
+      [this.threadId ? "Slowest" : "Slowest day, 95 %", length(1000 * slowest)],
+      ["Tokens", (sum("taken") + sum("given")).toLocaleString()],
+    ]
+    const took = [{ name: this.threadId ? "run" : "95 % of runs", kind: "curve main", of: (point) => point.slow }]
+    if (!this.threadId) took.push({ name: "half of the runs", kind: "curve second", of: (point) => point.fast })
+    this.charts = [
+      chart("Latency", points, took, (value) => length(1000 * value)),
+      chart("Tokens", points, [{ name: "read", kind: "column main", of: (point) => point.taken }, { name: "written", kind: "column second", of: (point) => point.given }], short),
+      chart("Runs and failures", points, [{ name: "answered", kind: "column main", of: (point) => point.runs - point.failed }, { name: "failed", kind: "column bad", of: (point) => point.failed }], short),
+    ]
+    const summary = el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))))
+    return [summary, ...this.charts.map((one) => one.element), table(points, Boolean(this.threadId))]
+  }
+
+  _draw() {
+    for (const one of this.charts) one.draw()
+  }
+}
+
+function nothingYet(agent, threadId) {
+  return el("section", { class: "empty" }, el("h2", {}, "No runs to count yet"), el("p", {}, threadId ? "Say something on this thread, and come back." : `Ask ${agent} something. Each run is counted on the day on which it ends.`))
+}
+
+/** Return a chart: `series` are drawn over each other, those of bars upon each other. */
+function chart(title, points, series, unit) {
+  const stacked = series[0].kind.startsWith("column")
+  const tops = points.map((point) => (stacked ? series.reduce((sum, one) => sum + one.of(point), 0) : Math.max(...series.map((one) => one.of(point)))))
+  const top = nice(Math.max(...tops, 0))
+  const says = `${title}: ${points.length} points from ${points[0].title} to ${points.at(-1).title}, at most ${unit(Math.max(...tops))}.`
+  const keys = series.map(({ name, kind }) => el("span", { class: `key ${kind.split(" ")[1]}` }, name))
+  const canvas = el("div", { class: "canvas" })
+  const element = el("figure", { class: "chart" }, el("figcaption", {}, el("h2", {}, title), el("span", { class: "keys" }, keys)), canvas)
+  const draw = () => {
+    const width = canvas.clientWidth
+    if (width) canvas.replaceChildren(plot({ points, series, unit, top, stacked, says, width }))
+  }
+  return { element, draw }
+}
+
+function plot({ points, series, unit, top, stacked, says, width }) {
+  const wide = width - EDGE.left - EDGE.right
+  const high = HEIGHT - EDGE.top - EDGE.bottom
+  const slot = wide / points.length
+  const x = (at) => EDGE.left + slot * (at + 0.5)
+  const y = (value) => EDGE.top + high * (1 - value / top)
+  const svg = drawing("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": says })
+  for (const part of [0, 0.5, 1]) {
+    svg.append(drawing("line", { class: "grid", x1: EDGE.left, x2: width - EDGE.right, y1: y(part * top), y2: y(part * top) }))
+    svg.append(drawing("text", { class: "axis end", x: EDGE.left - 8, y: y(part * top) + 4 }, unit(part * top)))
+  }
+  const every = Math.ceil(points.length / Math.max(1, Math.floor(wide / 70)))
+  points.forEach((point, at) => at % every === 0 && svg.append(drawing("text", { class: "axis middle", x: x(at), y: HEIGHT - 4 }, point.label)))
+  const below = points.map(() => 0)
+  for (const { name, kind, of } of series) {
+    if (stacked)
+      points.forEach((point, at) => {
+        const value = of(point)
+        if (!value) return
+        const bar = { class: kind, x: x(at) - Math.min(18, slot * 0.36), width: Math.min(36, slot * 0.72), y: y(below[at] + value), height: (high * value) / top, rx: 1.5 }
+        svg.append(drawing("rect", bar, drawing("title", {}, `${point.title}: ${unit(value)} ${name}${kind.endsWith("bad") && point.why ? ` (${point.why})` : ""}`)))
+        below[at] += value
+      })
+    else {
+      svg.append(drawing("polyline", { class: kind, points: points.map((point, at) => `${x(at)},${y(of(point))}`).join(" ") }))
+      points.forEach((point, at) => svg.append(drawing("circle", { class: kind, cx: x(at), cy: y(of(point)), r: 3 }, drawing("title", {}, `${point.title}: ${unit(of(point))}, ${name}`))))
+    }
+  }
+  return svg
+}
+
+function table(points, isOfRuns) {
+  const heads = [isOfRuns ? "Run" : "Day", ...(isOfRuns ? [] : ["Runs", "Half within"]), isOfRuns ? "Took" : "95 % within", "Failed", "Tokens read", "Tokens written"]
+  const cells = (point) => [
+    point.title,
+    ...(isOfRuns ? [] : [point.runs, length(1000 * point.fast)]),
+    length(1000 * point.slow),
+    point.failed ? point.why : "",
+    point.taken.toLocaleString(),
+    point.given.toLocaleString(),
+  ]
+  const rows = [...points].reverse().map((point) => el("tr", {}, cells(point).map((text, at) => el(at ? "td" : "th", { scope: at ? null : "row" }, String(text)))))
+  return el("details", { class: "as-table" }, el("summary", {}, "As a table"), el("div", { class: "table", tabIndex: 0, role: "region", "aria-label": "Figures as a table" }, el("table", {}, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows))))
+}
+
+/** Return the next number above that an axis may end with. */
+function nice(most) {
+  if (most <= 0) return 1
+  const unit = 10 ** Math.floor(Math.log10(most))
+  return [1, 2, 3, 4, 6, 8, 10].find((step) => step * unit >= most) * unit
+}
+
+const short = (value) => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(value)

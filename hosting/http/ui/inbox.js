@@ -1,0 +1,102 @@
+// The inbox: every tool call that waits for a person, whichever agent asks, on whichever thread.
+
+import { approvalCard } from "./approvals.js"
+import { checked, paths, read, send } from "./api.js"
+import { button, el } from "./dom.js"
+import { hrefOf } from "./threads.js"
+import { inFull, until } from "./times.js"
+
+const PAGE = 50
+const POLL_MS = 4000
+
+/** Return how many calls wait, as far as one page tells. */
+export async function countWaiting() {
+  const { approvals, next_cursor: more } = await read(paths.waiting(PAGE))
+  return `${approvals.length || ""}${more ? "+" : ""}`
+}
+
+/** What waits for approval, the longest first. `counted(text)` is told how many there are, `failed(problem)` what went wrong. */
+export class Inbox {
+  constructor({ counted, failed }) {
+    this.hooks = { counted, failed }
+    this.cards = new Map()
+    this.isLeft = false
+    this.list = el("div", { class: "inbox", role: "list" })
+    this.note = el("div", {})
+    this.more = button("More", () => this._load(this.cursor).catch(failed), "quiet")
+    this.more.hidden = true
+    this.element = el("div", { class: "view" }, this.list, this.note, this.more)
+  }
+
+  /** Show them, and those that come. */
+  async open() {
+    while (!this.isLeft) {
+      if (!document.hidden) await this._load().catch(this.hooks.failed)
+      await new Promise((wait) => setTimeout(wait, POLL_MS))
+    }
+  }
+
+  leave() {
+    this.isLeft = true
+  }
+
+  async _load(cursor = "") {
+    const page = await read(paths.waiting(PAGE, cursor))
+    if (this.isLeft) return
+    const here = new Set(page.approvals.map(keyOf))
+    if (!cursor)
+      for (const [key, card] of this.cards)
+        if (!here.has(key) && !card.isDecided && !page.next_cursor) {
+          card.element.remove()
+          this.cards.delete(key)
+        }
+    for (const approval of page.approvals) if (!this.cards.has(keyOf(approval))) this._add(approval)
+    this.cursor = page.next_cursor
+    this.more.hidden = !this.cursor
+    this._count()
+  }
+
+  _add(approval) {
+    const card = { isDecided: false }
+    const href = hrefOf(approval.agent, approval.thread_id)
+    const asked = el("time", { dateTime: approval.requested_at, title: inFull(approval.requested_at) }, until(approval.requested_at))
+    const from = el("h2", { class: "from" }, el("b", {}, approval.agent), " on ", el("a", { href }, approval.thread_id), " ", asked)
+    const shown = approvalCard(approval, async (_, decision) => {
+      const path = paths.thread(approval.agent, approval.thread_id, `/approvals/${encodeURIComponent(approval.id)}`)
+      try {
+        await checked(await send("POST", path, { body: { ...decision, wait_for_response: false }, action: true }))
+      } catch (problem) {
+        if (problem.code === "approval_answered") problem.message += await this._whoWasFirst(approval)
+        card.isDecided = true
+        this._count()
+        throw problem
+      }
+      card.isDecided = true
+      const said = decision.approved ? "Approved" : `Refused${decision.reason ? `: ${decision.reason}` : ""}`
+      const done = el("p", { role: "status", tabIndex: -1 }, `${said}. `, el("code", {}, approval.tool), " of ", el("a", { href }, approval.thread_id))
+      card.element.replaceChildren(from, el("div", { class: "card" }, done))
+      done.focus()
+      this._count()
+    })
+    card.element = el("div", { role: "listitem" }, from, shown)
+    this.cards.set(keyOf(approval), card)
+    this.list.append(card.element)
+  }
+
+  /** Return what somebody else decided before, and when. */
+  async _whoWasFirst({ agent, thread_id: thread, run_id: run, id }) {
+    const { steps } = await read(paths.runs(agent, thread, run, "/timeline")).catch(() => ({ steps: [] }))
+    const first = steps.find((step) => step.kind === "approval_answered" && step.id === id)
+    if (!first) return ""
+    return ` It was ${first.approved ? "approved" : "refused"} ${until(first.at)}${first.reason ? `: ${first.reason}` : ""}.`
+  }
+
+  _count() {
+    const open = [...this.cards.values()].filter((card) => !card.isDecided).length
+    this.hooks.counted(`${open || ""}${this.cursor ? "+" : ""}`)
+    const nothing = [el("h2", {}, "Nothing waits for you"), el("p", {}, "When an agent wants to call a tool that needs approval, the call appears here, whichever thread it is on."), el("p", { class: "note" }, "Give a tool ", el("code", {}, 'approval_mode="always_require"'), " to have it ask.")]
+    this.note.replaceChildren(...(this.cards.size ? [] : [el("section", { class: "empty" }, nothing)]))
+  }
+}
+
+const keyOf = ({ agent, thread_id: thread, id }) => `${agent}/${thread}/${id}`

@@ -1,0 +1,118 @@
+// What a run did, step by step: when each step began, how long it took, and what it used.
+
+import { el, icon } from "./dom.js"
+import { inFull, length } from "./times.js"
+import { valueNode } from "./turn.js"
+
+const POLL_MS = 1000
+const OPEN = new Set(["accepted", "running", "cancelling"])
+const ICONS = { accepted: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", voided: "close", pause: "clock", ended: "approve" }
+const LEFT = { lost: "its process was lost", released: "handed on" }
+const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped" }
+
+/** Return what opens and closes the timeline of a run; `read()` asks the app for it. */
+export function timelineButton(read) {
+  const panel = el("div", { class: "timeline", hidden: true, role: "region", "aria-label": "Timeline of the run" })
+  const open = el("button", { type: "button", class: "button quiet small", "aria-expanded": "false", on: { click: toggle } }, icon("clock"), "Timeline")
+
+  async function toggle() {
+    panel.hidden = !panel.hidden
+    open.setAttribute("aria-expanded", String(!panel.hidden))
+    while (!panel.hidden && panel.isConnected) {
+      try {
+        const told = await read()
+        panel.replaceChildren(...timelineNodes(told))
+        if (!OPEN.has(told.status)) return
+      } catch (problem) {
+        if (problem.name !== "AbortError") panel.replaceChildren(el("p", { class: "note" }, problem.message))
+        return
+      }
+      await new Promise((wait) => setTimeout(wait, POLL_MS))
+    }
+  }
+  return [open, panel]
+}
+
+function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, status }) {
+  const from = Date.parse(begun)
+  const to = Math.max(from + 1, ended ? Date.parse(ended) : Date.now())
+  const attempts = steps.filter((step) => step.kind === "attempt").length
+  const tokens = usage.total_token_count
+  const facts = [
+    inFull(begun),
+    length(to - from),
+    `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`,
+    tokens && `${tokens.toLocaleString()} tokens`,
+    OPEN.has(status) && "goes on",
+  ]
+  const rows = withPauses(steps).map((step) => row(step, from, to))
+  return [el("p", { class: "note" }, facts.filter(Boolean).join(" · ")), el("ol", {}, rows)]
+}
+
+/** Put the times in between, in which nobody worked on the run, where they are long enough to be seen. */
+function withPauses(steps) {
+  const shown = []
+  let free = steps[0]?.at
+  for (const step of steps) {
+    if (step.kind === "attempt" && free && Date.parse(step.at) - Date.parse(free) >= 5)
+      shown.push({ kind: "pause", at: free, ended_at: step.at, text: step.attempt === 1 ? "Waits for its turn" : "Waits to be taken up" })
+    if (step.kind === "attempt") free = step.ended_at
+    shown.push(step)
+  }
+  return shown
+}
+
+function row(step, from, to) {
+  const at = Date.parse(step.at)
+  const until = step.ended_at ? Date.parse(step.ended_at) : to
+  const bar = el("span", { class: "bar" })
+  bar.style.left = `${Math.min(99, (100 * (at - from)) / (to - from))}%` // an end is seen too
+  bar.style.width = `${(100 * (until - at)) / (to - from)}%`
+  const took = step.ended_at === step.at ? `+${length(at - from)}` : length(until - at)
+  const isBad = step.error || step.code
+  const head = [
+    icon(ICONS[step.kind] ?? "approve"),
+    el("span", { class: "what" }, ...named(step)),
+    el("span", { class: "lane", "aria-hidden": "true" }, bar),
+    el("time", { dateTime: step.at, title: inFull(step.at) }, took),
+  ]
+  const name = `step-row ${step.kind}${isBad ? " bad" : ""}${step.ended_at ? "" : " busy"}`
+  const more = details(step)
+  if (!more.length) return el("li", { class: name }, el("div", { class: "line" }, head))
+  return el("li", { class: name }, el("details", {}, el("summary", { class: "line" }, head), el("div", { class: "step-body" }, more)))
+}
+
+function named(step) {
+  const tokens = step.usage?.total_token_count
+  const used = tokens ? el("span", { class: "note" }, ` ${tokens.toLocaleString()} tokens`) : ""
+  switch (step.kind) {
+    case "accepted":
+      return ["Accepted"]
+    case "pause":
+      return [step.text]
+    case "attempt":
+      return [`Attempt ${step.attempt}`, step.code ? el("span", { class: "note" }, ` ${LEFT[step.code] ?? step.code}`) : ""]
+    case "model_call":
+      return [step.tools.length ? `Model asks for ${step.tools.join(", ")}` : "Model answers", used]
+    case "tool_call":
+      return [el("code", {}, step.tool)]
+    case "voided":
+      return [el("del", {}, step.text)]
+    case "cancel_requested":
+      return ["Somebody stops it"]
+    case "approval_answered":
+      return [step.approved ? "Approved" : `Refused${step.reason ? `: ${step.reason}` : ""}`]
+    default:
+      return [ENDS[step.status], step.code ? el("span", { class: "note" }, " ", el("code", {}, step.code)) : ""]
+  }
+}
+
+function details(step) {
+  const { input_token_count: taken, output_token_count: given } = step.usage ?? {}
+  if (step.kind === "tool_call")
+    return [valueNode("Arguments", step.arguments), step.error || step.ended_at ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
+  if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt said this otherwise:"), el("del", {}, step.text)]
+  if (step.kind === "model_call" && (taken || given)) return [el("p", { class: "note" }, `${(taken ?? 0).toLocaleString()} tokens read, ${(given ?? 0).toLocaleString()} written`)]
+  if (step.kind === "ended" && step.error) return [el("p", {}, step.error)]
+  return []
+}

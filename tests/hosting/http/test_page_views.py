@@ -1,0 +1,209 @@
+"""What the page shows beside a conversation: a run's timeline, the inbox, figures, and very many entries."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from playwright.async_api import Page, Route, expect
+
+from tests.hosting.http.browsed_page import ask, browsed, ended
+from tests.support.browser import find_browser
+from tests.support.running_host import ROOT, RunningHost
+
+APP = ROOT / "tests" / "hosting" / "http" / "page_app"
+REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
+REFUSED = "Failed to load resource: the server responded"
+ENTRIES = 10_000
+COUNT_DRAWN = """() => {
+    window.drawnAtOnce = []
+    new MutationObserver((changes) => drawnAtOnce.push(changes.flatMap((one) => [...one.addedNodes]).length))
+        .observe(document.querySelector("#conversation"), { childList: true, subtree: true })
+}"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    """One local host for all of them."""
+    with RunningHost(Path(shutil.copytree(APP, tmp_path_factory.mktemp("views") / "app"))) as host:
+        yield host
+
+
+async def say(host: RunningHost, agent: str, thread: str, message: str) -> dict[str, Any]:
+    """Send a message as another program does."""
+    async with httpx.AsyncClient(base_url=host.origin, timeout=20) as client:
+        body = {"message": message, "thread_id": thread, "stream": True}
+        answer = await client.post(f"/api/agents/{agent}/run", json=body)
+        return dict(json.loads(answer.text.rpartition("data: ")[2]))
+
+
+@pytest.mark.behaviour("page.timeline")
+async def test_a_runs_timeline_has_its_steps_with_lengths_tokens_arguments_and_results(host: RunningHost) -> None:
+    """Also while it runs, and in the order in which they came."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/support/timed")
+        await ask(page, "Where is my order A-17?")
+        await page.get_by_role("button", name="Timeline").click()
+        timeline = page.locator(".timeline")
+        await timeline.locator(".tool_call.busy").wait_for()
+        await timeline.locator(".ended").wait_for()
+        steps = await timeline.locator(".what").all_text_contents()
+        lengths = await timeline.locator("li time").all_text_contents()
+        await timeline.locator(".tool_call summary").click()
+        values = await timeline.locator(".tool_call pre").all_text_contents()
+        width = await timeline.locator(".tool_call .bar").evaluate(
+            "bar => bar.offsetWidth / bar.parentNode.offsetWidth"
+        )
+        await page.get_by_role("button", name="Timeline").click()
+        await expect(timeline).to_be_hidden()
+
+    assert steps == [
+        "Accepted",
+        "Attempt 1",
+        "Model asks for find_order 498 tokens",
+        "find_order",
+        "Model answers 498 tokens",
+        "Answered",
+    ]
+    assert all(re.fullmatch(r"\+?[\d.]+( ms| s)?", length) for length in lengths), lengths
+    assert [value.split() for value in values] == [
+        ["{", '"number":', '"A-17"', "}"],
+        ["Order", "A-17:", "shipped", "on", "Monday"],
+    ]
+    assert 0.1 < width < 0.9
+
+
+@pytest.mark.behaviour("page.inbox")
+async def test_what_waits_on_any_thread_is_answered_in_one_place(host: RunningHost) -> None:
+    """Of two agents; one is approved, one refused with a reason, and the side says how many are left."""
+    for agent, message in (("clerk", REFUND), ("support", "I want a refund")):
+        await say(host, agent, f"inbox-{agent}", message)
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/?approvals")
+        await expect(page.locator(".card.ask")).to_have_count(2)
+        await expect(page.locator("#waiting")).to_have_text("2")
+        first = page.get_by_role("listitem").filter(has_text="inbox-clerk").filter(has=page.locator(".card"))
+        await first.get_by_role("button", name="Approve").click()
+        await expect(first.get_by_text("Approved.")).to_be_focused()
+        second = page.get_by_role("listitem").filter(has_text="inbox-support").filter(has=page.locator(".card"))
+        await second.get_by_role("button", name="Refuse").click()
+        await second.get_by_label("Reason").fill("too much")
+        await page.keyboard.press("Enter")
+        await expect(second.get_by_text("Refused: too much.")).to_be_visible()
+        await expect(page.locator("#waiting")).to_be_empty()
+        await first.get_by_role("link").first.click()
+        answer = await ended(page, number=2)
+        await page.goto(f"{host.origin}/api/ui/#/?approvals")
+        await page.get_by_text("Nothing waits for you").wait_for()
+
+    assert "Refunded 120 for A-17." in answer
+
+
+@pytest.mark.behaviour("page.inbox")
+async def test_who_is_second_in_the_inbox_is_told_what_the_first_one_decided(host: RunningHost) -> None:
+    """And the card asks no more."""
+    (approval,) = (await say(host, "clerk", "raced", REFUND))["pending_approvals"]
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/?approvals")
+        card = page.get_by_role("listitem").filter(has_text="raced").filter(has=page.locator(".card"))
+        await card.get_by_role("button", name="Approve").wait_for()
+        place = f"/api/agents/clerk/threads/raced/approvals/{approval['id']}"
+        async with httpx.AsyncClient(base_url=host.origin) as client:
+            (await client.post(place, json={"approved": False, "reason": "not today"})).raise_for_status()
+        await card.get_by_role("button", name="Approve").click()
+        await expect(card.get_by_text("It was refused just now: not today.")).to_be_visible()
+        await expect(card.get_by_role("button", name="Approve")).to_be_disabled()
+
+
+@pytest.mark.behaviour("page.figures")
+async def test_figures_are_drawn_and_are_a_table_too(host: RunningHost) -> None:
+    """Of an agent by day, and of a thread by run, with the codes of its failures."""
+    for message in ("one", "fail", "three"):
+        await say(host, "writer", "plotted", message)
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer/plotted")
+        await ended(page)
+        await page.get_by_role("button", name="Figures").click()
+        await page.locator(".chart svg").nth(2).wait_for()
+        drawn = await page.locator(".chart h2").all_text_contents()
+        bad = await page.locator("rect.bad title").all_text_contents()
+        points = await page.locator(".chart circle").count()
+        await page.get_by_text("As a table").click()
+        rows = await page.locator("tbody tr").count()
+        await page.get_by_role("button", name="Figures").click()
+        await ended(page)
+        await page.goto(f"{host.origin}/api/ui/#/writer?figures")
+        await page.get_by_text("Slowest day").wait_for()
+        facts = await page.locator(".facts dd").all_text_contents()
+
+    assert drawn == ["Latency", "Tokens", "Runs and failures"]
+    assert [re.sub(".*: ", "", title) for title in bad] == ["1 failed (run_failed)"]
+    assert (points, rows) == (3, 3)
+    assert (int(facts[0]) >= 3, facts[1].split()[0] >= "1") == (True, True)
+
+
+def an_entry(position: int) -> dict[str, Any]:
+    """Return what the app tells of one of very many entries."""
+    said = {
+        "role": "user" if position % 2 else "assistant",
+        "contents": [{"$type": "text", "text": f"entry {position}"}],
+    }
+    kind = "request" if position % 2 else "response"
+    run = f"{(position + 1) // 2:032x}"
+    return {"position": position, "type": kind, "run_id": run, "created_at": "2026-01-01T00:00:00Z", "messages": [said]}
+
+
+async def very_many(page: Page) -> list[str]:
+    """Have the thread consist of very many entries, which it would take minutes to make; return what is asked for."""
+    asked: list[str] = []
+
+    async def tell(route: Route) -> None:
+        query = parse_qs(urlsplit(route.request.url).query)
+        if "after" in query:
+            await route.fulfill(json={"entries": [], "has_more": False})
+            return
+        asked.append(route.request.url)
+        last = int(query.get("before", [str(ENTRIES + 1)])[0]) - 1
+        positions = range(last, max(0, last - int(query["limit"][0])), -1)
+        entries = [an_entry(position) for position in positions]
+        await route.fulfill(json={"entries": entries, "has_more": positions[-1] > 1})
+
+    await page.route("**/messages?*", tell)
+    return asked
+
+
+@pytest.mark.behaviour("page.long")
+async def test_ten_thousand_entries_are_shown_page_by_page_and_none_in_one_go(host: RunningHost) -> None:
+    """So a key that is pressed meanwhile waits for some entries, and never for a page."""
+    await say(host, "writer", "long", "the only entry in truth")
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await page.get_by_text("Ask writer").wait_for()
+        asked = await very_many(page)
+        await page.evaluate(COUNT_DRAWN)
+        await page.goto(f"{host.origin}/api/ui/#/writer/long")
+        await page.get_by_text(f"entry {ENTRIES}", exact=True).wait_for()
+        await expect(page.locator(".turn")).to_have_count(20)
+        for pages in range(2, 6):
+            await page.get_by_role("button", name="Earlier messages").click()
+            await expect(page.locator(".turn")).to_have_count(20 * pages)
+        texts = await page.locator(".turn .request").all_text_contents()
+        at_once = await page.evaluate("Math.max(...drawnAtOnce)")
+
+    assert texts == [f"entry {position}" for position in range(ENTRIES - 199, ENTRIES, 2)]
+    assert len(asked) == 5
+    assert at_once <= 60
