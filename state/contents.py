@@ -193,7 +193,7 @@ AnyContent = Annotated[
 
 
 @dataclass(frozen=True)
-class Kind:
+class GivenKind:
     """The properties of one kind of content, and what its main property must hold beyond being a string."""
 
     required: tuple[str, ...]
@@ -209,9 +209,9 @@ def checked_content(index: int, value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadContentError(index, "", 'must be an object like {"$type": "text", "text": "..."}.')
     given = value.get("$type")
-    if not isinstance(given, str) or given not in KINDS:
-        raise BadContentError(index, "$type", f"is {given!r:.60}. Use one of {', '.join(KINDS)}.")
-    kind = KINDS[given]
+    if not isinstance(given, str) or given not in GIVEN_KINDS:
+        raise BadContentError(index, "$type", f"is {given!r:.60}. Use one of {', '.join(GIVEN_KINDS)}.")
+    kind = GIVEN_KINDS[given]
     known = ("$type", *kind.required, *kind.optional)
     for name in value:
         if name not in known:
@@ -239,9 +239,9 @@ def _fault_of_uri(uri: str) -> str | None:
     return None if is_address(uri) else "must be an absolute URI such as https://example.com/image.png."
 
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "text": Kind(("text",), (), lambda _: None),
-    "data": Kind(("uri",), ("mediaType",), _fault_of_data_uri),
-    "uri": Kind(("uri", "mediaType"), (), _fault_of_uri),
-    "hostedFile": Kind(("fileId",), (), lambda _: None),
+GIVEN_KINDS: Final[Mapping[str, GivenKind]] = {
+    "text": GivenKind(("text",), (), lambda _: None),
+    "data": GivenKind(("uri",), ("mediaType",), _fault_of_data_uri),
+    "uri": GivenKind(("uri", "mediaType"), (), _fault_of_uri),
+    "hostedFile": GivenKind(("fileId",), (), lambda _: None),
 }

@@ -174,11 +174,9 @@ def content_values_to_framework(values: Sequence[object]) -> list[Content]:
 
 def content_value(content: Content) -> dict[str, Any]:
     """Return the stored form of any content of the framework."""
+    # Nearly every content is plain text, and what is below takes time.
     if type(content) is Content and type(content.text) is str and {**vars(content), "text": ""} == _TEXT:
-        return {
-            "$type": "text",
-            "text": portable_text(content.text),
-        }  # nearly every content: what is below takes time
+        return {"$type": "text", "text": portable_text(content.text)}
     own = to_json_value(content.to_dict())
     value = STORED[own["type"]](own) if own.get("type") in STORED else None
     if value is None:

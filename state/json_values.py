@@ -200,14 +200,8 @@ def _marked_value(value: dict[str, Any]) -> Any:
         return value
     try:
         return read(value["value"])
-    except (
-        ValueError,
-        TypeError,
-        ArithmeticError,
-        AttributeError,
-        RecursionError,
-    ):  # another writer's object in our form
-        return value
+    except (ValueError, TypeError, ArithmeticError, AttributeError, RecursionError):
+        return value  # another writer's object in our form
 
 
 def _write_float(value: float) -> Any:
@@ -271,4 +265,4 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "json": lambda text: from_json_value(json.loads(text)),
 }
 
-KINDS: Final = frozenset(_READERS)
+PYTHON_KINDS: Final = frozenset(_READERS)

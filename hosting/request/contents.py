@@ -15,7 +15,7 @@ from typing import Any
 from hosting.errors import ConfigurationError, ContentTooLargeError, InvalidFieldError, UnsupportedContentError
 from hosting.request.strict_json import json_type, refuse_lone_surrogates
 from hosting.settings import MODEL_INPUT, Settings
-from state.contents import KINDS, checked_content
+from state.contents import GIVEN_KINDS, checked_content
 from state.errors import BadContentError
 
 ATTRIBUTE = "MODEL_INPUTS"
@@ -116,7 +116,7 @@ def contents_schema(limits: Limits) -> dict[str, Any]:
             "required": ["$type", *kind.required],
             "additionalProperties": False,
         }
-        for name, kind in KINDS.items()
+        for name, kind in GIVEN_KINDS.items()
         if name in properties
     ]
     return {"type": "array", "maxItems": MOST_CONTENTS, "items": {"oneOf": schemas}}

@@ -18,7 +18,7 @@ from agent_framework import Message
 
 from hosting.errors import UnreadableStateError
 from hosting.ports import iso
-from hosting.thread.events import TERMINALS, Accepted, Completed, Deleted, Deleting, Event, Imported, Reset, Terminal
+from hosting.thread import events
 from hosting.thread.head import Head
 from hosting.thread.messages import request_messages, run_messages
 from hosting.thread.run import stored_entry
@@ -44,38 +44,39 @@ class Snapshot:
     conversation: Conversation
     position: int
     since: int
-    open: Mapping[str, tuple[int, Accepted]]
+    open: Mapping[str, tuple[int, events.Accepted]]
     merges: bool = False
     discards: bool = False
 
-    def follow(self, events: Iterable[tuple[int, Event]]) -> Snapshot:
+    def follow(self, following: Iterable[tuple[int, events.Event]]) -> Snapshot:
         """Return the snapshot after these events, which are all of those after `since`, or after `position`.
 
         Those at or before `position` only show which runs are open.
         """
-        events = list(events)
+        following = list(following)
         conversation, open_runs, position = self.conversation, dict(self.open), self.position
         if self.merges:
-            ends = ((at, event) for at, event in events if isinstance(event, TERMINALS))
+            ends = ((at, event) for at, event in following if isinstance(event, events.TERMINALS))
             held = (at for at, event in ends if response_of(conversation, event.run_id) is not None)
             position = max(held, default=position)
         applied = position
-        for at, event in events:
+        for at, event in following:
             is_new, position = at > applied, max(at, position)
-            if isinstance(event, Accepted):
-                open_runs[event.run_id] = (at, event)
-            elif isinstance(event, Reset | Deleting):
-                open_runs.clear()
-                if is_new and isinstance(event, Reset):
-                    conversation = forget(conversation, f"reset-{at}")
-            elif isinstance(event, Deleted) and is_new:
-                conversation = read(None)
-            elif isinstance(event, Imported) and is_new:
-                conversation = read(event.text)
-            elif isinstance(event, TERMINALS):
-                _, accepted = open_runs.pop(event.run_id, (0, None))
-                if accepted is not None and is_new:
-                    conversation = with_run(conversation, accepted, event)
+            match event:
+                case events.Accepted():
+                    open_runs[event.run_id] = (at, event)
+                case events.Reset() | events.Deleting():
+                    open_runs.clear()
+                    if is_new and isinstance(event, events.Reset):
+                        conversation = forget(conversation, f"reset-{at}")
+                case events.Deleted() if is_new:
+                    conversation = read(None)
+                case events.Imported() if is_new:
+                    conversation = read(event.text)
+                case events.Completed() | events.Failed() | events.TimedOut() | events.Cancelled():
+                    _, accepted = open_runs.pop(event.run_id, (0, None))
+                    if accepted is not None and is_new:
+                        conversation = with_run(conversation, accepted, event)
         since = min((first - 1 for first, _ in open_runs.values()), default=position)
         return Snapshot(conversation, position, since, open_runs)
 
@@ -131,7 +132,7 @@ def before_reset(stored: Conversation, head: Head) -> Snapshot:
     return Snapshot(stored, head.reset_at - 1, head.trimmed, {})
 
 
-def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal) -> Conversation:
+def with_run(conversation: Conversation, accepted: events.Accepted, terminal: events.Terminal) -> Conversation:
     """Return the conversation with one more run; unchanged where it has no place for the run's end."""
     response = stored_entry(terminal)
     if not isinstance(response, ResponseEntry):
@@ -145,7 +146,7 @@ def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal)
     owner = (
         None if principal is None or accepted.grant is not None else {"issuer": principal.issuer, "id": principal.id}
     )
-    if isinstance(terminal, Completed) and terminal.kept:
+    if isinstance(terminal, events.Completed) and terminal.kept:
         pause = Pause(accepted.run_id, terminal.expires_at) if terminal.approvals else None
         session = terminal.session or {}
         return append_turn(
@@ -157,23 +158,19 @@ def with_run(conversation: Conversation, accepted: Accepted, terminal: Terminal)
     return append_turn(conversation, request, response, pause=pause, owner=owner)
 
 
-def request_of(accepted: Accepted, conversation: Conversation) -> RequestEntry:
+def request_of(accepted: events.Accepted, conversation: Conversation) -> RequestEntry:
     """Return the entry of a run's request to the conversation; where nothing waits in that, always the same one."""
     if host_of(conversation).pause is None and not accepted.request.decisions:
-        return accepted.derived(_plain_request)
+        return accepted.derived(_request_entry)
     return _request_entry(accepted, run_messages(accepted.request, conversation))
 
 
-def _plain_request(accepted: Accepted) -> RequestEntry:
-    return _request_entry(accepted, request_messages(accepted.request))
-
-
-def _request_entry(accepted: Accepted, messages: Sequence[Message]) -> RequestEntry:
+def _request_entry(accepted: events.Accepted, messages: Sequence[Message] | None = None) -> RequestEntry:
     wanted = accepted.request.response_format
     return request_entry(
         run_id=accepted.run_id,
         created_at=iso(accepted.at),
-        messages=messages,
+        messages=request_messages(accepted.request) if messages is None else messages,
         response_type="json" if wanted else "text",
         response_schema=wanted.json_schema if wanted else None,
         orchestration_id=accepted.request.orchestration_id,

@@ -27,7 +27,7 @@ from hosting.thread.draft import (
     signal_failed,
 )
 from hosting.thread.head import Head
-from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange
+from hosting.thread.rows import ApprovalRow, DeletedRow, RowChange
 from hosting.thread.run import unanswered
 
 MOST_LOST = 3
@@ -63,18 +63,10 @@ def _accept(head: Head, command: commands.AcceptRun) -> commands.Outcome:
     if refusal is not None:
         return refusal
     draft = Draft(head)
-    for decision in accepted.request.decisions:
-        assert head.waiting is not None
-        asked_by = head.waiting.run_id
-        draft.add(events.ApprovalAnswered(at=accepted.at, run_id=asked_by, decision=decision))
-        answered = ApprovalRow(epoch=head.epoch, asked_by=asked_by, decision=decision, resumed_by=accepted.run_id)
-        draft.row(RowChange(ApprovalRow.name_of(decision.id), head.waiting.first, answered, is_new=False))
-    draft.accept(accepted)
-    if accepted.key is not None:
-        row = KeyRow(epoch=draft.head.epoch, run_id=accepted.run_id, fingerprint=accepted.fingerprint)
-        draft.row(RowChange(KeyRow.name_of(accepted.key), draft.head.position, row, is_new=command.key is None))
-    if command.terms is not None and len(draft.head.runs) == 1:
-        draft.claim(accepted.at, command.terms)
+    if head.waiting is not None:
+        for decision in accepted.request.decisions:
+            draft.answer(head.waiting, decision, accepted.at, resumed_by=accepted.run_id)
+    draft.accept(accepted, command.terms, is_new_key=command.key is None)
     return draft.change(accepted.run_id, signal=True)
 
 
@@ -130,7 +122,7 @@ def _end_unanswered(head: Head, at: float, error: errors.HostingError) -> comman
 
 def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
     claim = head.claim
-    if claim is None or not head.is_held_by(command.token):
+    if claim is None or claim.token != command.token:
         return commands.Stale()
     ending = end_without_agent(head.runs[0])
     if ending is not None:
@@ -150,21 +142,23 @@ def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
 
 
 def _record(head: Head, command: commands.RecordSteps) -> commands.Outcome:
-    if head.claim is None or not head.is_held_by(command.token):
+    claim = head.claim
+    if claim is None or claim.token != command.token:
         return commands.Stale()
-    return Draft(head).add(*command.steps).renew().change(head.claim.run_id)
+    return Draft(head).add(*command.steps).renew().change(claim.run_id)
 
 
 def _release(head: Head, command: commands.ReleaseRun) -> commands.Outcome:
-    if head.claim is None or not head.is_held_by(command.token):
+    claim = head.claim
+    if claim is None or claim.token != command.token:
         return commands.Stale()
-    released = events.Released(at=command.at, run_id=head.claim.run_id, signalled=command.signalled)
+    released = events.Released(at=command.at, run_id=claim.run_id, signalled=command.signalled)
     return Draft(head).add(released).end_in_turn(command.at).change(released.run_id)
 
 
 def _end(head: Head, command: commands.EndRun) -> commands.Outcome:
     terminal = command.terminal
-    if not head.is_held_by(command.token):
+    if head.claim is None or head.claim.token != command.token:
         return commands.Stale()
     approvals = terminal.approvals if isinstance(terminal, events.Completed) else ()
     if len(approvals) > MOST_APPROVALS:
@@ -234,17 +228,13 @@ def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:
                 "Send the next message."
             )
         )
-    draft = Draft(head).add(events.ApprovalAnswered(at=command.at, run_id=waiting.run_id, decision=decision))
     is_last = len(waiting.undecided) == 1
     if is_last and len(command.resumed.request.decisions) != waiting.asked:
         return commands.Stale()  # somebody else answered since the caller read the other decisions
     resumed_by = command.resumed.run_id if is_last else None
-    answered = ApprovalRow(epoch=head.epoch, asked_by=row.asked_by, decision=decision, resumed_by=resumed_by)
-    draft.row(RowChange(ApprovalRow.name_of(decision.id), waiting.first, answered, is_new=False))
+    draft = Draft(head).answer(waiting, decision, command.at, resumed_by)
     if is_last:
-        draft.accept(command.resumed)
-        if command.terms is not None and len(draft.head.runs) == 1:
-            draft.claim(command.at, command.terms)
+        draft.accept(command.resumed, command.terms)
     return draft.change(resumed_by or "", signal=is_last)
 
 

@@ -10,10 +10,20 @@ an effect: an engine that was lost or moved has none of them.
 from __future__ import annotations
 
 from hosting.errors import ApprovalsPendingError, HostingError, ThreadDeletingError
+from hosting.request.run_request import Decision
 from hosting.thread.commands import AttachToRun, Change, ClaimTerms, Outcome, Refused, SignalFailed, Unchanged
-from hosting.thread.events import Accepted, Attached, CancelRequested, Claimed, Event, Released, Terminal
-from hosting.thread.head import Head, OpenRun, fold
-from hosting.thread.rows import MOST_ROWS, KeyRow, RowChange, RunRow
+from hosting.thread.events import (
+    Accepted,
+    ApprovalAnswered,
+    Attached,
+    CancelRequested,
+    Claimed,
+    Event,
+    Released,
+    Terminal,
+)
+from hosting.thread.head import Head, OpenRun, PendingApprovals, fold
+from hosting.thread.rows import MOST_ROWS, ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import cancellation, unanswered
 
 
@@ -32,8 +42,10 @@ class Draft:
         return self
 
     def renew(self) -> Draft:
-        """Renew the lease: this append is of the claim's holder."""
-        self.head = self.head.renewed()
+        """Renew the claim's lease: this append is of its holder."""
+        if (claim := self.head.claim) is not None:
+            renewed = claim.model_copy(update={"renewals": claim.renewals + 1})
+            self.head = self.head.model_copy(update={"claim": renewed})
         return self
 
     def row(self, change: RowChange) -> Draft:
@@ -41,11 +53,23 @@ class Draft:
         self._rows.append(change)
         return self
 
-    def accept(self, accepted: Accepted) -> Draft:
-        """Begin a run, with its row."""
+    def accept(self, accepted: Accepted, terms: ClaimTerms | None, *, is_new_key: bool = True) -> Draft:
+        """Begin a run, with its row and that of its key, and claim it with `terms` if it is the only one."""
         self.add(accepted)
-        row = RunRow(epoch=self.head.epoch, first=self.head.position)
-        return self.row(RowChange(RunRow.name_of(accepted.run_id), self.head.position, row))
+        epoch, position = self.head.epoch, self.head.position
+        self.row(RowChange(RunRow.name_of(accepted.run_id), position, RunRow(epoch=epoch, first=position)))
+        if accepted.key is not None:
+            row = KeyRow(epoch=epoch, run_id=accepted.run_id, fingerprint=accepted.fingerprint)
+            self.row(RowChange(KeyRow.name_of(accepted.key), position, row, is_new_key))
+        if terms is not None and len(self.head.runs) == 1:
+            self.claim(accepted.at, terms)
+        return self
+
+    def answer(self, waiting: PendingApprovals, decision: Decision, at: float, resumed_by: str | None) -> Draft:
+        """Record a decision on one of the approvals that the thread waits for; `resumed_by` is the run that goes on."""
+        self.add(ApprovalAnswered(at=at, run_id=waiting.run_id, decision=decision))
+        row = ApprovalRow(epoch=self.head.epoch, asked_by=waiting.run_id, decision=decision, resumed_by=resumed_by)
+        return self.row(RowChange(ApprovalRow.name_of(decision.id), waiting.first, row, is_new=False))
 
     def claim(self, at: float, terms: ClaimTerms) -> Draft:
         """Claim the next run with these terms."""

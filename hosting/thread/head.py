@@ -153,11 +153,6 @@ class Head(_Part):
         """Return whether the thread takes no message before approvals are decided, or their time has passed."""
         return self.waiting is not None and (self.waiting.expires_at is None or now < self.waiting.expires_at)
 
-    def renewed(self) -> Head:
-        """Return the head after one more append of the claim's holder."""
-        assert self.claim is not None
-        return _with(self, claim=_with(self.claim, renewals=self.claim.renewals + 1))
-
 
 NEW = Head()
 """The head of a thread without events."""

@@ -42,7 +42,7 @@ from hosting.service.sharing import grant_parts
 from state.attachments import references
 from state.codec import parse_entry, read
 from state.errors import UnreadableDocumentError
-from state.json_values import KINDS, WrittenNumber, dump, from_json_value
+from state.json_values import PYTHON_KINDS, WrittenNumber, dump, from_json_value
 from state.models import RequestEntry
 from state.portable import portable_text
 
@@ -187,7 +187,7 @@ DOCUMENTS = {
 }
 MARKED = {
     f"{kind} of {name}": lambda size, k=kind, of=of: {"$python": k, "value": of(size)}
-    for kind in sorted(KINDS)
+    for kind in sorted(PYTHON_KINDS)
     for name, of in {**repeated("1", "-", "0:", " 1", "[", "A"), **repeated("0", begin="1e", end="1")}.items()
 }
 
