@@ -32,6 +32,7 @@ from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
+from hosting.stores.sqlite_writer import StoreFile
 from state.codec import parse_entry, read
 from state.conversation import message_count, without_oldest
 from state.models import Entries
@@ -60,7 +61,7 @@ class CountedArchive(Archive):
     """An archive that counts its calls."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(SqliteObjects(ARCHIVE, path, ArchiveUnavailableError))
+        super().__init__(SqliteObjects(StoreFile(ARCHIVE, path, ArchiveUnavailableError)))
         self.calls = 0
 
     async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:

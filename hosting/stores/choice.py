@@ -24,6 +24,7 @@ from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.stores.sqlite import THREADS, SqliteThreadStore
 from hosting.stores.sqlite_file import FileKind
 from hosting.stores.sqlite_objects import ARCHIVE, ATTACHMENTS, SqliteObjects
+from hosting.stores.sqlite_writer import StoreFile
 
 DEFAULT_PATH = Path(".agents") / "log.sqlite"
 
@@ -73,7 +74,7 @@ class ObjectsSetting(StoreSetting):
         named = chosen.partition(":")[2]
         path = folder / named if named else log_path(settings.log, folder).with_name(self.file_name)
         self.kind.refuse_unusable(path, settings.log_synchronous, environ)
-        return SqliteObjects(self.kind, path, self.unavailable, settings.log_synchronous)
+        return SqliteObjects(StoreFile(self.kind, path, self.unavailable, settings.log_synchronous))
 
 
 LOG_SETTING = StoreSetting(

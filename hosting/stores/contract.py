@@ -174,11 +174,9 @@ class ThreadStore(Protocol):
         whatever was appended after it. Never raises for a store that is away: that is `Unknown`. Raises `ValueError`
         where the new head does not follow the known one; see `Append.first_position`.
         """
-        ...
 
     async def head(self, address: Address) -> StoredHead | None:
         """Return the head, or None for a thread that has none."""
-        ...
 
     async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
         """Return an owner's threads with an agent: the ids after `after` in their order, at most so many, with heads.
@@ -186,18 +184,15 @@ class ThreadStore(Protocol):
         Ids are compared character by character, as Python does. Nothing of other owners is read, however many there
         are. Not for the owner `app`, whose thread ids may be such that no key holds them.
         """
-        ...
 
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """Return the events after position `after` that are not trimmed or erased, oldest first, all of them.
 
         Those after position `through` are not read.
         """
-        ...
 
     async def row(self, address: Address, name: str) -> Row | None:
         """Return the row of that name, or None; one of what was erased has an empty payload."""
-        ...
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
         """Remove events at or before position `before`, and rows of positions at or before `rows_before`.
@@ -205,7 +200,6 @@ class ThreadStore(Protocol):
         Some of the newest of those events may stay, where they share a record with later ones. The head is not
         touched: it names first, by an append, what may be trimmed. A call that is broken off is finished by the next.
         """
-        ...
 
     async def erase(self, address: Address, through: int) -> None:
         """Remove every event at or before position `through` and the payload of every row of such a position.
@@ -214,7 +208,6 @@ class ThreadStore(Protocol):
         as one. Events after are not touched, so that an erasure that comes late takes nothing of a later life of the
         thread. A call that is broken off is finished by the next.
         """
-        ...
 
     async def forget(self, address: Address, known: StoredHead) -> bool:
         """Remove the head and all rows, if the head is still the known one; return whether it was.
@@ -222,21 +215,18 @@ class ThreadStore(Protocol):
         The thread is then as if it had never been: an append that knows no head counts again, so nobody may still be
         repeating one of before. Its events were erased before.
         """
-        ...
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Return True as soon as there are events after position `after`, False when there are none for so long.
 
         A store that cannot push returns False at once, without a read, and its caller polls.
         """
-        ...
 
     async def close(self) -> None:
         """Let go of files, connections and threads; an append under way is done first, a watch returns False.
 
         The next call opens again what it needs.
         """
-        ...
 
 
 ThreadKey = tuple[str, str]

@@ -7,22 +7,11 @@ import math
 import sqlite3
 import time
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Final
 
-from hosting.errors import StoreUnavailableError
 from hosting.names import StoreKey
 from hosting.ports import Clock
-from hosting.stores.sqlite_file import (
-    BUSY_SECONDS,
-    LEAST_RECLAIMED_BYTES,
-    PAYLOADS,
-    WRITE_ANEW,
-    FileKind,
-    drop,
-    empty,
-    keep,
-)
+from hosting.stores.sqlite_file import PAYLOADS, WRITE_ANEW, FileKind, drop, empty, keep
 from hosting.stores.sqlite_writer import StoreFile
 
 _OBJECTS: Final = """
@@ -92,21 +81,11 @@ _EPOCHS = "SELECT DISTINCT thread_id FROM object WHERE agent = ? AND thread_id >
 
 
 class SqliteObjects:
-    """An `ObjectStore` in the file of that kind at `path`; the file and its folder are made at the first use."""
+    """An `ObjectStore` in a file of the kind `ARCHIVE` or `ATTACHMENTS`."""
 
-    def __init__(
-        self,
-        kind: FileKind,
-        path: Path,
-        unavailable: type[StoreUnavailableError],
-        synchronous: str = "NORMAL",
-        busy_seconds: float = BUSY_SECONDS,
-        *,
-        reclaimed_bytes: int = LEAST_RECLAIMED_BYTES,
-        clock: Clock = time.time,
-    ) -> None:
+    def __init__(self, file: StoreFile, clock: Clock = time.time) -> None:
+        self._file = file
         self._clock = clock
-        self._file = StoreFile(kind, path, unavailable, synchronous, busy_seconds, reclaimed_bytes=reclaimed_bytes)
 
     async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
         """One transaction. Bytes that are there already are not written again."""

@@ -18,6 +18,7 @@ from hosting.stores.blobs import BlobObjects, storage_account
 from hosting.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosObjects, cosmos_account
 from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
+from hosting.stores.sqlite_writer import StoreFile
 from tests.support.azurite import Azurite
 from tests.support.cosmos_server import CosmosServer
 
@@ -60,7 +61,7 @@ async def _memory(request: pytest.FixtureRequest) -> OpenObjects:
 
 async def _sqlite(request: pytest.FixtureRequest) -> OpenObjects:
     folder: Path = request.getfixturevalue("tmp_path")
-    return lambda: SqliteObjects(ATTACHMENTS, folder / "new" / "objects.sqlite", UNAVAILABLE)
+    return lambda: SqliteObjects(StoreFile(ATTACHMENTS, folder / "new" / "objects.sqlite", UNAVAILABLE))
 
 
 async def _blob(request: pytest.FixtureRequest) -> OpenObjects:

@@ -14,6 +14,7 @@ from hosting.ports import ObjectStore
 from hosting.runner.thread_log import epoch_store_key, store_key
 from hosting.stores.blobs import BlobObjects, storage_account
 from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
+from hosting.stores.sqlite_writer import StoreFile
 from tests.contracts.objects import BEGIN_ALIKE, EPOCHS, FACTORIES, STORES, UNAVAILABLE, OpenObjects
 
 PLACE = StoreKey("joker", "thread")
@@ -233,7 +234,7 @@ async def test_a_closed_store_may_be_used_again(open_store: OpenObjects) -> None
 async def test_a_file_that_cannot_be_opened_is_said_to_be_away(tmp_path: Path) -> None:
     """By an error of ours."""
     with pytest.raises(AttachmentsUnavailableError):
-        await SqliteObjects(ATTACHMENTS, tmp_path, UNAVAILABLE).names(PLACE)
+        await SqliteObjects(StoreFile(ATTACHMENTS, tmp_path, UNAVAILABLE)).names(PLACE)
 
 
 async def test_an_account_that_does_not_answer_is_said_to_be_away() -> None:

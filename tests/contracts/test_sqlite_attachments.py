@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import random
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ import pytest
 
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import StoreKey
+from hosting.ports import Clock
 from hosting.stores.sqlite_file import FileKind
 from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
+from hosting.stores.sqlite_writer import StoreFile
 from tests.support.canary import holds
 
 PLACE = StoreKey("joker", "thread")
@@ -27,9 +30,11 @@ def attachment(body: bytes) -> dict[str, bytes]:
     return {hashlib.sha256(body).hexdigest(): body}
 
 
-def attachments_in(folder: Path, **options: Any) -> SqliteObjects:
+def attachments_in(folder: Path, clock: Clock = time.time, **options: Any) -> SqliteObjects:
     """Return the store in that folder."""
-    return SqliteObjects(ATTACHMENTS, folder / "attachments.sqlite", AttachmentsUnavailableError, **options)
+    return SqliteObjects(
+        StoreFile(ATTACHMENTS, folder / "attachments.sqlite", AttachmentsUnavailableError, **options), clock
+    )
 
 
 @contextlib.contextmanager

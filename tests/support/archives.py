@@ -9,6 +9,7 @@ from hosting.errors import ArchiveUnavailableError
 from hosting.stores.archive import Archive
 from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
+from hosting.stores.sqlite_writer import StoreFile
 
 
 def memory_archive() -> Archive:
@@ -18,4 +19,4 @@ def memory_archive() -> Archive:
 
 def sqlite_archive(path: Path, **options: Any) -> Archive:
     """Return the archive in the file at `path`; the options are those of its store."""
-    return Archive(SqliteObjects(ARCHIVE, path, ArchiveUnavailableError, **options))
+    return Archive(SqliteObjects(StoreFile(ARCHIVE, path, ArchiveUnavailableError, **options)))
