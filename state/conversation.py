@@ -70,7 +70,7 @@ def append_turn(
     return with_extension(conversation, extension, history)
 
 
-def forget(conversation: Conversation, reset_id: str) -> Conversation:
+def reset(conversation: Conversation, reset_id: str) -> Conversation:
     """Return the conversation after a reset: no entries, no session state, the next generation.
 
     The ledger stays, with the reset in it, so that neither a run nor the reset is applied again.

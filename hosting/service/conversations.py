@@ -135,7 +135,7 @@ class Conversations:
         self, address: Address, head: Head, snapshot: Snapshot, events: Sequence[tuple[int, Event]], text_bytes: int = 0
     ) -> Snapshot:
         """Return the snapshot after these events, and remember it; `text_bytes` are those of the one given."""
-        followed = snapshot.follow([(at, event) for at, event in events if at <= head.position])
+        followed = snapshot.apply([(at, event) for at, event in events if at <= head.position])
         grown = _text_bytes(followed.conversation, len(snapshot.conversation.data.conversation_history))
         return self._cache(address, head, followed, text_bytes + grown)
 

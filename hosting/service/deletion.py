@@ -170,7 +170,7 @@ class ThreadDeletion:
         if isinstance(found, DocumentBehind):
             return True
         events = await self._log.events(address, found.since)
-        return found.follow(events).conversation is not found.conversation
+        return found.apply(events).conversation is not found.conversation
 
     async def erase_older(self, address: Address) -> None:
         """Erase what is left of earlier lives of the thread, of an upload that came after their end.
@@ -213,7 +213,7 @@ class ThreadDeletion:
             unused -= await self._log.attachment_hashes(address, head.epoch)
         found = resume(document, head)
         if unused and isinstance(found, Snapshot):
-            found = found.follow(await self._log.events(address, found.since))  # one may have brought a conversation
+            found = found.apply(await self._log.events(address, found.since))  # one may have brought a conversation
             unused -= await self._referred(store_key, found.conversation)
             await self._attachments.erase(store_key, unused, before=before)
 

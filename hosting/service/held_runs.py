@@ -195,7 +195,7 @@ class HeldRuns:
         decided = await self._log.execute(address, command)
         self.publish(address, decided)
         is_next = before is not None and bool(decided.events) and decided.events[0][0] == before.position + 1
-        before = before.follow(decided.events) if before and is_next else None
+        before = before.apply(decided.events) if before and is_next else None
         return await self.hold(address, decided, client, before=before)
 
     async def hold(

@@ -260,7 +260,7 @@ class ThreadOperations:
             return snapshot, []
         events = await self._log.events(address, snapshot.since if is_fresh else snapshot.position, head)
         ended = [event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS)]
-        return snapshot.follow(events), ended
+        return snapshot.apply(events), ended
 
     def _readable(
         self, address: Address, stored: str | None, head: Head

@@ -125,7 +125,7 @@ class Threads:
             snapshot, text, head = await self._conversations.resumed(address, text, head, client)
             events = await self._log.events(address, head.trimmed, through=head.position)
             if len(events) == head.position - head.trimmed:
-                followed = snapshot.follow([one for one in events if one[0] > snapshot.since])
+                followed = snapshot.apply([one for one in events if one[0] > snapshot.since])
                 kept = None if snapshot.discards else text
                 return ThreadView(address, head, kept, followed.conversation, tuple(_runs(events)))
         raise LogUnavailableError("The thread changes while it is read. Try again.")

@@ -5,7 +5,7 @@ conversation is a document and the tail after it, whoever needs it and wherever:
 it, a reader is shown it. Ends stand in the log in the order in which runs were accepted, so applying them as they come
 gives each run its one place. A run that was open when the conversation was reset leaves nothing in it.
 
-Nothing here reads or writes. `resume` returns where to begin, `Snapshot.follow` continues.
+Nothing here reads or writes. `resume` returns where to begin, `Snapshot.apply` continues.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hosting.thread.head import Head
 from hosting.thread.messages import request_messages, run_messages
 from hosting.thread.run import stored_entry
 from state.codec import read
-from state.conversation import append_turn, forget, response_of, with_log_mark
+from state.conversation import append_turn, reset, response_of, with_log_mark
 from state.convert import request_entry
 from state.errors import BadContentError
 from state.extension import LogMark, Pause, host_of
@@ -48,7 +48,7 @@ class Snapshot:
     merges: bool = False
     discards: bool = False
 
-    def follow(self, following: Iterable[tuple[int, events.Event]]) -> Snapshot:
+    def apply(self, following: Iterable[tuple[int, events.Event]]) -> Snapshot:
         """Return the snapshot after these events, which are all of those after `since`, or after `position`.
 
         Those at or before `position` only show which runs are open.
@@ -68,7 +68,7 @@ class Snapshot:
                 case events.Reset() | events.Deleting():
                     open_runs.clear()
                     if is_new and isinstance(event, events.Reset):
-                        conversation = forget(conversation, f"reset-{at}")
+                        conversation = reset(conversation, f"reset-{at}")
                 case events.Deleted() if is_new:
                     conversation = read(None)
                 case events.Imported() if is_new:

@@ -238,7 +238,7 @@ def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:
     return draft.change(resumed_by or "", signal=is_last)
 
 
-def _forget(head: Head, command: commands.ResetThread) -> commands.Outcome:
+def _reset(head: Head, command: commands.ResetThread) -> commands.Outcome:
     if head.state == "deleting":
         return refuse_while_deleting()
     if head.state == "deleted":
@@ -319,7 +319,7 @@ _RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = 
     commands.ExpireRun: _expire,
     commands.SignalFailed: signal_failed,
     commands.AnswerApproval: _answer,
-    commands.ResetThread: _forget,
+    commands.ResetThread: _reset,
     commands.ImportThread: _import,
     commands.ShareThread: _share,
     commands.WithdrawGrant: _withdraw,

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from state.codec import read, write
-from state.conversation import append_turn, forget, message_count, with_older, without_oldest
+from state.conversation import append_turn, message_count, reset, with_older, without_oldest
 from state.extension import NOTHING, Archived, host_of
 from state.models import Conversation
 from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA, a_request, a_response
@@ -58,7 +58,7 @@ def test_put_back_in_their_place_the_entries_make_the_document_that_it_was() -> 
 
 def test_a_reset_forgets_that_anything_was_archived() -> None:
     """The ledger of applied runs stays."""
-    forgotten = forget(without_oldest(talk(3), 2), "reset-1")
+    forgotten = reset(without_oldest(talk(3), 2), "reset-1")
 
     assert host_of(forgotten).archived == NOTHING
     assert message_count(forgotten) == 0

@@ -12,8 +12,8 @@ from state.codec import read, write
 from state.conversation import (
     LEDGER_SIZE,
     append_turn,
-    forget,
     message_count,
+    reset,
     response_of,
     response_text,
     session_state,
@@ -67,10 +67,10 @@ def test_a_turn_keeps_what_others_stored() -> None:
 @pytest.mark.behaviour("state.applied-once")
 def test_the_ledger_outlives_a_reset() -> None:
     """A run or a reset that is delivered again is known."""
-    conversation = forget(conversation_of((a_request("r1"), a_response("r1", "hi"))), "reset-1")
+    conversation = reset(conversation_of((a_request("r1"), a_response("r1", "hi"))), "reset-1")
 
     assert [id_ in host_of(conversation).applied for id_ in ("r1", "reset-1", "r2")] == [True, True, False]
-    assert (host_of(conversation).generation, host_of(forget(conversation, "reset-2")).generation) == (1, 2)
+    assert (host_of(conversation).generation, host_of(reset(conversation, "reset-2")).generation) == (1, 2)
     assert (list(conversation.data.conversation_history), message_count(conversation)) == ([], 0)
     Draft202012Validator(OWN_SCHEMA).validate(json.loads(write(conversation)))
 
@@ -83,8 +83,8 @@ def test_the_ledger_is_bounded() -> None:
         conversation = append_turn(conversation, a_request(f"r{number}"), a_response(f"r{number}", "hi"))
 
     assert response_of(conversation, "r0") is not None
-    assert "r1" not in host_of(forget(conversation, "reset-1")).applied
-    assert "r2" in host_of(forget(conversation, "reset-1")).applied
+    assert "r1" not in host_of(reset(conversation, "reset-1")).applied
+    assert "r2" in host_of(reset(conversation, "reset-1")).applied
 
 
 @pytest.mark.parametrize("odd", ["[]", "7", '{"generation":"x","applied":7}', '{"generation":true}', "null"])
@@ -105,7 +105,7 @@ def test_session_state_is_kept_between_turns_and_goes_with_a_reset() -> None:
 
     assert session_state(append_turn(conversation, *turn)) == value
     assert session_state(append_turn(conversation, *turn, session={})) is None
-    assert session_state(forget(conversation, "reset-1")) is None
+    assert session_state(reset(conversation, "reset-1")) is None
     assert session_state(stored('{"agentSession":[1]}')) is None
 
 

@@ -13,7 +13,7 @@ from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import Change, DeleteThread, FinishDelete, ResetThread, TrimThread, Unchanged
 from hosting.thread.events import Accepted, Completed, Failed
 from state.codec import read, write
-from state.conversation import forget, with_log_mark
+from state.conversation import reset, with_log_mark
 from state.extension import LogMark, host_of
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.state_documents import history_messages
@@ -191,7 +191,7 @@ async def test_a_reset_begins_anew_with_a_document_that_is_ahead_of_its_log(proc
 
     assert watched.snapshot is not None
     assert watched.snapshot.document(watched.epoch) == with_log_mark(
-        forget(ahead, "reset-1"), LogMark(epoch=0, position=1, since=1)
+        reset(ahead, "reset-1"), LogMark(epoch=0, position=1, since=1)
     )
 
 

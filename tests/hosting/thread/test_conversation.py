@@ -44,14 +44,14 @@ def conversation_of(thread: Thread, stored: Conversation | None = None) -> Conve
     """Return the conversation that a document and the log behind it make."""
     begun = resume(stored, thread.head)
     assert isinstance(begun, Snapshot)
-    return begun.follow(numbered(thread, begun.since)).conversation
+    return begun.apply(numbered(thread, begun.since)).conversation
 
 
 def stored(thread: Thread) -> Conversation:
     """Return the document that the entity stores now, as it is read again."""
     begun = resume(None, thread.head)
     assert isinstance(begun, Snapshot)
-    return read(write(begun.follow(numbered(thread)).document(thread.head.epoch)))
+    return read(write(begun.apply(numbered(thread)).document(thread.head.epoch)))
 
 
 def turns(conversation: Conversation) -> list[str]:
@@ -210,11 +210,11 @@ def test_a_run_that_was_open_when_an_emptied_document_was_met_keeps_its_place() 
     thread.do(accept("r3"))
     begun = resume(read('{"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}'), thread.head)
     assert isinstance(begun, Snapshot)
-    document = read(write(begun.follow(numbered(thread, begun.since)).document(0)))
+    document = read(write(begun.apply(numbered(thread, begun.since)).document(0)))
     thread.do(answered("r2", "Two", callers={"r3": terms("token-r3")}))
     thread.do(answered("r3", "Three"))
 
-    assert turns(begun.follow(numbered(thread, begun.since)).conversation) == ["r2", "r2", "r3", "r3"]
+    assert turns(begun.apply(numbered(thread, begun.since)).conversation) == ["r2", "r2", "r3", "r3"]
     assert turns(conversation_of(thread, document)) == ["r2", "r2", "r3", "r3"]
 
 
@@ -344,9 +344,9 @@ def test_a_conversation_that_is_followed_event_by_event_is_the_same() -> None:
 
     grown = begun
     for event in numbered(thread):
-        grown = grown.follow([event])
+        grown = grown.apply([event])
 
-    assert write(grown.document(0)) == write(begun.follow(numbered(thread)).document(0))
+    assert write(grown.document(0)) == write(begun.apply(numbered(thread)).document(0))
     assert texts(grown.conversation) == ["Hello from r4", "Four"]
 
 
@@ -401,7 +401,7 @@ def test_wherever_the_document_was_stored_the_conversation_is_the_same(
             at = data.draw(st.sampled_from(documents))
             begun = resume(at, thread.head)
             assert isinstance(begun, Snapshot)
-            documents.append(read(write(begun.follow(numbered(thread, begun.since)).document(thread.head.epoch))))
+            documents.append(read(write(begun.apply(numbered(thread, begun.since)).document(thread.head.epoch))))
 
     conversations = [turns(conversation_of(thread, document)) for document in documents]
 
