@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime, timezone
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -55,97 +56,12 @@ def client_options() -> dict[str, Any]:
     }
 
 
-class _Container:
-    """A blob container, connected to and made at the first use.
-
-    Every verb raises `unavailable` when the account does not answer within `patience_seconds`, is
-    throttling beyond the client's own repeats, or refuses.
-    """
-
-    def __init__(
-        self, connect: Connect, name: str, unavailable: type[StoreUnavailableError], patience_seconds: float
-    ) -> None:
-        @asynccontextmanager
-        async def container() -> AsyncIterator[ContainerClient]:
-            async with connect() as service:
-                client = service.get_container_client(name)
-                try:
-                    await client.create_container()
-                except HttpResponseError as error:
-                    _raise_unless(error, _CONFLICT)
-                yield client
-
-        self._connection = BoundedConnection(
-            f"The blob container {name}", container, unavailable, patience_seconds, AzureError
-        )
-
-    async def put(self, name: str, body: bytes) -> None:
-        """Write a whole blob, over what was there."""
-
-        async def upload(container: ContainerClient) -> None:
-            await container.upload_blob(name, body, overwrite=True)
-
-        await self._connection.call(upload)
-
-    async def content(self, name: str) -> bytes | None:
-        """Return what is in a blob, or None when it is not there. One call."""
-
-        async def download(container: ContainerClient) -> bytes | None:
-            try:
-                return await (await container.download_blob(name)).readall()
-            except HttpResponseError as error:
-                _raise_unless(error, _MISSING)
-                return None
-
-        return await self._connection.call(download)
-
-    async def times(self, prefix: str) -> dict[str, datetime]:
-        """Return the names that begin so, with the time at which each was written. One call for each 5,000."""
-
-        async def listed(container: ContainerClient) -> dict[str, datetime]:
-            found = container.list_blobs(name_starts_with=prefix)
-            return {str(blob.name): blob.last_modified async for blob in found}
-
-        return await self._connection.call(listed)
-
-    async def pages(self, prefix: str) -> AsyncIterator[dict[str, datetime]]:
-        """Yield the same page by page, for more names than the patience of one call is for."""
-        token: str | None = None
-        while token != "":
-
-            async def listed(container: ContainerClient, token: str | None = token) -> tuple[dict[str, datetime], str]:
-                found = container.list_blobs(name_starts_with=prefix).by_page(token)
-                page = {str(blob.name): blob.last_modified async for blob in await anext(found)}
-                return page, str(getattr(found, "continuation_token", None) or "")
-
-            page, token = await self._connection.call(listed)
-            yield page
-
-    async def delete(self, names: Iterable[str], unchanged_since: datetime | None = None) -> None:
-        """Remove those of these blobs that are there, and that nobody wrote since that moment. A call for each."""
-        condition: dict[str, Any] = {} if unchanged_since is None else {"if_unmodified_since": unchanged_since}
-
-        async def remove(name: str) -> None:
-            async def removed(container: ContainerClient) -> None:
-                try:
-                    await container.delete_blob(name, **condition)
-                except HttpResponseError as error:
-                    _raise_unless(error, _MISSING, _CHANGED)
-
-            await self._connection.call(removed)
-
-        left = list(names)
-        while left:
-            part, left = left[:_DELETED_AT_ONCE], left[_DELETED_AT_ONCE:]
-            await asyncio.gather(*map(remove, part))
-
-    async def close(self) -> None:
-        """Let go of connections; the next use opens new ones."""
-        await self._connection.close()
-
-
 class BlobObjects:
-    """An `ObjectStore` in a blob container, `agent-archive` or `agent-attachments`."""
+    """An `ObjectStore` in a blob container, `agent-archive` or `agent-attachments`, which is made at the first use.
+
+    Every method raises `unavailable` when the account does not answer within `patience_seconds`, is throttling beyond
+    the client's own repeats, or refuses.
+    """
 
     def __init__(
         self,
@@ -154,29 +70,64 @@ class BlobObjects:
         unavailable: type[StoreUnavailableError],
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        self._blobs = _Container(connect, container, unavailable, patience_seconds)
+        @asynccontextmanager
+        async def made() -> AsyncIterator[ContainerClient]:
+            async with connect() as service:
+                client = service.get_container_client(container)
+                try:
+                    await client.create_container()
+                except HttpResponseError as error:
+                    _raise_unless(error, _CONFLICT)
+                yield client
+
+        name = f"The blob container {container}"
+        self._container = BoundedConnection(name, made, unavailable, patience_seconds, AzureError)
 
     async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
         """A call for each. What is there is written again, so that it counts as put now."""
-        await asyncio.gather(*(self._blobs.put(_prefix(store_key) + name, body) for name, body in objects.items()))
+
+        async def upload(container: ContainerClient, name: str, body: bytes) -> None:
+            await container.upload_blob(_prefix(store_key) + name, body, overwrite=True)
+
+        uploads = (partial(upload, name=name, body=body) for name, body in objects.items())
+        await asyncio.gather(*map(self._container.call, uploads))
 
     async def read(self, store_key: StoreKey, names: Collection[str]) -> dict[str, bytes]:
         """A call for each."""
+
+        async def download(container: ContainerClient, name: str) -> bytes | None:
+            try:
+                return await (await container.download_blob(_prefix(store_key) + name)).readall()
+            except HttpResponseError as error:
+                _raise_unless(error, _MISSING)
+                return None
+
         wanted = list(names)
-        bodies = await asyncio.gather(*(self._blobs.content(_prefix(store_key) + name) for name in wanted))
+        bodies = await asyncio.gather(*(self._container.call(partial(download, name=name)) for name in wanted))
         return {name: body for name, body in zip(wanted, bodies, strict=True) if body is not None}
 
     async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
         """One call for each 5,000, by the account's clock; names of other keys may begin with this one's."""
         folder = _prefix(store_key)
-        times = {name[len(folder) :]: at for name, at in (await self._blobs.times(folder + prefix)).items()}
+        times = {name[len(folder) :]: at for name, at in (await self._times(folder + prefix)).items()}
         return {name: at.timestamp() for name, at in sorted(times.items(), key=itemgetter(1)) if "/" not in name}
 
     async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
-        """One call for each 5,000 objects of that agent, by the account's clock."""
+        """One call for each 5,000 objects of that agent, by the account's clock.
+
+        Each page has a patience of its own: there may be more of them than one call's is for.
+        """
         first: dict[str, float] = {}
-        async for page in self._blobs.pages(f"{agent}/"):
-            for name, written_at in page.items():
+        token: str | None = None
+        while token != "":
+
+            async def page(container: ContainerClient, token: str | None = token) -> tuple[dict[str, datetime], str]:
+                found = container.list_blobs(name_starts_with=f"{agent}/").by_page(token)
+                times = {str(blob.name): blob.last_modified async for blob in await anext(found)}
+                return times, str(getattr(found, "continuation_token", None) or "")
+
+            times, token = await self._container.call(page)
+            for name, written_at in times.items():
                 thread_id, put_at = name[len(agent) + 1 :].rpartition("/")[0], written_at.timestamp()
                 if after <= put_at < before:
                     first[thread_id] = min(put_at, first.get(thread_id, put_at))
@@ -184,19 +135,38 @@ class BlobObjects:
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         """One listing."""
-        names = await self._blobs.times(_prefix(thread))
+        names = await self._times(_prefix(thread))
         return thread.epochs_in(name.rpartition("/")[0].partition("/")[2] for name in names)
 
     async def erase(
         self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
     ) -> None:
         """A call for each, and one listing where no names are given."""
-        erased = await self.names(store_key) if names is None else names
         moment = None if math.isinf(before) else datetime.fromtimestamp(before, timezone.utc)
-        await self._blobs.delete((_prefix(store_key) + name for name in erased), unchanged_since=moment)
+        condition: dict[str, Any] = {} if moment is None else {"if_unmodified_since": moment}
+
+        async def remove(container: ContainerClient, name: str) -> None:
+            try:
+                await container.delete_blob(_prefix(store_key) + name, **condition)
+            except HttpResponseError as error:
+                _raise_unless(error, _MISSING, _CHANGED)
+
+        left = list(await self.names(store_key) if names is None else names)
+        while left:
+            part, left = left[:_DELETED_AT_ONCE], left[_DELETED_AT_ONCE:]
+            await asyncio.gather(*(self._container.call(partial(remove, name=name)) for name in part))
 
     async def close(self) -> None:
-        await self._blobs.close()
+        await self._container.close()
+
+    async def _times(self, prefix: str) -> dict[str, datetime]:
+        """Return the names that begin so, with the time at which each was written. One call for each 5,000."""
+
+        async def listed(container: ContainerClient) -> dict[str, datetime]:
+            found = container.list_blobs(name_starts_with=prefix)
+            return {str(blob.name): blob.last_modified async for blob in found}
+
+        return await self._container.call(listed)
 
 
 def _prefix(key: StoreKey) -> str:
