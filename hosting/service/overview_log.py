@@ -23,7 +23,9 @@ MOST_DAYS = 400
 """How many threads an overview holds, and the figures of how many days: all of it is one append."""
 _BATCHES = 64
 _CHUNK_BYTES = 128 * 1024
-_MOST_BYTES = 1536 * 1024
+_MOST_BYTES = 1700 * 1024
+_WRITTEN_BYTES = 120
+"""All threads of one append, and about what one takes besides its id; the days take the rest."""
 _CACHED_BYTES = 16 * 1024 * 1024
 _THREAD_BYTES = 700
 _TRIES = 5
@@ -171,7 +173,7 @@ def _address(agent: str, owner: str) -> Address:
 def _shortened(state: OverviewState, most: int) -> float:
     """Keep the newest threads and days; return since when a thread that was left out has not changed."""
     newest = sorted(state.threads.items(), key=lambda one: one[1].changed_at, reverse=True)
-    while len(newest) > most or sum(_THREAD_BYTES // 3 + len(thread_id) for thread_id, _ in newest) > _MOST_BYTES:
+    while len(newest) > most or sum(_WRITTEN_BYTES + len(thread_id) for thread_id, _ in newest) > _MOST_BYTES:
         newest, left_out = newest[: min(most, len(newest) * 9 // 10)], newest[min(most, len(newest) * 9 // 10) :]
         state.head = state.head.model_copy(update={"horizon": max(state.head.horizon, left_out[0][1].changed_at)})
     state.threads = dict(newest)

@@ -6,7 +6,7 @@ import { valueNode } from "./turn.js"
 
 const POLL_MS = 1000
 const OPEN = new Set(["accepted", "running", "cancelling"])
-const ICONS = { accepted: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", voided: "close", pause: "clock", ended: "approve" }
+const ICONS = { accepted: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", voided: "close", pause: "clock", cancel_requested: "stop", ended: "approve" }
 const LEFT = { lost: "its process was lost", released: "handed on" }
 const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped" }
 
@@ -71,7 +71,7 @@ function row(step, from, to) {
   const took = step.ended_at === step.at ? `+${length(at - from)}` : length(until - at)
   const isBad = step.error || step.code
   const head = [
-    icon(ICONS[step.kind] ?? "approve"),
+    icon(step.kind === "ended" && isBad ? "close" : (ICONS[step.kind] ?? "approve")),
     el("span", { class: "what" }, ...named(step)),
     el("span", { class: "lane", "aria-hidden": "true" }, bar),
     el("time", { dateTime: step.at, title: inFull(step.at) }, took),

@@ -43,7 +43,8 @@ MARKDOWN = (
     "| <img src=x onerror=hacked()> | b |\n|---|---|\n| [c](javascript:hacked()) | d |",
 )
 UNWANTED = """[...document.querySelectorAll("*")].flatMap(one => [
-    ...(one.matches(":is(.turns, #threads, #files, #title) :is(script, iframe, object, embed, form, style, img, math)")
+    ...(one.matches(":is(.turns, .view, #threads, #files, #title) " +
+        ":is(script, iframe, object, embed, form, style, img, math)")
         ? [one.outerHTML] : []),
     ...one.getAttributeNames().filter(name => name.startsWith("on")),
     ...(one.href && !/^https?:/.test(one.href) ? [String(one.href)] : []),
@@ -117,6 +118,32 @@ async def test_no_argument_of_a_tool_no_id_and_no_file_s_name_becomes_more_than_
         steps = await page.evaluate(UNWANTED)
 
     assert (cards, steps) == ([], [])
+
+
+async def test_no_step_and_nothing_that_waits_becomes_more_than_text(host: RunningHost) -> None:
+    """In a timeline, in the inbox, in what was decided there, and in the list of threads by their titles."""
+    hostile = "<img src=x onerror=hacked()>"
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/clerk/inbox-of-hostile-texts")
+        await ask(page, f'Call refund with {{"order": "{hostile}", "amount": 1}}')
+        await page.get_by_text("May the agent call refund?").wait_for()
+        await page.goto(f"{host.origin}/api/ui/#/?approvals")
+        card = page.get_by_role("listitem").filter(has_text="inbox-of-hostile-texts").filter(has=page.locator(".card"))
+        await card.get_by_role("button", name="Refuse").click()
+        await card.get_by_label("Reason").fill(hostile)
+        inbox = await page.evaluate(UNWANTED)
+        await page.keyboard.press("Enter")
+        await card.get_by_text(f"Refused: {hostile}.").wait_for()
+        decided = await page.evaluate(UNWANTED)
+        await card.get_by_role("link").first.click()
+        await ended(page, number=2)
+        for number in range(2):
+            await page.get_by_role("button", name="Timeline").nth(number).click()
+            await page.locator(".timeline").nth(number).locator(".ended").wait_for()
+        await page.locator("#threads").get_by_text(hostile).first.wait_for()
+        steps = await page.evaluate(UNWANTED)
+
+    assert (inbox, decided, steps) == ([], [], [])
 
 
 @pytest.fixture

@@ -13,8 +13,18 @@ from hosting.errors import LogUnavailableError
 from hosting.names import APP, Address
 from hosting.ports import EntityPage, iso, read_utc
 from hosting.request.run_request import Decision
+from hosting.service.figures import Day
 from hosting.service.overview import Overview, OverviewQuery
-from hosting.stores.memory import MemoryObjects, SharedMemory
+from hosting.service.overview_log import (
+    MOST_DAYS,
+    MOST_THREADS,
+    Known,
+    KnownThread,
+    OverviewHead,
+    OverviewLog,
+    OverviewState,
+)
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.commands import DeleteThread, FinishDelete
 from tests.hosting.service.process import AGENT, Engine, Process, call
 from tests.support.thread_stores import ArmedStore, Failure
@@ -208,6 +218,24 @@ async def test_a_log_that_grew_is_written_anew_and_says_the_same(app: App) -> No
     assert head is not None
     assert b'"begins":0' not in head.payload
     assert await runs_of(fresh, app) == 75
+
+
+@pytest.mark.behaviour("overview.exact")
+async def test_ten_thousand_threads_and_four_hundred_days_are_written_anew_in_one_append() -> None:
+    """With ids as the app makes them, and each day with failures and latencies of its own; another process reads it."""
+    store = MemoryThreadStore("hub")
+    known = KnownThread(counted=10**6, since=10**6, changed_at=time.time(), waits=False, seen=iso(time.time()))
+    day = Day(
+        runs=9, failures={"run_timed_out": 3}, latencies=dict.fromkeys(range(40), 2), tokens={"total_token_count": 9}
+    )
+    threads: dict[str, KnownThread | None] = {f"{at:032x}": known for at in range(MOST_THREADS)}
+    days = {f"2026-{at:03}": day for at in range(MOST_DAYS)}
+
+    whole = Known(threads={**threads, "gone": None}, days=days)
+    await OverviewLog(store).append(OverviewState(), "agent", APP, whole, OverviewHead())
+    read = await OverviewLog(store).read(("agent", APP))
+
+    assert (len(read.threads), len(read.days), read.head.horizon) == (MOST_THREADS, MOST_DAYS, 0.0)
 
 
 @pytest.mark.behaviour("overview.free")
