@@ -15,7 +15,7 @@
 
 Each makes `.venv` beside this file and installs what the requirements files ask for, again only when one of them
 changed; with `uv` where that is installed. Standard library only, and readable by Python 3.7, so that an interpreter
-that is too old is told so.
+that is too old gets a message.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ HOST_OPTIONS = {
 }
 HOST_COMMANDS = ("functions", "inspect", "keys", "reset")
 
-# How tests/azure/target.py is told which host it is; a key is better kept in the variable than typed.
+# How tests/azure/target.py gets which host it is; a key is better kept in the variable than typed.
 TARGET_OPTIONS = {
     "url": ("AGENTS_TEST_URL", "only the tests of endpoints, against the app that runs there"),
     "key": ("AGENTS_TEST_KEY", "with --url: a function key"),
@@ -69,7 +69,7 @@ ON_ALL_CORES = [f"--numprocesses={min(4, 2 * (os.cpu_count() or 1))}", "--dist=w
 
 # With --room beside the room's own tests: the house, and the endpoints, called in this process.
 BESIDE_A_ROOM = ("tests/architecture", "tests/hosting/functions")
-# Tells tests/support/seeds.py that this run explores.
+# Lets tests/support/seeds.py know that this run explores.
 EXPLORES = "AGENTS_TEST_EXPLORE"
 
 NO_NETWORK = "The package index cannot be reached: no network, or a proxy is needed (set HTTPS_PROXY)."
@@ -210,7 +210,7 @@ def explore(command: list[str], minutes: float) -> int:
 
 
 def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]:
-    """What pytest is told before `arguments`: in one process what is measured, and what they name to be looked at.
+    """What pytest gets before `arguments`: in one process what is measured, and what they name to be read.
 
     SetupError for a room that is not there.
     """
@@ -319,7 +319,7 @@ def pip_install(arguments: list[str]) -> list[str]:
 
 
 def watch(command: list[str], doing: str) -> None:
-    """Run `command` to its end, telling on one line how far it is; raises SetupError, explained, when it fails."""
+    """Run `command` to its end, printing on one line how far it is; raises SetupError, explained, when it fails."""
     started = time.monotonic()
     last: deque[str] = deque(maxlen=200)
     show(f"{doing} ...")
@@ -345,8 +345,8 @@ def show(text: str, passing: bool = False) -> None:
 
 def explained(doing: str, lines: list[str]) -> str:
     """What went wrong in words, below the last lines that the tool printed."""
-    said = "\n".join(lines)
-    reason = next((EXPLANATIONS[mark] for mark in EXPLANATIONS if mark in said), "The lines above say why.")
+    printed = "\n".join(lines)
+    reason = next((EXPLANATIONS[mark] for mark in EXPLANATIONS if mark in printed), "The lines above say why.")
     return "\n".join(["", *lines[-12:], "", f"{doing} failed. {reason}"])
 
 

@@ -53,7 +53,7 @@ def create_chat_client(environ: Mapping[str, str]) -> ChatClient:
 
 
 def the_only(named: list[Provider], settings: Settings) -> Provider:
-    """The one provider that is named; two are refused, because nobody could tell which one answers."""
+    """The one provider that is named; two are refused, because nobody could know which one answers."""
     if len(named) == 1:
         return named[0]
     first, second = (next(name for name in provider.all_settings() if name in settings) for provider in named)

@@ -32,7 +32,7 @@ class RuleChatClient(BaseChatClient[Any]):
     OTEL_PROVIDER_NAME = "offline"
     WORD_SECONDS = 0.05  # between two words of a stream, so that a person sees it grow; 0 where time is measured
     MODEL_INPUTS = ("text",)  # read by hosting: pictures and files are refused before they come here
-    ONLY_FOR_DEVELOPMENT = (  # read by hosting too: an app in production is told so at its start
+    ONLY_FOR_DEVELOPMENT = (  # read by hosting too: an app in production logs it at its start
         "Choose a model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or OPENAI_API_KEY: docs/models.md."
     )
 
@@ -73,9 +73,9 @@ async def stream_updates(
 ) -> AsyncIterator[ChatResponseUpdate]:
     """The same answer word by word, a long one faster; function calls whole, the usage last."""
     contents = answer_contents(messages, options)
-    said = pieces(contents)
-    pause = min(word_seconds, MOST_STREAM_SECONDS / max(len(said), 1))
-    for number, piece in enumerate(said):
+    spoken = pieces(contents)
+    pause = min(word_seconds, MOST_STREAM_SECONDS / max(len(spoken), 1))
+    for number, piece in enumerate(spoken):
         if number and pause and piece.type == "text":
             await asyncio.sleep(pause)
         yield ChatResponseUpdate(role="assistant", contents=[piece], model="offline")

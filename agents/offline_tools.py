@@ -21,8 +21,8 @@ NAMED = re.compile(r'"([^"]+)"|(?<=[^.?!] )([A-Z][\w-]*)|\b([\w-]*\d[\w-]*)')
 def nearest_tool(text: str, tools: Iterable[Any]) -> Any | None:
     """The tool whose name and description share most words with `text`; for none, the first beside the weather's."""
     offered = sorted(tools, key=lambda tool: tool.name == WEATHER_TOOL)
-    said = words_of(text)
-    return max(offered, key=lambda tool: shared_words(said, words_of(f"{tool.name} {tool.description}")), default=None)
+    given = words_of(text)
+    return max(offered, key=lambda tool: shared_words(given, words_of(f"{tool.name} {tool.description}")), default=None)
 
 
 def words_of(text: str) -> set[str]:
@@ -30,9 +30,9 @@ def words_of(text: str) -> set[str]:
     return set(WORD.findall(text.lower().replace("_", " ")))
 
 
-def shared_words(said: set[str], known: set[str]) -> int:
+def shared_words(given: set[str], known: set[str]) -> int:
     """How many words have one that is alike, whatever its ending: "orders" and "order"."""
-    return sum(any(word.startswith(other) or other.startswith(word) for other in known) for word in said)
+    return sum(any(word.startswith(other) or other.startswith(word) for other in known) for word in given)
 
 
 def example_arguments(tool: Any, text: str) -> dict[str, Any]:
@@ -52,5 +52,5 @@ def example(schema: Mapping[str, Any], numbers: Iterator[str], texts: Iterator[s
         return value_of(schema, filling)
     if kind == "string":
         return next(texts, PLACEHOLDER)
-    said = float(next(numbers, 0))
-    return int(said) if kind == "integer" or said.is_integer() else said
+    given = float(next(numbers, 0))
+    return int(given) if kind == "integer" or given.is_integer() else given

@@ -100,7 +100,7 @@ def referred(reference: Any, filling: Filling) -> Any:
 
 
 def first_mentioned(allowed: Sequence[Any], filling: Filling) -> Any:
-    """The allowed value that the words name first, so that what is said can decide; else the first."""
+    """The allowed value that the words name first, so that what is sent can decide; else the first."""
     filling.room.take(values=len(allowed))
     words = filling.words.lower()
     named = [(place, value) for value in allowed if (place := words.find(str(value).lower())) >= 0]

@@ -123,7 +123,7 @@ def _parse_binding(function_name: str, raw: Mapping[str, object], environ: Mappi
 
 
 def is_trigger(binding: Binding) -> bool:
-    """Tell whether the binding is a function's trigger: all trigger types, and only they, are named so."""
+    """Return whether the binding is a function's trigger: all trigger types, and only they, are named so."""
     return binding.type.endswith("trigger")
 
 

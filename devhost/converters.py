@@ -20,7 +20,7 @@ def converter_of(binding_type: object) -> Any:
 
 
 def has_implicit_output(binding_type: object) -> bool:
-    """Tell whether a function of this trigger type answers without a `$return` binding."""
+    """Return whether a function of this trigger type answers without a `$return` binding."""
     return bool(getattr(converter_of(binding_type), "has_implicit_output", lambda: False)())
 
 

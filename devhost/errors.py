@@ -29,7 +29,7 @@ class FunctionLoadError(HostError):
     """A function's bindings and its Python signature do not fit (host contract 1.4)."""
 
     def __init__(self, function_name: str, reason: str, place: str | None = None) -> None:
-        """`place` is file and line of the function, told by whoever knows where it was written."""
+        """`place` is file and line of the function, given by whoever knows where it was written."""
         text = f"Cannot load the function '{function_name}': {sentence(reason)}"
         super().__init__(f"{place}: {text}" if place else text)
         self.function_name, self.reason = function_name, reason

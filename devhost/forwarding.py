@@ -1,9 +1,9 @@
-"""Which log records of the app a real host would get, told as its worker tells it.
+"""Which log records of the app a real host would get, distinguished as its worker does it.
 
 Theory. The worker sends a record on with the id of the invocation that it finds as the record is logged: the one that
 stands on the running task, which a task inherits from the task that made it, else that of the thread's storage. The
 host drops a record without one. So code that logs from a loop or a thread of its own, and whatever is logged outside of
-functions, is heard on a laptop and never on Azure. This host marks tasks and threads as the worker for Python 3.12 and
+functions, is seen on a laptop and never on Azure. This host marks tasks and threads as the worker for Python 3.12 and
 below does, which finds the least, and leaves out what would be dropped. It shows all of it with `--verbose`, and
 warnings while the app starts always: who starts an app wants to read them. What is left out is never left out silently:
 the first time, its logger is named.

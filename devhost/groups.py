@@ -32,11 +32,11 @@ class Group:
 
     @property
     def works_on_messages(self) -> bool:
-        """Tell whether this host runs orchestrations, activities and entities, and does not only send to them."""
+        """Return whether this host runs orchestrations, activities and entities, and does not only send to them."""
         return self.name in (None, DURABLE)
 
     def listens_for(self, function: Function) -> bool:
-        """Tell whether this host starts the listener of a function that runs."""
+        """Return whether this host starts the listener of a function that runs."""
         return self.name is None or self.name == group_of(function).lower()
 
     def reason_not_to_run(self, function: Function) -> str | None:

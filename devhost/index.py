@@ -66,7 +66,7 @@ class FunctionIndex:
         return (function for function in self.functions if function.not_run is None)
 
     def uses_durable(self) -> bool:
-        """Tell whether any function needs the durable engine, as its trigger or by a client input."""
+        """Return whether any function needs the durable engine, as its trigger or by a client input."""
         return any(
             isinstance(function.trigger, DurableTrigger) or function.client_parameters for function in self.running()
         )

@@ -86,7 +86,7 @@ class Invoker:
                     raise FunctionFailedError(f"RuntimeError: {text}")
                 return result
             case Raised(ClientDisconnect() as error):
-                # No fault of the function's. Who gave it the body has said so.
+                # No fault of the function's. Whoever gave it the body has logged it.
                 raise FunctionFailedError.of(error) from error
             case Raised(error):
                 logger.error("Function '%s' failed (invocation %s)", function.name, invocation_id, exc_info=error)

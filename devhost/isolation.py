@@ -42,7 +42,7 @@ class TimedOut:
 def run_caught(code: Callable[[], object]) -> Returned | Raised:
     """Run sync code, in whichever thread this is called.
 
-    A future would not do instead: it refuses to carry `StopIteration`, and nobody would hear of the end.
+    A future would not do instead: it refuses to carry `StopIteration`, and nobody would learn of the end.
     """
     try:
         return Returned(code())

@@ -19,7 +19,7 @@ _PARAMETER = re.compile(r"\{\*{0,2}([^=?{}]+)(?:=[^{}?]*)?\??\}")
 def describe_functions(app: HostedApp, origin: str, *, is_whole: bool = True) -> Iterable[str]:
     """Return the lines of the function list, in Core Tools' shape, which tools parse (host contract 2.5).
 
-    Unless `is_whole`, what the app calls details is counted only. A function that does not run is told all the same.
+    Unless `is_whole`, what the app calls details is counted only. A function that does not run is listed all the same.
     """
     details = frozenset() if is_whole else app.introduction.details
     left_out = [function for function in app.index.functions if function.name in details and not function.not_run]

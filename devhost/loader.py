@@ -48,13 +48,13 @@ class Introduction:
     @classmethod
     def of(cls, app: object) -> Introduction:
         """Return what the app says; nothing for most apps."""
-        said = getattr(app, "introduction", None)
-        if not isinstance(said, Mapping):
+        shown = getattr(app, "introduction", None)
+        if not isinstance(shown, Mapping):
             return cls()
-        function, text = said.get("request") or ("", "")
+        function, text = shown.get("request") or ("", "")
         request = (str(function), str(text)) if function else None
-        lines, details = tuple(said.get("lines", ())), frozenset(said.get("details", ()))
-        return cls(lines, details, request, said.get("openapi"), said.get("page"))
+        lines, details = tuple(shown.get("lines", ())), frozenset(shown.get("details", ()))
+        return cls(lines, details, request, shown.get("openapi"), shown.get("page"))
 
 
 @dataclass(frozen=True)
@@ -134,15 +134,15 @@ def _explained(error: BaseException, folder: Path, script: str) -> str:
     """Return place, cause and what to do, each once; what the error says itself to do is enough."""
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return f"{error.filename}, line {error.lineno}: {sentence(error.msg)} Correct the syntax."
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     kind = "" if isinstance(error, ModuleNotFoundError) else type(error).__name__
-    told = sentence(": ".join(filter(None, [kind, said])))
-    return " ".join(filter(None, [f"{_place(error, folder, script)}: {told}", _advice(error, said, folder)]))
+    reason = sentence(": ".join(filter(None, [kind, message])))
+    return " ".join(filter(None, [f"{_place(error, folder, script)}: {reason}", _advice(error, message, folder)]))
 
 
-def _advice(error: BaseException, said: str, folder: Path) -> str:
+def _advice(error: BaseException, message: str, folder: Path) -> str:
     if not isinstance(error, ModuleNotFoundError):
-        return "" if said.endswith(".") else "Correct it."
+        return "" if message.endswith(".") else "Correct it."
     package = (error.name or "").partition(".")[0]
     if (folder / package).is_dir() or (folder / f"{package}.py").is_file():
         return "Correct the name."
@@ -157,7 +157,7 @@ def _place(error: BaseException, folder: Path, script: str) -> str:
 
 
 def _is_written_here(file: Path, folder: Path) -> bool:
-    """Tell whether the file is the author's own: in the folder, and in no installed package and no library.
+    """Return whether the file is the author's own: in the folder, and in no installed package and no library.
 
     A library that lies in the app's folder says what it is as installed ones do, by its `py.typed` (PEP 561).
     """

@@ -1,4 +1,4 @@
-"""What host.json, local.settings.json and the app settings tell the host, read and checked once at start-up.
+"""What the host has from host.json, local.settings.json and the app settings, read and checked once at start-up.
 
 Host contract 2.6, 6.1, 6.3.
 """
@@ -75,7 +75,7 @@ class CorsPolicy:
     with_credentials: bool = False
 
     def allows(self, origin: str) -> bool:
-        """Tell whether pages of this origin may call."""
+        """Return whether pages of this origin may call."""
         return "*" in self.origins or origin.lower() in self.origins
 
 
@@ -116,7 +116,7 @@ def read_host_settings(folder: Path, environ: Mapping[str, str]) -> HostSettings
 
 
 def is_disabled(function_name: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether the app setting `AzureWebJobs.<name>.Disabled` turns the function off."""
+    """Return whether the app setting `AzureWebJobs.<name>.Disabled` turns the function off."""
     return environ.get(f"AzureWebJobs.{function_name}.Disabled", "").lower() in ("1", "true")
 
 

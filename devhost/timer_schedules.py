@@ -32,7 +32,7 @@ class Schedule(Protocol):
 
     @property
     def is_frequent(self) -> bool:
-        """Tell whether it is due more than once a minute; such timers are not remembered across restarts."""
+        """Return whether it is due more than once a minute; such timers are not remembered across restarts."""
         ...
 
 

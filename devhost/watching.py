@@ -56,23 +56,23 @@ def keep_running(
 ) -> None:
     """Run the command in the folder, again after each change of a file, until `stop` is set; then let it drain.
 
-    `was_typed` tells whether it was Ctrl-C that set `stop`.
+    `was_typed`: whether it was Ctrl-C that set `stop`.
     """
     gc.enable()  # this process starts no app, and stays
     seen = snapshot(folder)
     child = _start(command, folder)
-    is_told = False
+    is_reported = False
     try:
         while not stop.wait(_POLL_SECONDS):
             now = snapshot(folder)
-            if child.poll() is not None and not is_told:
+            if child.poll() is not None and not is_reported:
                 print("The app has ended. It is started again when one of its files changes; Ctrl-C stops.", flush=True)
-                is_told = True
+                is_reported = True
             if now != seen:
                 seen = now
                 print(f"Changed: {_name_of_change(now, folder)}. Starting again.", flush=True)
                 _end(child)
-                child, is_told = _start(command, folder), False
+                child, is_reported = _start(command, folder), False
     finally:
         _end(child, is_asked=was_typed())
 
@@ -80,7 +80,7 @@ def keep_running(
 def end_with(parent: int) -> None:
     """End this process where it stands once the process `parent`, which started it, is gone: nothing else stops it.
 
-    That loses nothing: the durable engine commits each step. On Windows a process is not told that its parent ended.
+    That loses nothing: the durable engine commits each step. On Windows a process does not learn that its parent ended.
     """
 
     def wait() -> None:

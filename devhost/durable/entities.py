@@ -98,7 +98,7 @@ class Entities:
         except UnreadableAnswerError as error:
             return Abandoned(str(error))
         else:
-            _tell_unheard(entity_id, operations, answer)
+            _log_refused_signals(entity_id, operations, answer)
         return apply_batch(entity_id, operations, answer, self._names, self._clock.now())
 
     async def _call_each(
@@ -120,7 +120,7 @@ class Entities:
         )
 
 
-def _tell_unheard(entity_id: EntityId, operations: Sequence[Operation], answer: EntityAnswer) -> None:
+def _log_refused_signals(entity_id: EntityId, operations: Sequence[Operation], answer: EntityAnswer) -> None:
     """Log the failures that nobody waits for: the SDK makes them results, and a signal has no reply to carry one."""
     for operation, result in zip(operations, answer.results, strict=True):
         if result.is_error and operation.is_signal:

@@ -97,7 +97,7 @@ async def _send_response(name: str, response: Response, scope: Scope, receive: R
 
 
 def _holds_no_code(response: Response) -> bool:
-    """Tell whether only Starlette's own code runs when the response is sent: its bytes are there."""
+    """Return whether only Starlette's own code runs when the response is sent: its bytes are there."""
     return type(response).__call__ is Response.__call__ and response.background is None
 
 

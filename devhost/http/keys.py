@@ -34,11 +34,11 @@ class Keys:
     system: Mapping[str, str]
 
     def is_master(self, given: str) -> bool:
-        """Tell whether the key opens everything."""
+        """Return whether the key opens everything."""
         return _is_one_of(given, [self.master])
 
     def opens_function(self, given: str, name: str, level: AuthLevel) -> bool:
-        """Tell whether the key is enough for a function of this level."""
+        """Return whether the key is enough for a function of this level."""
         if level == "anonymous":
             return True
         accepted = [self.master]

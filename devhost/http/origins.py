@@ -32,7 +32,7 @@ _HOW_TO_OPEN = "To open the host to a page, name its origin in Host.CORS of loca
 
 
 def is_loopback_name(name: str | None) -> bool:
-    """Tell whether a host name or address, without port, is this machine's loopback."""
+    """Return whether a host name or address, without port, is this machine's loopback."""
     if not name:
         return False
     if name.lower().removesuffix(".") == "localhost":
@@ -95,7 +95,7 @@ class OriginGuard:
         return None
 
     def _is_own_page(self, origin: str, headers: Mapping[bytes, bytes]) -> bool:
-        """Tell whether a web server of this machine served the page; of an opened host, whether it did so itself.
+        """Return whether a web server of this machine served the page; of an opened host, whether it did so itself.
 
         That is the very name by which the page calls, a proxy's name where one stands before us: no page of another
         site can set either header.
@@ -124,7 +124,7 @@ def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:
 
 
 def _is_of_loopback(authority: str) -> bool:
-    """Tell whether a host, with or without port, is this machine's loopback; what is no host is not.
+    """Return whether a host, with or without port, is this machine's loopback; what is no host is not.
 
     Parsed here by its grammar, because `urlsplit` takes what no client means: it leaves out what stands behind a
     bracket and before an `@`.

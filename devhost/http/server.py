@@ -193,6 +193,6 @@ class WebServer(uvicorn.Server):
             self.ready.set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and tell so by `ready`."""
+        """Start, and set `ready` then."""
         await super().startup(sockets)
         self.ready.set()

@@ -43,7 +43,7 @@ class Resource(Offer):
 
     @property
     def is_template(self) -> bool:
-        """Tell whether the address has places, so that it is listed as a template."""
+        """Return whether the address has places, so that it is listed as a template."""
         return "uriTemplate" in self.listing
 
 

@@ -21,7 +21,7 @@ _CALL_RESULT_KEYS = ("content", "structuredContent", "isError", "_meta")
 
 
 def failed_call(tool_name: str) -> Result:
-    """Return what the client is told of any failure: the function's own message stays on this side."""
+    """Return what the client gets for any failure: the function's own message stays on this side."""
     return {"content": [_text_block(f"An error occurred invoking '{tool_name}'.")], "isError": True}
 
 

@@ -122,7 +122,7 @@ def _trigger_text(members: Mapping[str, object], caller: Caller) -> str:
 
 
 def _failed(kind: str, name: str, error: Exception) -> CallError:
-    """Return what the client is told; the function's own failure was logged where it was called."""
+    """Return what the client gets; the function's own failure was logged where it was called."""
     if not isinstance(error, FunctionFailedError):
         logger.error("The %s '%s' answered an unusable result envelope: %s", kind, name, error)
     return CallError(INTERNAL_ERROR, "An error occurred.")

@@ -86,8 +86,8 @@ class DurableClient:
         # The SDK has no public name for its address; each of its own methods reads this attribute.
         base = self.sdk._orchestration_bindings.rpc_base_url
         bounds = {"lastOperationTimeFrom": changed_from, "lastOperationTimeTo": changed_until}
-        asked = {name: utc(at) for name, at in bounds.items() if at is not None}
-        url = f"{base}entities/{quote(entity)}?{urlencode({'top': limit, **asked})}"
+        limits = {name: utc(at) for name, at in bounds.items() if at is not None}
+        url = f"{base}entities/{quote(entity)}?{urlencode({'top': limit, **limits})}"
         headers = {_CURSOR_HEADER: cursor} if cursor else {}
         try:
             async with aiohttp.ClientSession(timeout=_TIMEOUT) as session, session.get(url, headers=headers) as answer:

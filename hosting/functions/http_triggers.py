@@ -53,7 +53,7 @@ from hosting.request.parameters import (
     read_cursor,
     read_days,
     read_limit,
-    read_position,
+    read_resume_position,
     read_stream_query,
     read_window,
 )
@@ -127,7 +127,7 @@ def register_runs(served: Served, services: Services) -> None:
     @serves(served, routes.EVENTS)
     async def follow(request: HttpRequest) -> Reply | Streamed:
         wanted = read_stream_query(request.query)
-        after = read_position(request.query, request.req.headers)
+        after = read_resume_position(request.query, request.req.headers)
         run = await runs.find(request.address, request.run_id, request.client)
         if wanted is not None:
             return await streams.read(run, request.client, wanted, request.req.headers.get(IF_NONE_MATCH.name, ""))

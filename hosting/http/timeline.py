@@ -184,7 +184,7 @@ class _Timeline:
         self._attempt = None
 
     def _void(self, offset: int, at: float) -> None:
-        """Drop what was said after `offset`, and show it: a later attempt says it otherwise."""
+        """Drop the text after `offset`, and show it: a later attempt has another."""
         if voided := self._text[offset:]:
             self._step("voided", at, text=voided)
         self._text = self._text[:offset]
@@ -196,10 +196,10 @@ class _Timeline:
             self._kept = len(self._text)
             for name, count in usage.items():
                 self._spent[name] = self._spent.get(name, 0) + count
-        asked = list(requested_calls(event))
-        self._calls |= {key: (tool, arguments) for key, tool, arguments in asked}
+        requested = list(requested_calls(event))
+        self._calls |= {key: (tool, arguments) for key, tool, arguments in requested}
         began_at = self._ready_at.get(event.within, event.at)
-        step = self._step("model_call", began_at, id=event.key, tools=[tool for _, tool, _ in asked], usage=usage)
+        step = self._step("model_call", began_at, id=event.key, tools=[tool for _, tool, _ in requested], usage=usage)
         step["ended_at"] = iso(event.at)
         self._ready_at[event.within] = event.at
 

@@ -23,9 +23,8 @@ from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validat
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from referencing import Registry
 
+from hosting.request.parameters import Schema
 from state.json_values import dump, is_deeper_than
-
-Schema = Mapping[str, Any]
 
 DIALECTS: Final = {
     str(dialect.META_SCHEMA["$schema"]).rstrip("#"): dialect

@@ -217,7 +217,7 @@ def read_cursor(query: Mapping[str, str]) -> str | None:
     return cursor
 
 
-def read_position(query: Mapping[str, str], headers: Mapping[str, str]) -> int:
+def read_resume_position(query: Mapping[str, str], headers: Mapping[str, str]) -> int:
     """Return after which position of the log a stream continues: that of `Last-Event-ID`, else of `after`, else 0.
 
     A browser that reconnects sends the first and repeats the second as it was. Of the id of a delta that was not logged

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hosting.errors import HostingError, InvalidFieldError, InvalidOutputError
+from hosting.request.parameters import Schema
 from hosting.request.run_request import ResponseFormat
 from hosting.request.strict_json import json_type, parse_text, refuse_lone_surrogates
 from state.json_values import portable_value
@@ -19,7 +20,6 @@ from state.json_values import portable_value
 CHECK_SECONDS = 5.0
 NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
 _NAME = re.compile(NAME_PATTERN)
-Schema = Mapping[str, Any]
 
 _PART: Schema = {"type": ["object", "boolean"]}
 _PARTS: Schema = {"type": "array", "items": _PART, "minItems": 1}

@@ -27,7 +27,7 @@ from hosting.request.parameters import Window
 from hosting.stores.archive import Archive, Volume
 from hosting.thread.conversation import request_of
 from hosting.thread.events import Accepted
-from state.attachments import external_bytes
+from state.attachments import Exchange, external_bytes
 from state.codec import parse_entry, write
 from state.conversation import cuts, without_oldest
 from state.extension import host_of
@@ -76,7 +76,6 @@ def size_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
-Exchange = RequestEntry | ResponseEntry
 _AT_ONCE = 1000
 
 

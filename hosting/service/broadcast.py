@@ -70,7 +70,7 @@ class Follower:
 
     def __init__(self) -> None:
         self.has_missed = False
-        self._news: deque[Update] = deque()
+        self._updates: deque[Update] = deque()
         self._characters = 0
         self._arrived = Wakeup()
 
@@ -80,15 +80,15 @@ class Follower:
         self._characters += len(delta.text) if isinstance(delta, Delta | DeltaText) else 1000
         if self._characters > MOST_WAITING_CHARACTERS:
             self.has_missed = True
-            self._news.clear()
+            self._updates.clear()
             self._characters = 0
         else:
-            self._news.append(updates)
+            self._updates.append(updates)
         self._arrived.wake()
 
     async def wait(self, seconds: float) -> bool:
         """Return True as soon as `next` has something to return, False if that takes longer than `seconds`."""
-        return bool(self._news) or self.has_missed or await self._arrived.wait(seconds)
+        return bool(self._updates) or self.has_missed or await self._arrived.wait(seconds)
 
     async def next(self, seconds: float) -> list[Update]:
         """Return the queued updates as soon as there are any; none after so many seconds."""
@@ -96,8 +96,8 @@ class Follower:
 
     def drain(self) -> list[Update]:
         """Return the queued updates."""
-        found, self._characters = list(self._news), 0
-        self._news.clear()
+        found, self._characters = list(self._updates), 0
+        self._updates.clear()
         return found
 
 

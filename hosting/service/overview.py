@@ -47,7 +47,7 @@ CLOCKS_DIFFER_SECONDS = 300.0
 WHOLE_SECONDS = 43_200.0
 WAITED_SECONDS = 2.0
 REST = 10.0
-"""Nobody looks again before this many times as long as the last look took."""
+"""Nobody reads again before this many times as long as the last read took."""
 _PAGE = 200
 _AT_ONCE = 16
 _UNWRITTEN_SECONDS = 600.0
@@ -93,13 +93,13 @@ class Overview:
         rest: float = REST,
         most_threads: int = MOST_THREADS,
     ) -> None:
-        """A reader waits `waited_seconds` for a look; what is not known by then comes with a later answer."""
+        """A reader waits `waited_seconds` for a refresh; what is not known by then comes with a later answer."""
         self._written = OverviewLog(store, most_threads)
         self._log = log
         self._clock = clock
         self._waited_seconds = waited_seconds
         self._rest = rest
-        self._looks: dict[tuple[str, str], asyncio.Task[OverviewState]] = {}
+        self._refreshes: dict[tuple[str, str], asyncio.Task[OverviewState]] = {}
         self._rests_until: dict[tuple[str, str], float] = {}
 
     async def newest(self, agent: str, owner: str, wanted: OverviewQuery, client: EntityClient) -> OverviewPage:
@@ -152,15 +152,15 @@ class Overview:
         return list(await asyncio.gather(*map(one, reads)))
 
     async def _current(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
-        """Return what is known after a look, or what was known before one that takes long or was made just now."""
+        """Return what is known after a refresh, or what was known before one that takes long or was made just now."""
         key, clock = (agent.lower(), owner), asyncio.get_running_loop().time
-        task = self._looks.get(key)
+        task = self._refreshes.get(key)
         if task is None and clock() >= self._rests_until.get(key, 0.0):
-            task = self._looks[key] = asyncio.create_task(self._look(*key, client))
+            task = self._refreshes[key] = asyncio.create_task(self._refresh(*key, client))
             began_at = clock()
 
             def ended(task: asyncio.Task[OverviewState]) -> None:
-                del self._looks[key]
+                del self._refreshes[key]
                 self._rests_until[key] = clock() + self._rest * (clock() - began_at)
                 if not task.cancelled():
                     task.exception()  # whoever waits for it gets it
@@ -172,22 +172,22 @@ class Overview:
                 return task.result()
         return await self._written.read(key)
 
-    async def look(self, agent: str, client: EntityClient) -> None:
+    async def refresh(self, agent: str, client: EntityClient) -> None:
         """Bring the overview of the app's own threads with the agent up to date. Raises as `newest` does."""
-        await self._look(agent.lower(), APP, client)
+        await self._refresh(agent.lower(), APP, client)
 
     async def erase(self, agents: Iterable[str], owner: str) -> None:
         """Forget an owner, all of whose threads are gone. Raises `LogUnavailableError`."""
         for agent in agents:
             await self._written.erase(agent.lower(), owner)
 
-    async def _look(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
+    async def _refresh(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
         for _ in range(_TRIES):
             with suppress(OverviewMovedError):
-                return await self._look_once(agent, owner, client)
+                return await self._refresh_once(agent, owner, client)
         raise LogUnavailableError("Many processes read the overview at once. Try again.")
 
-    async def _look_once(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
+    async def _refresh_once(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
         state, now = await self._written.read((agent, owner)), self._clock()
         is_whole = owner != APP or now - state.head.whole_at >= WHOLE_SECONDS
         seen_until = max(state.seen_until, state.head.seen_until)
@@ -195,7 +195,7 @@ class Overview:
         listed = set[str]()
         async for page in self._changed(agent, owner, since, client):
             listed |= page.keys()
-            changed = {thread_id: seen for thread_id, seen in page.items() if self._is_news(state, thread_id, seen)}
+            changed = {thread_id: seen for thread_id, seen in page.items() if self._is_changed(state, thread_id, seen)}
             if changed:
                 await self._written.append(
                     state, agent, owner, await self._learn(state, agent, owner, changed), state.head
@@ -208,7 +208,7 @@ class Overview:
         state.seen_until = now
         return state
 
-    def _is_news(self, state: OverviewState, thread_id: str, seen: str) -> bool:
+    def _is_changed(self, state: OverviewState, thread_id: str, seen: str) -> bool:
         known = state.threads.get(thread_id)
         if known is None:
             at = read_utc(seen)
@@ -281,7 +281,7 @@ class OverviewSweep:
     async def run(self, client: EntityClient) -> None:
         """Look once at each. Raises `EngineUnavailableError` and `LogUnavailableError`."""
         for agent in self._agents():
-            await self._overview.look(agent, client)
+            await self._overview.refresh(agent, client)
 
 
 def _read_cursor(cursor: str | None) -> tuple[float, str, str]:

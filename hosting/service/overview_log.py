@@ -1,8 +1,8 @@
 """The log of an overview: what is known of an agent's threads, as whole values, in the store of the threads' logs.
 
-Theory. An event says what is known now of some threads and some days. The newest word of each holds, so the fold is a
+Theory. An event has what is known now of some threads and some days. The newest value of each holds, so the fold is a
 dictionary. A process appends to the very head that it made the values from, or not at all. After some events all that
-is known is appended at once, and what was before is trimmed. What was left out then is told by `horizon`.
+is known is appended at once, and what was before is trimmed. `horizon` has what was left out then.
 """
 
 from __future__ import annotations

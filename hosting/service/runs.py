@@ -152,8 +152,8 @@ class Runs:
         with self._changes.subscribe(address) as follower:
             async with self._starts:
                 run = await self._holders.shield(self._start(address, agent, call, client, caller))
-            has_news = call.wait.answer and not (run.replayed or follower.has_missed)
-            return _with_updates(run, follower.drain()) if has_news else run
+            has_updates = call.wait.answer and not (run.replayed or follower.has_missed)
+            return _with_updates(run, follower.drain()) if has_updates else run
 
     def admit(self) -> None:
         """Raise what `admits` raise if no run may start in this process now."""

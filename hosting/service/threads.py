@@ -25,7 +25,7 @@ from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
 from hosting.request.parameters import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
-from hosting.service.archiving import ConversationReader, Exchange
+from hosting.service.archiving import ConversationReader
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Instance, Receipt, read_receipt
 from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, POLL_GROWTH
@@ -34,7 +34,7 @@ from hosting.thread.commands import DeleteThread, RecordInstances, Refused, Rese
 from hosting.thread.events import Accepted, Event, InstanceOutcome
 from hosting.thread.head import Head
 from hosting.thread.run import RunRecord
-from state.attachments import references
+from state.attachments import Exchange, references
 from state.codec import read
 from state.conversation import exchanges, with_older
 from state.models import Conversation

@@ -189,7 +189,7 @@ class SqliteThreadStore:
             THREADS, path, LogUnavailableError, synchronous, busy_seconds, reclaimed_bytes=reclaimed_bytes
         )
         self._watchers = Watchers()
-        self._looker = ChangePoller(path, self._watchers)
+        self._poller = ChangePoller(path, self._watchers)
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
         """One step of the file."""
@@ -272,10 +272,10 @@ class SqliteThreadStore:
         with self._watchers.watching(thread, after) as watcher:
             if await self._file.read(lambda connection: read_position(connection, thread)) > after:
                 return True
-            self._looker.start()
+            self._poller.start()
             return await watcher.woken_within(seconds)
 
     async def close(self) -> None:
         self._watchers.release()
-        self._looker.stop()
+        self._poller.stop()
         await self._file.close()

@@ -19,10 +19,10 @@ from hosting.thread import commands, events
 from hosting.thread.draft import (
     Draft,
     already_ended,
+    approvals_pending_error,
     attach,
     end_without_agent,
     needs_signal,
-    pending_approvals,
     refuse_while_deleting,
     signal_failed,
 )
@@ -84,7 +84,7 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
             errors.ApprovalsVoidError("These are not the tool calls that the thread waits for, or it no longer waits.")
         )
     if head.is_waiting_for_approval(accepted.at):
-        return commands.Refused(pending_approvals())
+        return commands.Refused(approvals_pending_error())
     if command.follows is not None and head.newest not in (0, command.follows):
         return commands.Refused(
             errors.RunNotNewestError("A later run continues this thread already. Continue from the newest.")

@@ -112,11 +112,11 @@ def end_without_agent(run: OpenRun) -> HostingError | None:
     if run.cancelled is not None:
         return cancellation(run.cancelled)
     if run.barred:
-        return pending_approvals()
+        return approvals_pending_error()
     return None
 
 
-def pending_approvals() -> ApprovalsPendingError:
+def approvals_pending_error() -> ApprovalsPendingError:
     return ApprovalsPendingError(
         "The thread waits for approvals and takes messages again when all are answered. "
         "GET .../approvals lists them; POST .../approvals/<id> answers one."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,28 @@ INSTEAD = {
 }
 DIALECT = re.compile("|".join(rf"\b(?:{words})\b" for words in INSTEAD), re.IGNORECASE)
 
+# Of these words, the ones that no name, docstring, comment or other text of the code has either.
+IN_CODE = re.compile(
+    r"told|tells?|telling|heard|hears?|hearing|said|settle[sd]?|settling|doom(?:ed|s)?|surroundings|speech|asker",
+    re.IGNORECASE,
+)
+WRITTEN = sorted(
+    [*(path for folder in ("devhost", "hosting", "state") for path in (ROOT / folder).rglob("*.py")), ROOT / "dev.py"]
+)
+EXCEPTIONS = {
+    "hosting/settings.py": {"tell"},  # a value of AGENT_INTERRUPTED_TOOLS
+    "hosting/runner/hosted_agent.py": {"tell"},
+    "hosting/thread/events.py": {"settled"},  # stored: the name of an event, and a member of the head
+    "hosting/thread/head.py": {"settled"},
+    "hosting/thread/decide.py": {"settled"},
+    "hosting/thread/draft.py": {"settled"},
+    "devhost/durable/activities.py": {"settle"},  # what a promise does, in every language that has them
+    "devhost/durable/promises.py": {"settle", "settled"},
+    "devhost/durable/replay.py": {"settle", "settled"},
+    "devhost/durable/store/sqlite.py": {"settle"},
+}
+"""Words that a file has for a reason: a stored name, a setting's value, or the word of another field."""
+
 
 def prose(markdown: str) -> str:
     """Return a page without its code, and with as many lines."""
@@ -63,6 +87,50 @@ def test_no_message_has_a_word_of_the_dialect() -> None:
     ]
 
     assert found == []
+
+
+def written_words(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield each word of a module's names, comments and texts, docstrings among them, with its line."""
+    with tokenize.open(path) as source:
+        for token in tokenize.generate_tokens(source.readline):
+            if token.type in (tokenize.NAME, tokenize.COMMENT, tokenize.STRING) or "FSTRING" in str(token):
+                for offset, line in enumerate(token.string.splitlines()):
+                    for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", line):
+                        yield token.start[0] + offset, word.lower()
+
+
+@pytest.mark.behaviour("docs.words")
+def test_no_name_docstring_or_comment_has_a_word_of_the_dialect() -> None:
+    """Nor any other text of the code; a name is read word by word."""
+    found = {
+        f"{name}:{line}: {word}"
+        for path in WRITTEN
+        for name in [str(path.relative_to(ROOT))]
+        for line, word in written_words(path)
+        if IN_CODE.fullmatch(word) and word not in EXCEPTIONS.get(name, ())
+    }
+
+    assert found == set()
+
+
+@pytest.mark.behaviour("docs.words")
+def test_an_exception_of_the_code_is_still_needed() -> None:
+    """A file that has lost its word loses its exception."""
+    had = {name: {word for _, word in written_words(ROOT / name)} & words for name, words in EXCEPTIONS.items()}
+
+    assert had == EXCEPTIONS
+
+
+@pytest.mark.behaviour("docs.words")
+@pytest.mark.parametrize(
+    "line", ["_told = 1", "class ToldText: ...", '"""It is told."""', "x = 1  # told", 'f"{1} told"']
+)
+def test_a_word_of_the_dialect_is_found_in_a_name_a_text_and_a_comment(line: str, tmp_path: Path) -> None:
+    """In its place; a longer word that holds it is another one."""
+    module = tmp_path / "module.py"
+    module.write_text(f"retold = 0\n{line}\n")
+
+    assert [found for found in written_words(module) if IN_CODE.fullmatch(found[1])] == [(2, "told")]
 
 
 @pytest.mark.behaviour("docs.words")

@@ -33,7 +33,7 @@ from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.request.contents import Limits, ModelInputs, read_contents
 from hosting.request.fields import carried_request
 from hosting.request.json_schema import BadSchemaError, check_schema, compiled_pattern
-from hosting.request.parameters import OWNER, read_cursor, read_position, read_stream_query, read_window
+from hosting.request.parameters import OWNER, read_cursor, read_resume_position, read_stream_query, read_window
 from hosting.request.response_format import read_response_format, structured_value
 from hosting.request.run_call import RawRequest, parse_decision, parse_run
 from hosting.request.run_request import ResponseFormat
@@ -313,7 +313,7 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "a page's cursor": Parser(lambda text: read_cursor({"cursor": text}), runs("a")),
     "Last-Event-ID": Parser(
-        lambda text: read_position({}, {"last-event-id": text}),
+        lambda text: read_resume_position({}, {"last-event-id": text}),
         runs("1", "1."),
         ("hosting.request.parameters._EVENT_ID",),
     ),

@@ -1,4 +1,4 @@
-"""Orchestrations over HTTP: start, look at, tell, stop, forget (host contract 4.3.1 to 4.3.4)."""
+"""Orchestrations over HTTP: start, read, signal, stop, forget (host contract 4.3.1 to 4.3.4)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Instances:
 
     async def status(self, request: ManagementRequest, instance_id: str) -> Response:
         view = _view(request)
-        stored = await self._look_at(instance_id, view)
+        stored = await self._stored(instance_id, view)
         if stored is None:
             return await self._entity_as_instance(instance_id, view)
         body = orchestration_status(stored.instance, view, stored.history)
@@ -152,7 +152,7 @@ class Instances:
         outcome = await self._hub.purge_ended(parse_filter(request))
         return json_reply(200, {"instancesDeleted": outcome.count}) if outcome.count else Response(status_code=404)
 
-    async def _look_at(self, instance_id: str, view: StatusView) -> StoredOrchestration | None:
+    async def _stored(self, instance_id: str, view: StatusView) -> StoredOrchestration | None:
         """Return the instance, with its history only if that is to be shown: a history may be long."""
         if view.show_history:
             return await self._hub.store.orchestration(instance_id)

@@ -125,7 +125,7 @@ class SqliteStore(SqliteReader):
 
 
 def _identity_of(path: Path) -> tuple[int, int] | None:
-    """Return what tells the file from another one of its name; None where there is none."""
+    """Return what distinguishes the file from another one of its name; None where there is none."""
     try:
         status = path.stat()
     except OSError:

@@ -152,7 +152,7 @@ def write_message(message: Outgoing, at: datetime) -> Row:
 
 
 def _is_asked(body: Body) -> bool:
-    """Tell whether somebody may wait for what becomes of the message: it begins an execution, or calls an operation."""
+    """Return whether somebody may wait for what becomes of the message: it begins an execution or calls."""
     if isinstance(body, Operation):
         return not body.is_signal
     return isinstance(body, EventMessage) and isinstance(body.event, ExecutionStarted)

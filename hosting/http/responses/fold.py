@@ -89,7 +89,7 @@ class ResponseFold:
     _calls: dict[str, _Item] = field(default_factory=dict)
     _arguments: dict[str, Any] = field(default_factory=dict)
     _text: str = ""
-    _settled: int = 0
+    _stable: int = 0
     _anchor: str = ""
     _attempt: int = 0
     _count: int = -1
@@ -152,7 +152,7 @@ class ResponseFold:
         self._events.append(WireEvent(_END, kind, {"response": response}))
 
     def _say(self, offset: int, text: str) -> None:
-        """Put text at that offset of the answer; what is there already is not said again."""
+        """Put text at that offset of the answer; what is there already is not sent again."""
         same = common_length(self._text[offset:], text)
         if same < len(text):
             self._put(offset + same, text[same:])
@@ -194,8 +194,8 @@ class ResponseFold:
             self._begin_message()
         self._attempt += 1
         self._count = -1
-        self._void(self._settled)
-        self._text = self._text[: self._settled]
+        self._void(self._stable)
+        self._text = self._text[: self._stable]
         self._anchor = str(position)
 
     def _begin_message(self) -> None:
@@ -247,10 +247,10 @@ class ResponseFold:
                 "".join(one.get("text") or "" for one in message.get("contents", ()) if one.get("type") == "text")
                 for message in messages
             )
-            said = "\n\n".join(filter(None, [self._text, *texts]))
-            self._say(0, said)
+            text = "\n\n".join(filter(None, [self._text, *texts]))
+            self._say(0, text)
         self._end_message()
-        self._settled, self._anchor = len(self._text), str(position)
+        self._stable, self._anchor = len(self._text), str(position)
 
     def _start_call(self, position: int, event: ToolStarted) -> None:
         """A call that somebody approved was asked for by the run before, so the log of this run lacks its arguments."""
@@ -298,7 +298,7 @@ class ResponseFold:
         self._done(item, status)
 
     def _complete(self, event: Completed) -> None:
-        """The answer may differ from what was said: an agent's own middleware can change it."""
+        """The answer may differ from what was sent: an agent's own middleware can change it."""
         answer = completed_text(event)
         same = common_length(self._text, answer)
         if same < max(len(self._text), len(answer)):

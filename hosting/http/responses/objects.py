@@ -17,7 +17,7 @@ _DEFAULT_ITEMS = 20
 
 
 def response_object(agent: str, record: RunRecord, output: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the response of a run with that output. What its caller sent besides the request is said again."""
+    """Return the response of a run with that output. What its caller sent besides the request is in it again."""
     accepted, end = record.accepted, record.certain_end
     wire = accepted.wire or {}
     named = {"id": conversation_id(accepted.agent, accepted.thread_id)}

@@ -75,11 +75,11 @@ class Create:
     stores: bool
 
 
-Known = Callable[[str | None], "tuple[str, Limits]"]
+FindAgent = Callable[[str | None], "tuple[str, Limits]"]
 """Returns an agent's name and its limits; None is for the only agent. Raises `UnknownAgentError`."""
 
 
-def parse_create(call: RawRequest, known: Known, most_bytes: int) -> Create:
+def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Create:
     """Return the response that a body asks for; raises `HostingError`s that name the field."""
     fields = body_fields(call, SERVED | WITHOUT_EFFECT | REFUSED.keys(), most_bytes)
     for name, sentence in REFUSED.items():
@@ -90,7 +90,7 @@ def parse_create(call: RawRequest, known: Known, most_bytes: int) -> Create:
     if previous is not None and conversation is not None:
         raise NotServedError("Send 'conversation' or 'previous_response_id', not both.", "previous_response_id")
     place = previous or conversation
-    agent, limits = _agent(fields.get("model"), metadata, place, known)
+    agent, limits = _agent(fields.get("model"), metadata, place, find_agent)
     streams, background, stores = (
         default if fields.get(name) is None else read_flag(name, fields[name])
         for name, default in (("stream", False), ("background", False), ("store", True))
@@ -163,10 +163,10 @@ def read_metadata(value: object) -> dict[str, str]:
     return cast(dict[str, str], pairs)
 
 
-def _agent(model: object, metadata: Mapping[str, str], place: Named | None, known: Known) -> tuple[str, Limits]:
+def _agent(model: object, metadata: Mapping[str, str], place: Named | None, find: FindAgent) -> tuple[str, Limits]:
     """Return the agent by `metadata.entity_id`, `model`, or the conversation that is continued; all must agree."""
     named = metadata.get("entity_id") or (None if model is None else read_text("model", model))
-    agent, limits = known(named or (place.agent if place is not None else None))
+    agent, limits = find(named or (place.agent if place is not None else None))
     if place is not None and place.agent.lower() != agent.lower():
         raise NotServedError(f"The conversation is one of agent {place.agent!r}, not of {agent!r}.", "model")
     return agent, limits
@@ -217,8 +217,8 @@ def _input(value: object, limits: Limits) -> tuple[list[UserMessage], tuple[Deci
 
 
 def _decision(item: Mapping[str, Any]) -> Decision:
-    asked, fields = item.get("approval_request_id"), {"approved": item.get("approve"), "reason": item.get("reason")}
-    return read_decision({**fields, "id": asked.removeprefix("mcpr_") if isinstance(asked, str) else asked})
+    named, fields = item.get("approval_request_id"), {"approved": item.get("approve"), "reason": item.get("reason")}
+    return read_decision({**fields, "id": named.removeprefix("mcpr_") if isinstance(named, str) else named})
 
 
 def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessage:

@@ -129,8 +129,8 @@ class ResponsesWire:
         missing = [] if waiting is None else [one.tool for one in waiting.record.undecided if one.id not in decided]
         if missing:
             raise NotServedError(f"The answer on {', '.join(missing)} is missing. Send all answers together.", "input")
-        asked = {} if waiting is None else {one.id: one for one in waiting.record.requested_approvals}
-        approved = [asked[name].model_dump() for name, one in decided.items() if one.approved and name in asked]
+        requested = {} if waiting is None else {one.id: one for one in waiting.record.requested_approvals}
+        approved = [requested[name].model_dump() for name, one in decided.items() if one.approved and name in requested]
         wire, resumed = {**(wanted.start.wire or {}), "approved": approved}, None
         for decision in decided.values():
             answered = await approvals.answer(
@@ -308,8 +308,8 @@ class ResponsesWire:
         planned = None if name is None else self._plan.find(name)
         if planned is None or not planned.http:
             known = ", ".join(agent.name for agent in agents) or "none"
-            asked = "Name the agent: as 'model'" if name is None else f"There is no agent {name[:80]!r} here"
-            raise UnknownAgentError(f"{asked}. Agents: {known}.")
+            advice = "Name the agent: as 'model'" if name is None else f"There is no agent {name[:80]!r} here"
+            raise UnknownAgentError(f"{advice}. Agents: {known}.")
         return planned
 
     def _known(self, name: str | None) -> tuple[str, Limits]:

@@ -129,7 +129,7 @@ async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
 
     page = await app.overviews[1].newest(AGENT, APP, ALL, app.engine)
     later = app.overview(clock=lambda: time.time() + 86_400)
-    await later.look(AGENT, app.engine)
+    await later.refresh(AGENT, app.engine)
     left = await app.processes[1].store.events(Address(f"{AGENT.lower()}.overview", "threads"), 0)
 
     assert [address.thread_id for address, _ in page.threads] == ["kept"]
