@@ -27,7 +27,7 @@ from tests.support.running_host import RunningHost
 
 APP = Path(__file__).resolve().parent / "journal_app"
 HUB = "tests"
-GUARD_SECONDS = 20.0
+GUARD_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
