@@ -141,6 +141,7 @@ def _start(options: argparse.Namespace) -> None:
         end_process_soon(error.exit_code)
         raise
     print("Stopped.", flush=True)
+    app_log.is_stopped = True
     end_process_soon(0)
 
 

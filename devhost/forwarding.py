@@ -60,11 +60,16 @@ def current_invocation_id() -> str | None:
 
 
 class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 takes no argument here
-    """Shows the host's records, and the app's as far as Azure would get them; `is_starting` until the app is there."""
+    """Shows the host's records, and the app's as far as Azure would get them.
+
+    `is_starting` until the app is there. Once the host `is_stopped`, it no longer names loggers whose records are left
+    out: what a package logs as the interpreter ends (a session that is not closed) is nothing to act on.
+    """
 
     def __init__(self, *, verbose: bool) -> None:
         super().__init__()
         self.is_starting = True
+        self.is_stopped = False
         self._verbose = verbose
         self._named: set[str] = set()
         self.setFormatter(KeylessFormatter(FORMAT))
@@ -77,7 +82,7 @@ class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 tak
             super().emit(_with(record, f"[invocation {invocation_id}]") if self._verbose else record)
         elif self._verbose or (self.is_starting and record.levelno >= logging.WARNING):
             super().emit(_with(record, MARK))
-        elif record.name not in self._named:
+        elif not self.is_stopped and record.name not in self._named:
             self._named.add(record.name)
             logger.log(
                 min(record.levelno, logging.WARNING),

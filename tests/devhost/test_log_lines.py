@@ -1,4 +1,4 @@
-"""Keys that stand in addresses do not come into the log."""
+"""Keys that stand in addresses do not come into the log, and nothing does behind the host's last line."""
 
 from __future__ import annotations
 
@@ -36,6 +36,27 @@ def test_a_key_in_an_address_is_not_logged(tmp_path: Path) -> None:
     assert len(lines) >= 3
     assert all("/api/fails?code=***&q=seen" in line for line in lines)
     assert "opens-it" not in "\n".join(host.printed)
+
+
+LATE = """
+import atexit
+import logging
+
+atexit.register(logging.getLogger("shop").error, "a session was not closed")
+"""
+
+
+@pytest.mark.behaviour("devhost.forwarded-logs")
+@pytest.mark.parametrize(("options", "is_shown"), [((), False), (("--verbose",), True)])
+def test_what_a_package_logs_as_the_process_ends_is_for_verbose_only(
+    tmp_path: Path, options: tuple[str, ...], is_shown: bool
+) -> None:
+    """Neither it nor a line that it was left out stands behind the last word, where nobody can do anything about it."""
+    with RunningHost(make_app(tmp_path, LATE + APP), "--port", "0", *options) as host:
+        host.stop()
+    behind = host.printed[host.printed.index("Stopped.") + 1 :]
+
+    assert ["a session was not closed" in line for line in behind if line] == [True] * is_shown
 
 
 @pytest.mark.behaviour("devhost.keys-not-logged")
