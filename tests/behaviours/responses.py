@@ -18,6 +18,8 @@ BEHAVIOURS = {
     "responses.npm-client": "OpenAI's client for JavaScript chats, streams, resumes, cancels and approves.",
     "responses.killed": "A response of a killed host goes on elsewhere, and a reader that comes back gets the rest.",
     "responses.fuzzed": "Whatever body is sent, the answer is a response or an error of the protocol's shape.",
+    "responses.owners": "Each caller has responses and conversations of their own; another's are not there.",
+    "responses.deleted": "The stream of a response whose thread is deleted ends.",
     "responses.tools": "The agent's tool calls are items that the server made, with arguments and outcome.",
     "responses.background": "A response in the background is answered at once and followed.",
     "responses.cancel": "A cancelled response is incomplete as an event and cancelled by its status.",

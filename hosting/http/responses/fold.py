@@ -253,24 +253,26 @@ class ResponseFold:
         self._stable, self._anchor = len(self._text), str(position)
 
     def _start_call(self, position: int, event: ToolStarted) -> None:
-        """A call that somebody approved was asked for by the run before, so the log of this run lacks its arguments."""
+        """A call that waited for a person was asked for by the run before, which its caller's `wire` has."""
         self._end_message()
         self._anchor = str(position)
         assert self.record is not None
-        arguments, approved = self._arguments.get(event.key), None
-        wire = self.record.accepted.wire or {}
+        wire, approved = self.record.accepted.wire or {}, None
+        arguments = self._arguments.get(event.key)
         if event.key not in self._arguments:
-            used = {item.value.get("approval_request_id") for item in self._calls.values()}
-            approvals = [one for one in wire.get("approved", ()) if one["tool"] == event.name]
-            approved = next((one for one in approvals if f"mcpr_{one['id']}" not in used), None)
-            arguments = None if approved is None else approved["arguments"]
+            arguments = wire.get("calls", {}).get(event.key.partition(".")[2])
+            used = {item.value["approval_request_id"] for item in self._calls.values()}
+            same = (
+                one for one in wire.get("approved", ()) if (one["tool"], one["arguments"]) == (event.name, arguments)
+            )
+            approved = next((name for one in same if (name := f"mcpr_{one['id']}") not in used), None)
         value = {
             "id": f"mcp_{self.record.run_id}_{position}",
             "type": "mcp_call",
             "server_label": self.agent,
             "name": event.name,
             "arguments": arguments_text(arguments),
-            "approval_request_id": None if approved is None else f"mcpr_{approved['id']}",
+            "approval_request_id": approved,
             "output": None,
             "error": None,
             "status": "in_progress",

@@ -39,7 +39,7 @@ from hosting.service.broadcast import LoggedEvent
 from hosting.service.runs import SHORT_WAIT_SECONDS, Run
 from hosting.service.services import Services
 from hosting.stores.contract import MOST_POSITION
-from hosting.thread.events import Accepted, Completed, Reset, RunEvent
+from hosting.thread.events import Accepted, Completed, Reset, RunEvent, Terminal
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class ResponsesWire:
             return self._streamed(run, request.client, -1, forgets=not wanted.stores)
         run = await self._runs.wait_as(wanted.start.wait, run, request.client)
         reply = await self._shown(run)
-        if not wanted.stores:
+        if not wanted.stores and run.record.certain_end is not None:
             await self._forget(run, request.client)
         return reply
 
@@ -131,7 +131,9 @@ class ResponsesWire:
             raise NotServedError(f"The answer on {', '.join(missing)} is missing. Send all answers together.", "input")
         requested = {} if waiting is None else {one.id: one for one in waiting.record.requested_approvals}
         approved = [requested[name].model_dump() for name, one in decided.items() if one.approved and name in requested]
-        wire, resumed = {**(wanted.start.wire or {}), "approved": approved}, None
+        calls = {} if waiting is None else _calls(waiting.record.terminal)
+        wire = {**(wanted.start.wire or {}), "approved": approved, "calls": calls}
+        resumed = None
         for decision in decided.values():
             answered = await approvals.answer(
                 address,
@@ -322,6 +324,15 @@ _NOT_SERVED = {
     names.ADD_ITEMS: "Items come into a conversation by responses. Send them as the input of one.",
     names.DELETE_ITEM: "Single items are not deleted. Delete the conversation.",
 }
+
+
+def _calls(end: Terminal | None) -> dict[str, Any]:
+    """Return what each tool call of an answer is called with, by the model's id of it."""
+    messages = end.entry.get("messages", ()) if end is not None else ()
+    contents = (content for message in messages for content in message.get("contents", ()))
+    return {
+        content["callId"]: content.get("arguments") for content in contents if content.get("$type") == "functionCall"
+    }
 
 
 def _begins_here(thread_id: str) -> bool:

@@ -145,6 +145,21 @@ async def test_a_tool_call_waits_for_a_person_and_is_made_once_it_is_approved(wi
 
 
 @pytest.mark.behaviour("responses.approvals")
+async def test_each_call_of_a_run_that_went_on_has_its_own_arguments(wired: Wired) -> None:
+    """Two of one tool, of which one was refused, and one that nobody had to approve."""
+    waits = await wired.create("call refund 1, refund 2, look 3", model="Clerk")
+    first, second = asked(waits)
+    answers = [answer_to(second), answer_to(first, approve=False)]
+    made = await wired.create(answers, model="Clerk", previous_response_id=waits.id)
+    calls = [item for item in made.output if item.type == "mcp_call"]
+
+    assert [(call.name, call.arguments, call.approval_request_id, call.output) for call in calls] == [
+        ("refund", '{"n": "2"}', second.id, "refunded 2"),
+        ("look", '{"n": "3"}', None, "saw 3"),
+    ]
+
+
+@pytest.mark.behaviour("responses.approvals")
 async def test_a_refusal_reaches_the_model_and_the_tool_is_not_called(wired: Wired) -> None:
     """With its reason; streamed."""
     waits = await wired.create("call refund 7", model="Clerk")

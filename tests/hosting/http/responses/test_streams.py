@@ -142,6 +142,30 @@ async def test_a_response_that_is_not_stored_is_gone_once_it_is_answered(wired: 
 
 
 @pytest.mark.behaviour("responses.store")
+async def test_a_response_that_is_not_answered_yet_is_kept() -> None:
+    """Its caller had nothing of it."""
+    wired = Wired({"AGENT_WAIT_SECONDS": "0"})
+    async with wired.http:
+        created = await wired.create("sleep 0.2", store=False)
+        events = await followed(wired, created.id)
+
+    assert created.status in ("queued", "in_progress")
+    assert events[-1].response.output_text == "echo: sleep 0.2"
+
+
+@pytest.mark.behaviour("responses.deleted")
+async def test_the_stream_of_a_response_whose_thread_is_deleted_ends_with_an_error(wired: Wired) -> None:
+    """Of the protocol's kind, which the official client reads as an event."""
+    created = await wired.create("sleep 60", background=True)
+    following = asyncio.ensure_future(followed(wired, created.id))
+    await asyncio.sleep(0)
+    await wired.http.delete(f"conversations/conv_{created.id.partition('~')[2]}")
+    events = await asyncio.wait_for(following, GUARD_SECONDS)
+
+    assert events[-1].type in ("error", "response.incomplete")
+
+
+@pytest.mark.behaviour("responses.store")
 async def test_what_must_be_stored_is_not_begun_without(wired: Wired) -> None:
     """Nobody could read it."""
     status, error = await wired.refused(model="Joker", input="x", store=False, background=True)
