@@ -1,6 +1,7 @@
 """What the deployed library promises whoever maintains it or starts it: its cut, its settings, its refusals."""
 
 BEHAVIOURS = {
+    "hosting.private-doors": "A private name of a package is used in one file, and a version without it fails by name.",
     "hosting.one-name": "A public class or function of hosting/ and state/ has its name alone, or its meaning.",
     "hosting.import-levels": "A module of hosting/ imports only what stands before it in the levels (design.md 3).",
     "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "

@@ -1,0 +1,120 @@
+"""The private names of packages that the product uses: in one file each, and still there in the installed version.
+
+Each stands where the package has no public way. A package that moves one fails here by that name, and not in a store.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import azure.functions as func
+import pytest
+from agent_framework import Agent
+from azure.core.credentials import AzureNamedKeyCredential
+from azure.data.tables.aio import TableClient
+from azure.durable_functions import DurableOrchestrationClient
+from durabletask.task import CompositeTask, WhenAllTask
+
+from hosting.tools import agent_of_tool
+from tests.architecture.imports import ROOT
+from tests.support.app.scripted import scripted_agent
+
+DOORS = {
+    "_orchestration_bindings": "hosting/functions/durable.py",  # the durable client's own address
+    "_func": "hosting/functions/user_routes.py",  # the handler of an indexed function
+    "_client": "hosting/stores/table_entities.py",  # a call with a body of one's own
+    "_current_frames": "hosting/runner/agent_loop.py",  # CPython's: where another thread is
+}
+INHERITED = {"_exception", "_is_complete", "_notify_parent", "_result"}
+"""What a task of ours has from durabletask's `CompositeTask` (hosting/console/durable.py)."""
+
+
+def private_names(source: str) -> Iterator[str]:
+    """Yield the private attributes that a module reads or sets on anything but what it defines itself."""
+    tree = ast.parse(source)
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    on_self = [node for node in attributes if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")]
+    own |= {node.attr for node in on_self}
+    yield from (
+        node.attr
+        for node in attributes
+        if node.attr.startswith("_") and not node.attr.startswith("__") and node.attr not in own
+    )
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_a_private_name_of_a_package_stands_in_one_file() -> None:
+    """A new one is added to the table, with a test that it is there."""
+    found = {
+        (name, str(path.relative_to(ROOT)))
+        for package in ("hosting", "state")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for name in private_names(path.read_text(encoding="utf-8"))
+    }
+
+    assert found == set(DOORS.items())
+
+
+def test_a_private_name_is_found_and_an_own_one_is_none() -> None:
+    """The reading itself."""
+    source = "class A:\n    def m(self, other, sdk):\n        self._a = other._a\n        return sdk._b.c, self._n()\n"
+
+    assert list(private_names(source)) == ["_b"]
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_the_durable_client_has_its_address_where_we_read_it() -> None:
+    """azure-functions-durable: `_orchestration_bindings.rpc_base_url`."""
+    urls = {"id": "INSTANCE", "statusQueryGetUri": "http://h/runtime"}
+    given = {"taskHubName": "hub", "creationUrls": {}, "managementUrls": urls, "rpcBaseUrl": "http://h/rpc/"}
+
+    client: Any = DurableOrchestrationClient(json.dumps(given))
+
+    assert client._orchestration_bindings.rpc_base_url == "http://h/rpc/"
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_an_indexed_function_has_its_handler_where_we_set_it() -> None:
+    """azure-functions: `_func`."""
+    app = func.FunctionApp()
+
+    @app.route(route="own")
+    def own(req: func.HttpRequest) -> str:
+        return ""
+
+    function: Any = app.get_functions()[0]
+
+    assert function._func is function.get_user_function()
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+async def test_the_client_of_tables_sends_a_request_of_our_own() -> None:
+    """azure-data-tables: `_client.send_request`."""
+    table: Any = TableClient("https://a.table.core.windows.net", "t", credential=AzureNamedKeyCredential("a", "a2V5"))
+    async with table:
+        assert callable(table._client.send_request)
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_a_composite_task_has_what_ours_sets() -> None:
+    """durabletask: the members of `CompositeTask`."""
+    tree = ast.parse((ROOT / "hosting" / "console" / "durable.py").read_text(encoding="utf-8"))
+    (ours,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "AgentTask"]
+    used = {node.attr for node in ast.walk(ours) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+    named = {name for kind in CompositeTask.__mro__ for name in (*vars(kind), *getattr(kind, "__annotations__", ()))}
+    theirs = named | vars(WhenAllTask([])).keys()
+
+    assert used - {"__init__", "_call"} == INHERITED
+    assert theirs >= INHERITED
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_the_function_of_an_agent_as_tool_holds_the_agent() -> None:
+    """agent-framework: a closure (hosting/tools.py)."""
+    agent: Any = Agent(scripted_agent("Inner").client, name="Inner")
+
+    assert agent_of_tool(agent.as_tool()) is agent
