@@ -80,10 +80,10 @@ def placed_messages(conversation: models.Conversation) -> list[tuple[Position, M
 def _answered(conversation: models.Conversation) -> Iterator[tuple[int, list[_HistoryMessage]]]:
     """Iterate over what is sent again of each entry, with the entry's position; of runs with an answer only."""
     replays = conversation.data.conversation_history.derived(_replay)
-    unanswered = {replay.run_id for replay in replays if replay.messages is None and replay.run_id is not None}
-    for position, replay in enumerate(replays, start=host_of(conversation).archived.entries + 1):
-        if replay.messages and replay.run_id not in unanswered:
-            yield position, replay.messages
+    unanswered = {run_id for run_id, messages in replays if messages is None} - {None}
+    for position, (run_id, messages) in enumerate(replays, start=host_of(conversation).archived.entries + 1):
+        if messages and run_id not in unanswered:
+            yield position, messages
 
 
 def request_entry(

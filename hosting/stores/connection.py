@@ -58,8 +58,8 @@ class Outage:
 
 def _retry_after_seconds(error: BaseException) -> float:
     """Return the pause that a service requested with its answer."""
-    response = getattr(error, "response", None)
-    seconds = "" if response is None else response.headers.get("Retry-After", "")
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    seconds = headers.get("Retry-After", "")
     return float(seconds) if seconds.isdecimal() else 0.0
 
 
