@@ -48,7 +48,7 @@ class ObjectStore(Protocol):
     async def erase(
         self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
     ) -> None:
-        """Remove these, or all of the store key; they are in no file of the store afterwards.
+        """Remove these, or all that lies under the store key; they are in no file of the store afterwards.
 
         With `before`, those stay that were put since that moment, also while this is done.
         """

@@ -56,7 +56,7 @@ def unknown_paths(conversation: Conversation) -> list[str]:
     return [
         *_unknown_in("", conversation),
         *_unknown_in("data", conversation.data),
-        *(place for index, entry in enumerate(history) for place in _unknown_in_entry(f"entry {index}", entry)),
+        *(path for index, entry in enumerate(history) for path in _unknown_in_entry(f"entry {index}", entry)),
     ]
 
 
@@ -79,8 +79,8 @@ def _unknown_in_entry(path: str, entry: Entry) -> Iterator[str]:
         yield from _unknown_in(f"{path} usage", entry.usage)
     for number, message in enumerate(entry.messages):
         yield from _unknown_in(f"{path} message {number}", message)
-        for place, content in enumerate(message.contents):
-            at = f"{path} message {number} content {place}"
+        for index, content in enumerate(message.contents):
+            at = f"{path} message {number} content {index}"
             if isinstance(content, UnrecognizedContent):
                 yield f"{at}: $type {content.type!r}"
             else:
@@ -114,12 +114,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     parser = argparse.ArgumentParser(prog="python -m state", description="Print what a stored conversation holds.")
     parser.add_argument("file", help="the document, or - for standard input")
-    place = parser.parse_args(arguments).file
+    source = parser.parse_args(arguments).file
     try:
-        stored = sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()
+        stored = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
         text = stored.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        print(f"{place} cannot be read: {error}", file=sys.stderr)
+        print(f"{source} cannot be read: {error}", file=sys.stderr)
         return 2
     try:
         conversation = read(text)

@@ -135,7 +135,7 @@ def exchanges(conversation: Conversation) -> Iterator[RequestEntry | ResponseEnt
 def is_unanswered(entry: ResponseEntry) -> bool:
     """Return whether the entry records a run without an answer.
 
-    Ours by their `status`; other packages' by their kind, or by holding nothing but errors.
+    Our entries show it by `status`, other packages' by their kind or by holding nothing but errors.
     """
     if entry.type == "errorResponse":
         return True

@@ -35,7 +35,7 @@ _calls = logging.getLogger(f"{__name__}.calls")
 Connect = Callable[[], AbstractAsyncContextManager[BlobServiceClient]]
 
 
-def storage_account(environ: Mapping[str, str], setting: str) -> Connect:
+def blob_account(environ: Mapping[str, str], setting: str) -> Connect:
     """Return how to connect to the account's blobs; see `account_connection` for what is refused."""
     return account_connection(
         BlobServiceClient, "blob", environ, setting=setting, kept_in="blob", options=client_options()

@@ -68,9 +68,9 @@ class ObjectsSetting(StoreSetting):
         if chosen == "memory":
             return MemoryObjects()
         if chosen == "blob":
-            from hosting.stores.blobs import BlobObjects, storage_account
+            from hosting.stores.blobs import BlobObjects, blob_account
 
-            return BlobObjects(storage_account(environ, self.name), self.container, self.unavailable)
+            return BlobObjects(blob_account(environ, self.name), self.container, self.unavailable)
         named = chosen.partition(":")[2]
         path = folder / named if named else log_path(settings.log, folder).with_name(self.file_name)
         self.kind.refuse_unusable(path, settings.log_synchronous, environ)

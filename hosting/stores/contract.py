@@ -62,8 +62,8 @@ class Row:
 
     `name` is of the characters A-Z a-z 0-9 and '-', 64 at most, and letter case counts. `position` is that of the event
     it is about, by which it is trimmed and erased. Erasing leaves the row without a payload. An `is_new` row must not
-    be there yet: then nothing of its append is written. Another one is written whether it is there or not. What a store
-    returns has no meaning in `is_new`. Raises `ValueError` for another name.
+    be there yet: then nothing of its append is written. Another one is written whether it is there or not. It has no
+    meaning in a row that a store returns. Raises `ValueError` for another name.
     """
 
     name: str

@@ -14,7 +14,7 @@ from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import ObjectStore
 from hosting.runner.thread_log import epoch_store_key
-from hosting.stores.blobs import BlobObjects, storage_account
+from hosting.stores.blobs import BlobObjects, blob_account
 from hosting.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosObjects, cosmos_account
 from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
@@ -67,7 +67,7 @@ async def _sqlite(request: pytest.FixtureRequest) -> OpenObjects:
 async def _blob(request: pytest.FixtureRequest) -> OpenObjects:
     emulator: Azurite = request.getfixturevalue("azurite")
     container = f"test-{uuid.uuid4().hex}"
-    connect = storage_account({"AzureWebJobsStorage": emulator.connection_string}, "AGENT_ARCHIVE")
+    connect = blob_account({"AzureWebJobsStorage": emulator.connection_string}, "AGENT_ARCHIVE")
     return lambda: BlobObjects(connect, container, UNAVAILABLE)
 
 

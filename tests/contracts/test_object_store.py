@@ -12,7 +12,7 @@ from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import ObjectStore
 from hosting.runner.thread_log import epoch_store_key, store_key
-from hosting.stores.blobs import BlobObjects, storage_account
+from hosting.stores.blobs import BlobObjects, blob_account
 from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
 from hosting.stores.sqlite_writer import StoreFile
 from tests.contracts.objects import BEGIN_ALIKE, EPOCHS, FACTORIES, STORES, UNAVAILABLE, OpenObjects
@@ -240,7 +240,7 @@ async def test_a_file_that_cannot_be_opened_is_said_to_be_away(tmp_path: Path) -
 async def test_an_account_that_does_not_answer_is_said_to_be_away() -> None:
     """By an error of ours, after the patience of its container."""
     text = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=YQ==;BlobEndpoint=http://127.0.0.1:1/a;"
-    connect = storage_account({"AzureWebJobsStorage": text}, "AGENT_ATTACHMENTS")
+    connect = blob_account({"AzureWebJobsStorage": text}, "AGENT_ATTACHMENTS")
     store = BlobObjects(connect, "container", UNAVAILABLE, patience_seconds=0.2)
 
     with pytest.raises(AttachmentsUnavailableError):
