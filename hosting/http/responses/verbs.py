@@ -30,7 +30,7 @@ from hosting.http.responses.requests import Create, body_fields, parse_create, r
 from hosting.http.route import Route
 from hosting.http.streams import PING
 from hosting.http.wire import WireRequest
-from hosting.names import Address, new_id
+from hosting.names import Address, check_thread_id, new_id
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
 from hosting.request.contents import Limits, limits_of
@@ -114,6 +114,8 @@ class ResponsesWire:
 
     async def _start(self, request: WireRequest, wanted: Create) -> Run:
         start = wanted.start
+        if wanted.conversation is not None:
+            check_thread_id(wanted.conversation.thread_id, wanted.agent, request.caller.owner)
         if wanted.previous is not None:
             before = await self._find(request, wanted.previous)
             start = replace(start, follows=before.record.first)

@@ -12,6 +12,8 @@ from openai.types.responses import Response
 
 from tests.hosting.http.responses.strictly import strictly
 from tests.hosting.http.responses.wired import Wired, events_of
+from tests.support.app.scripted import scripted_agent
+from tests.support.made_app import app_of, served
 
 APPROVAL = "mcp_approval_request"
 
@@ -104,6 +106,17 @@ async def test_what_a_conversation_does_not_have_is_refused(
     answer = await wired.http.request(method, path, **({} if body is None else {"json": body}))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == refusal
+
+
+@pytest.mark.behaviour("responses.conversations")
+async def test_a_conversation_that_no_entity_can_hold_is_refused() -> None:
+    """As a thread's id that is too long for its agent's name is on our own routes."""
+    agent = "a" * 61
+    async with served(app_of(scripted_agent(agent), wires=["responses"])) as (_, http):
+        body = {"input": "x", "conversation": f"conv_{agent}~{'b' * 33}"}
+        answer = await http.post("/api/openai/v1/responses", json=body)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_thread_id")
 
 
 @pytest.mark.behaviour("responses.conversations")
