@@ -56,6 +56,7 @@ from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import AgentResponseCallbackProtocol, CallbackCalls, Listeners
 from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
+from hosting.service.overview import OverviewSweep
 from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
 from hosting.service.services import Services
 from hosting.settings import Settings, is_developers, is_production, read_settings, report_unknown
@@ -173,7 +174,9 @@ class AgentFunctionApp(df.DFApp):
         register_openapi(served, settings, has_health=has_health, requires_key=requires_key)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
-        register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, trimming, *services.sweeps(plan.by_name))
+        overview = OverviewSweep(services.overview, plan.by_name)
+        sweeps = (trimming, *services.sweeps(plan.by_name), overview)
+        register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, *sweeps)
         if has_health:
             register_health(served, services.log.readiness, (self._shutdown.admit, self._loop.admit))
 

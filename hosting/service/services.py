@@ -24,7 +24,7 @@ from hosting.service.deletion import ThreadDeletion
 from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
 from hosting.service.held_runs import HeldRuns
-from hosting.service.overview import Overview, OverviewSweep
+from hosting.service.overview import Overview
 from hosting.service.owners import Owners
 from hosting.service.retention import Retention, TombstoneSweep, UploadSweep
 from hosting.service.runs import Runs
@@ -122,13 +122,12 @@ class Services:
             listener=self.listeners.begin,
         )
 
-    def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep, OverviewSweep]:
-        """Return the sweeps over what lies next to the log: uploads, tombstones, and what is known of all threads."""
+    def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep]:
+        """Return the sweeps over what lies next to the log: uploads and tombstones."""
         attachments, hub = self._stores.attachments, self._stores.hub
         return (
             UploadSweep(attachments, hub, agents),
             TombstoneSweep(self.log, attachments, hub, self.settings.receipt_days),
-            OverviewSweep(self.overview, agents),
         )
 
     async def drain(self, seconds: float) -> None:

@@ -33,7 +33,15 @@ from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.request.contents import Limits, ModelInputs, read_contents
 from hosting.request.fields import carried_request
 from hosting.request.json_schema import BadSchemaError, check_schema, compiled_pattern
-from hosting.request.parameters import OWNER, read_cursor, read_resume_position, read_stream_query, read_window
+from hosting.request.parameters import (
+    OWNER,
+    SEARCH,
+    SORT,
+    read_cursor,
+    read_resume_position,
+    read_stream_query,
+    read_window,
+)
 from hosting.request.response_format import read_response_format, structured_value
 from hosting.request.run_call import RawRequest, parse_decision, parse_run
 from hosting.request.run_request import ResponseFormat
@@ -305,6 +313,12 @@ PARSERS: Mapping[str, Parser] = {
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.service.sharing._ID",)),
     "a list's order": Parser(
         lambda text: read_window({"order": text}), runs("asc"), ("hosting.request.parameters._ORDER",)
+    ),
+    "a list's sort": Parser(
+        lambda text: SORT.read({"sort": text}), runs("changed"), ("hosting.request.parameters._SORT",)
+    ),
+    "a search": Parser(
+        lambda text: SEARCH.read({"search": text}), runs("a", " "), ("hosting.request.parameters._SEARCH",)
     ),
     "a live read": Parser(
         lambda text: read_stream_query({"offset": "-1", "live": text}),
