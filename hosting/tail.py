@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("thread", metavar="THREAD", help="the thread's id")
     parser.add_argument("run", metavar="RUN", help="the run's id")
     parser.add_argument("--owner", default=APP, metavar="OWNER", help="whose thread it is, where threads have owners")
-    parser.add_argument("--after", type=int, default=0, metavar="ID", help="only events behind this id")
+    parser.add_argument("--after", type=int, default=0, metavar="ID", help="only events after this id")
     parser.add_argument("--json", action="store_true", help="one JSON object a line, instead of an event stream")
     options = parser.parse_args(arguments)
     try:

@@ -127,22 +127,24 @@ def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> Start
 
 
 def _tool_result(record: RunRecord, plan: AgentPlan, settings: Settings) -> str:
-    terminal, where = record.certain_end, {"thread_id": record.accepted.thread_id, "run_id": record.run_id}
-    if isinstance(terminal, Completed):
-        text = text_with_approvals(terminal)
-        if not terminal.approvals:
-            return _envelope(text, {"response": text, **where}, is_error=False)
-        waiting = {"pending_approvals": approval_fields(record, terminal.approvals)}
-        with_calls = f"{text_with_decisions(record, terminal)}\n\n{_how_to_answer(record, plan)}"
-        return _envelope(with_calls, {"response": text, **waiting, **where}, is_error=False)
-    if terminal is not None:
-        error = run_error(terminal)
-        return _envelope(error.detail, {"code": error.code, **where}, is_error=True)
-    late = (
-        f"The agent has not answered within {settings.wait_seconds:g} s. "
-        f"Its run {record.run_id} goes on; ask again on thread {record.accepted.thread_id}."
-    )
-    return _envelope(late, {"code": "run_pending", **where}, is_error=True)
+    where = {"thread_id": record.accepted.thread_id, "run_id": record.run_id}
+    match record.certain_end:
+        case Completed() as end:
+            text = text_with_approvals(end)
+            if not end.approvals:
+                return _envelope(text, {"response": text, **where}, is_error=False)
+            waiting = {"pending_approvals": approval_fields(record, end.approvals)}
+            with_calls = f"{text_with_decisions(record, end)}\n\n{_how_to_answer(record, plan)}"
+            return _envelope(with_calls, {"response": text, **waiting, **where}, is_error=False)
+        case None:
+            late = (
+                f"The agent has not answered within {settings.wait_seconds:g} s. "
+                f"Its run {record.run_id} goes on; ask again on thread {record.accepted.thread_id}."
+            )
+            return _envelope(late, {"code": "run_pending", **where}, is_error=True)
+        case end:
+            error = run_error(end)
+            return _envelope(error.detail, {"code": error.code, **where}, is_error=True)
 
 
 def _how_to_answer(record: RunRecord, plan: AgentPlan) -> str:

@@ -136,23 +136,27 @@ def problem_reply(
 
 def run_reply(record: RunRecord, form: Form, thread_url: str, extra: Mapping[str, str] | None = None) -> Reply:
     """Return the answer to the request that started the run: 200, 202, or the problem that it ended in."""
-    terminal = record.certain_end
     headers = {**run_headers(record), **(extra or {})}
-    if isinstance(terminal, Completed):
-        if form == "text":
-            return Reply(
-                200, text_with_decisions(record, terminal, f"{thread_url}/approvals/<id>"), "text/plain", headers
-            )
-        return json_reply(200, completed_fields(record, terminal), headers)
-    if terminal is not None:
-        return problem_reply(run_error(terminal), form, headers, ids(record))
-    headers |= {"location": run_url(record, thread_url), "retry-after": str(RETRY_AFTER_SECONDS)}
+    match record.certain_end:
+        case Completed() as end if form == "text":
+            text = text_with_decisions(record, end, f"{thread_url}/approvals/<id>")
+            return Reply(200, text, "text/plain", headers)
+        case Completed() as end:
+            return json_reply(200, completed_fields(record, end), headers)
+        case None:
+            return _pending_reply(record, form, thread_url, headers)
+        case end:
+            return problem_reply(run_error(end), form, headers, ids(record))
+
+
+def _pending_reply(record: RunRecord, form: Form, thread_url: str, headers: Mapping[str, str]) -> Reply:
+    sent = {**headers, "location": run_url(record, thread_url), "retry-after": str(RETRY_AFTER_SECONDS)}
     response = "Agent request accepted"
     if form == "text":
-        return Reply(202, response, "text/plain", headers)
+        return Reply(202, response, "text/plain", sent)
     message = record.accepted.request.message
     body: PendingRun = {"status": open_status(record), "response": response, "message": message, **ids(record)}
-    return json_reply(202, body, headers)
+    return json_reply(202, body, sent)
 
 
 def status_reply(record: RunRecord, thread_url: str) -> Reply:

@@ -34,12 +34,14 @@ from hosting.service.outcome import approval_fields, completed_fields, ids, prob
 from hosting.service.runs import Run
 from hosting.thread.events import (
     Accepted,
+    Cancelled,
     Claimed,
     Completed,
     Delta,
     Event,
+    Failed,
     ModelResult,
-    NoAnswer,
+    TimedOut,
     ToolResult,
     ToolStarted,
 )
@@ -124,27 +126,28 @@ class Frames:
 
     def _named_fields(self, event: Event, record: RunRecord) -> tuple[str, Mapping[str, Any]] | None:
         """Return the name and the fields of an event's frame, None for one that has none."""
-        if isinstance(event, Accepted):
-            return "accepted", {"status": "accepted", **ids(record)}
-        if isinstance(event, Claimed):
-            return "restarted" if event.attempt > 1 else "started", {"attempt": event.attempt}
-        if isinstance(event, Delta):
-            return "delta", {"text": event.text, "offset": event.offset}
-        if isinstance(event, ModelResult):
-            # A call's own event has the digest of its arguments only.
-            self._arguments |= {key: arguments for key, _, arguments in requested_calls(event)}
-            return None
-        if isinstance(event, ToolStarted):
-            self._tools[event.key] = event.name
-            arguments = self._arguments.get(event.key, {})
-            return "tool_call", {"id": event.key, "tool": event.name, "arguments": arguments}
-        if isinstance(event, ToolResult):
-            return "tool_result", {"id": event.key, "tool": self._tools.get(event.key), **tool_outcome(event)}
-        if isinstance(event, Completed):
-            return "completed", completed_fields(record, event)
-        if isinstance(event, NoAnswer):
-            name = "cancelled" if event.kind == "cancelled" else "failed"
-            return name, problem(run_error(event), ids(record))
+        match event:
+            case Accepted():
+                return "accepted", {"status": "accepted", **ids(record)}
+            case Claimed():
+                return "restarted" if event.attempt > 1 else "started", {"attempt": event.attempt}
+            case Delta():
+                return "delta", {"text": event.text, "offset": event.offset}
+            case ModelResult():
+                # A call's own event has the digest of its arguments only.
+                self._arguments |= {key: arguments for key, _, arguments in requested_calls(event)}
+            case ToolStarted():
+                self._tools[event.key] = event.name
+                arguments = self._arguments.get(event.key, {})
+                return "tool_call", {"id": event.key, "tool": event.name, "arguments": arguments}
+            case ToolResult():
+                return "tool_result", {"id": event.key, "tool": self._tools.get(event.key), **tool_outcome(event)}
+            case Completed():
+                return "completed", completed_fields(record, event)
+            case Cancelled():
+                return "cancelled", problem(run_error(event), ids(record))
+            case Failed() | TimedOut():
+                return "failed", problem(run_error(event), ids(record))
         return None
 
 
