@@ -96,6 +96,36 @@ def test_a_durable_host_that_is_killed_in_the_middle_of_a_run_is_not_noticed_by_
         assert [entry["type"] for entry in messages["entries"]] == ["request", "response"] * 3
 
 
+LOST_GUARD_SECONDS = 120.0
+"""A holder is given up after its lease and a margin, by looks that are a lease apart."""
+
+
+@pytest.mark.explore
+@pytest.mark.behaviour("groups.lost")
+async def test_without_a_durable_host_a_killed_hosts_run_is_lost_and_so_is_one_that_waited_too_long_behind_it(
+    folder: Path, log_settings: dict[str, str]
+) -> None:
+    """Whoever follows them at another host ends both, in the thread's order."""
+    limits = {"AGENT_QUEUE_TIMEOUT_SECONDS": "1", "AGENT_RUN_TIMEOUT_SECONDS": "10"}
+    with grouped_app(folder, durable=0, log={**log_settings, **limits}) as app:
+        one, two = (host.origin for host in app.http)
+        async with httpx.AsyncClient(timeout=LOST_GUARD_SECONDS) as client:
+            body = {"message": "wait 60", "thread_id": "lost"}
+            waiting = asyncio.ensure_future(client.post(one + RUN, json=body, headers={"Idempotency-Key": "held"}))
+            runs = f"{two}/api/agents/timed/threads/lost/runs"
+            while not (listed := (await client.get(runs)).json().get("runs")) or listed[0]["status"] != "running":  # noqa: ASYNC110
+                await asyncio.sleep(0.02)  # another process claims it
+            queued = await client.post(two + RUN, json={**body, "message": "after", "wait_for_response": False})
+            app.http[0].kill()
+            await asyncio.wait((waiting,))
+            names = (listed[0]["run_id"], queued.json()["run_id"])
+            streams = await asyncio.gather(*(client.get(f"{runs}/{name}/events") for name in names))
+
+    ends = [stream.text.strip().split("\n\n")[-1] for stream in streams]
+    assert waiting.exception() is not None
+    assert ["event: failed" in end and "run_lost" in end for end in ends] == [True, True], ends
+
+
 @pytest.mark.behaviour("log.large")
 def test_a_follower_at_another_host_gets_an_event_of_five_mebibytes(
     tmp_path: Path, log_settings: dict[str, str]
