@@ -152,12 +152,20 @@ class ThreadEntity:
         self, given: OperationInput, run_id: str, carried: Accepted | None, queued_seconds: float = 0.0
     ) -> Result:
         """Return the document after the run's end, and the run's outcome for whoever called for it."""
-        watched = await self._watched(given, run_id, queued_seconds)
-        if carried is not None and not given.operation.is_signal:
-            while watched.must_continue:  # its caller has nobody else to be answered by
-                if watched.is_spent:
-                    raise UnfinishedError(f"Run {run_id} goes on elsewhere.")
-                watched = await self._watched(given, run_id, watched.queued_seconds)
+        is_called = carried is not None and not given.operation.is_signal
+        while True:
+            watched = await self._operations.run(
+                given.address,
+                given.text,
+                run_id,
+                queued_seconds=queued_seconds,
+                most_seconds=given.until - self._clocks.awake(),
+            )
+            if not (is_called and watched.must_continue):  # a caller has nobody else to be answered by
+                break
+            if watched.is_spent:
+                raise UnfinishedError(f"Run {run_id} goes on elsewhere.")
+            queued_seconds = watched.queued_seconds
         before = self._mark(given.address, given.text)
         text = await self._keeping.store(given.address, given.text, watched, self._ttl_seconds)
         if before is not None and watched.snapshot and self._retention.is_due(before, watched.snapshot.position):
@@ -171,12 +179,6 @@ class ThreadEntity:
             deleted = ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
             return text, Done(refusal_text(carried, deleted), signals)
         return text, Done(answer_text(record, record.terminal), signals)
-
-    async def _watched(self, given: OperationInput, run_id: str, queued_seconds: float) -> OperationOutcome:
-        most_seconds = given.until - self._clocks.awake()
-        return await self._operations.run(
-            given.address, given.text, run_id, queued_seconds=queued_seconds, most_seconds=most_seconds
-        )
 
     def _refused(self, given: OperationInput, accepted: Accepted, refused: commands.Refused) -> Done:
         """Return the answer to a call whose run was not accepted; of a signal nobody reads it.

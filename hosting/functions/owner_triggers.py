@@ -55,7 +55,7 @@ def register_grants(served: Served, services: Services, settings: Settings) -> N
     async def assign(request: HttpRequest) -> Reply:
         address = request.address
         principal = await request.parsed(lambda raw: parse_owner(raw, settings.max_body_bytes))
-        is_deleted = await services.assigning.assign(address, principal, request.client, settings.wait_seconds)
+        is_deleted = await services.owners.assign(address, principal, request.client, settings.wait_seconds)
         reply = done_reply(address.thread_id)
         return reply if is_deleted else replace(reply, status=202, headers={**reply.headers, "retry-after": "1"})
 

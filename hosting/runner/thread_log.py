@@ -208,6 +208,11 @@ class ThreadLog:
         """Return the head as the store has it now. Raises as `execute` does."""
         return (await self._read(address)).head
 
+    def remembered(self, address: Address) -> Head | None:
+        """Return the head as this process knows it, no older than its own newest append; None if it knows none."""
+        known = self._heads.get(address)
+        return None if known is None else known.head
+
     async def threads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[Address, Head]]:
         """Return an owner's threads after that id, in the order of their ids; see `ThreadStore.heads`."""
         found = await self._retried("read", lambda: self._store.heads(agent.lower(), owner, after, limit))
@@ -216,8 +221,7 @@ class ThreadLog:
     async def events(
         self, address: Address, after: int, head: Head | None = None, *, through: int = MOST_POSITION
     ) -> list[tuple[int, Event]]:
-        """Return the events after position `after`, up to `through`, with theirs, oldest first. Raises as `execute`
-        does.
+        """Return the events after position `after`, up to `through`, with theirs, oldest first; raises as `execute`.
 
         With a `head`, which the caller has just read, they are those up to it, and what this process appended itself is
         not read again.
@@ -246,17 +250,14 @@ class ThreadLog:
         return None if found is None else rows.decode(kind, found.payload, head)
 
     async def erase(self, address: Address, through: int) -> None:
-        """Remove the thread's events through that position, and what its rows of them say; see `ThreadStore.erase`.
+        """Remove the thread's events through that position, and what its rows of them say.
 
         What stands elsewhere is erased with the thread's attachments (`epoch_store_key`). Raises `LogUnavailableError`.
         """
         await self._store.erase(address, through)
 
     async def trim(self, address: Address, head: Head) -> None:
-        """Remove the events that the head says are trimmed, what of them stands elsewhere, and their rows.
-
-        Raises `LogUnavailableError`; called again it finishes what was broken off.
-        """
+        """Remove the events that the head says are trimmed, and all that belongs to them; raises as `forget` does."""
         for epoch, names in _names_by_epoch(await self._store.events(address, 0, head.trimmed)).items():
             with self._as_log("append"):
                 await self._attachments.erase(epoch_store_key(self._hub, address, epoch), names)
@@ -277,8 +278,7 @@ class ThreadLog:
 
     async def attachment_hashes(self, address: Address, epoch: int) -> set[str]:
         """Return which of the attachments of that epoch the thread's events stand in. Raises `LogUnavailableError`."""
-        stored = await self._retried("read", lambda: self._store.events(address, 0))
-        return _names_by_epoch(stored).get(epoch, set())
+        return _names_by_epoch(await self._retried("read", lambda: self._store.events(address, 0))).get(epoch, set())
 
     async def close(self) -> None:
         """Let go of the store."""

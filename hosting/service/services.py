@@ -17,7 +17,6 @@ from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.service.approvals import Approvals
 from hosting.service.archiving import Archiver, Capacity
-from hosting.service.assigning import Assigning
 from hosting.service.broadcast import Broadcast
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import ThreadDeletion
@@ -104,8 +103,7 @@ class Services:
         self.overview = Overview(stores.threads, self.log)
         self.approvals = Approvals(self.log, self.runs, self.holders)
         self.sharing = Sharing(self.log)
-        self.assigning = Assigning(self.log, self.threads, stores.attachments, stores.hub)
-        self.owners = Owners(self.log, self.threads, lambda: self._agents)
+        self.owners = Owners(self.log, self.threads, stores.attachments, stores.hub, lambda: self._agents)
 
     def hold(self, planned: AgentPlan, run_timeout_seconds: float, retry: Retry | None = None) -> None:
         """Have runs of the agent held by this process; `retry` is for requests that bring none.

@@ -110,63 +110,64 @@ class ThreadOperations:
     ) -> OperationOutcome:
         """Have the run ended, by whoever holds it or here; return the conversation with all that has ended.
 
-        `queued_seconds` is what the operation before this one saw of the run's waiting. `most_seconds` is how
-        long the platform lets this one work: a run that may take longer is not begun. Once this process is to
-        end, it returns as soon as nothing is held by it here. A stored document that
-        cannot be read, or is ahead of the log, is what the thread's runs end of.
-
-        Raises `OutdatedDocumentError`, and `LogUnavailableError` before an agent was started.
+        `queued_seconds` is what the operation before this one saw of the run's waiting. `most_seconds` is how long the
+        platform lets this one work: a run that may take longer is not begun. Once this process is to end, it returns as
+        soon as it holds nothing here. A stored document that cannot be read, or is ahead of the log, is what the
+        thread's runs end of. Raises `OutdatedDocumentError`, and `LogUnavailableError` before an agent was started.
         """
         ends_at = self._clock() + most_seconds
-        claimed = await self._ended_here(run_id, min(self._watched_seconds, most_seconds))
-        head = await self._log.head(address)
-        since, epoch = head.position if claimed is None else claimed, head.epoch
+        since, head = await self._begin(address, run_id, min(self._watched_seconds, most_seconds))
+        epoch = head.epoch
         snapshot, refusal = self._readable(address, stored, head)
         ended: list[Terminal] = []
         queue_time = QueueTime(self._clock, before_seconds=queued_seconds)
         idle, end, pause = IdleHolder(self._clock), self._clock() + self._watched_seconds, self._first_pause_seconds
-        while True:
+        while head.run(run_id) is not None:
             lease_seconds = head.claim.lease_seconds if head.claim is not None else 0.0
             idle_append = idle.of(head, lease_seconds + self._margin_seconds)
-            is_over = head.run(run_id) is None
-            is_free = not is_over and self._is_free(address, head, since, idle_append)
+            is_free = self._is_free(address, head, since, idle_append)
             has_time = self._clock() + self._holders.longest_seconds(address.agent) < ends_at
-            is_spent = self._holders.draining.is_set() or (
-                not has_time and (head.claim is None or idle_append is not None)
-            )
-            if snapshot is not None and (is_over or is_free or is_spent or self._clock() >= min(end, ends_at)):
+            is_spent = not has_time and (head.claim is None or idle_append is not None)
+            is_spent |= self._holders.draining.is_set()
+            if snapshot is not None and (is_free or is_spent or self._clock() >= min(end, ends_at)):
                 snapshot, newly = await self._followed(address, snapshot, head)
                 ended += newly
-            if is_over:
-                ends = await self._end_of(address, run_id) if snapshot is None else tuple(ended)
-                return OperationOutcome(snapshot, head.epoch, ends)
             if is_free and snapshot is not None:
                 self._conversations.remember(address, head, snapshot)
             if queue_time.of(head, run_id) >= self._queue_seconds:
                 head = (await self._log.execute(address, CancelRun(self._log.clocks.wall(), run_id, "queue_time"))).head
                 continue
-            held = None
             if is_free and refusal is not None:
                 await self._refuse(address, since, idle_append, refusal)
-            elif is_free and snapshot is not None and has_time:
-                held = await self._holders.claim_as_entity(address, since, idle_append, snapshot)
-            if held is not None:
-                await held.is_over.wait()
-                if isinstance(held.lost_by, EngineUnavailableError | AttachmentsUnavailableError):
-                    raise LogUnavailableError()
-            elif is_spent or self._clock() >= min(end, ends_at):
-                return OperationOutcome(snapshot, head.epoch, tuple(ended), True, queue_time.seconds, is_spent)
-            else:
+            has_run = False
+            if is_free and has_time and snapshot is not None:
+                has_run = await self._run_next(address, since, idle_append, snapshot)
+            if not has_run:
+                if is_spent or self._clock() >= min(end, ends_at):
+                    return OperationOutcome(snapshot, head.epoch, tuple(ended), True, queue_time.seconds, is_spent)
                 self._log_interrupted(address, head)
                 await self._holders.rest(min(pause, max(0.0, end - self._clock())))
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             head = await self._log.head(address)
             if head.epoch != epoch:
                 raise OutdatedDocumentError("The thread was deleted meanwhile.")
+        if snapshot is None:
+            record = await self.record(address, run_id)
+            ended = [] if record is None or record.terminal is None else [record.terminal]
+        else:
+            snapshot, newly = await self._followed(address, snapshot, head)
+            ended += newly
+        return OperationOutcome(snapshot, head.epoch, tuple(ended))
 
-    async def _end_of(self, address: Address, run_id: str) -> tuple[Terminal, ...]:
-        record = await self.record(address, run_id)
-        return () if record is None or record.terminal is None else (record.terminal,)
+    async def _run_next(self, address: Address, since: int, idle_append: str | None, before: Snapshot) -> bool:
+        """Claim the run that is next, and return once it is held here no more; False if somebody else was first."""
+        held = await self._holders.claim_as_entity(address, since, idle_append, before)
+        if held is None:
+            return False
+        await held.is_over.wait()
+        if isinstance(held.lost_by, EngineUnavailableError | AttachmentsUnavailableError):
+            raise LogUnavailableError()
+        return True
 
     def _log_interrupted(self, address: Address, head: Head) -> None:
         """Log once that a run was begun before this process, and when it is taken up if its holder is gone."""
@@ -229,17 +230,22 @@ class ThreadOperations:
         snapshot, ended = await self._followed(address, self._resumed(address, stored, head, is_reset=True), head)
         return OperationOutcome(snapshot, head.epoch, tuple(ended))
 
-    async def _ended_here(self, run_id: str, most_seconds: float) -> int | None:
-        """Wait for the end of a run that this process holds for its caller; return where that was claimed.
+    async def _begin(self, address: Address, run_id: str, most_seconds: float) -> tuple[int, Head]:
+        """Return the position from which on claims are newer than the operation, and the head.
 
-        What was appended after that position came while the operation worked. None for any other run.
+        For a run that this process holds for its caller, waits for its end first: what was appended after that claim
+        came while the operation worked.
         """
         held = self._holders.held(run_id)
         if held is None or held.holder != "caller":
-            return None
+            head = await self._log.head(address)
+            return head.position, head
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(held.is_over.wait(), most_seconds)
-        return held.claimed_at
+        known = self._log.remembered(address)
+        if known is not None and known.position > held.claimed_at and known.run(run_id) is None:
+            return held.claimed_at, known  # nothing is read: the operation's document was handed out before this end
+        return held.claimed_at, await self._log.head(address)
 
     async def _refuse(
         self, address: Address, since: int, idle_append: str | None, refusal: UnreadableStateError

@@ -306,7 +306,7 @@ async def test_a_late_operation_of_a_deleted_thread_changes_nothing(processes: P
 
 
 @pytest.mark.behaviour("service.thread-operations")
-async def test_an_operation_beside_the_runs_holder_reads_the_head_alone(counted: Process) -> None:
+async def test_an_operation_beside_the_runs_holder_reads_nothing(counted: Process) -> None:
     """It waits for the end in its own process, which has all that was appended."""
     counted.agent.gate.clear()
     run = await counted.runs.start(AGENT, call(), counted.engine)
@@ -318,7 +318,7 @@ async def test_an_operation_beside_the_runs_holder_reads_the_head_alone(counted:
 
     watched = await operation
 
-    assert counted.store.calls == {"append": 1, "head": 1}
+    assert counted.store.calls == {"append": 1}
     assert [terminal.kind for terminal in watched.ended] == ["completed"]
 
 
