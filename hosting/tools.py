@@ -18,20 +18,17 @@ import concurrent.futures
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
-
-from agent_framework import Agent, MCPStdioTool, MCPStreamableHTTPTool, MCPWebsocketTool
 
 from hosting.names import is_id
 from hosting.ports import OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal
 
-McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
 MCP_CALL_KEY = "durable-agents/call-key"
-_RULE = "__durable_idempotent__"
+IDEMPOTENT = "__durable_idempotent__"
 _ID_LENGTH = 32
 _CLASS_KEY = '"__class__"'
 M = TypeVar("M", bound=Callable[..., Any])
@@ -83,46 +80,8 @@ def idempotent(tool: T) -> T:
     Takes a function, or a tool of agent-framework; an MCP tool (`MCPStdioTool` and its like) stands for all tools of
     its server. Every other tool is called at most once.
     """
-    setattr(tool, _RULE, True)
+    setattr(tool, IDEMPOTENT, True)
     return tool
-
-
-def is_idempotent(tool: Any) -> bool:
-    """Whether a tool of agent-framework, the function in it, or the MCP server after it was declared so."""
-    declared = (tool, getattr(tool, "func", None), server_of_tool(tool))
-    return any(getattr(one, _RULE, False) for one in declared)
-
-
-def agent_of_tool(tool: Any) -> Agent[Any] | None:
-    """Return the agent that the tool runs (`as_tool`), or None for every other tool."""
-    return next((held for held in _held_by(tool) if isinstance(held, Agent)), None)
-
-
-def server_of_tool(tool: Any) -> McpServer | None:
-    """Return the MCP server that offers the tool, or None for every other tool."""
-    return next((held for held in _held_by(tool) if isinstance(held, McpServer)), None)
-
-
-def agents_within(agent: Any) -> list[Any]:
-    """Return the agent, the agents that are its tools, and those that are theirs, each once."""
-    found = [agent]
-    for one in found:  # grows meanwhile
-        for tool in getattr(one, "default_options", {}).get("tools") or ():
-            inner = agent_of_tool(tool)
-            if inner is not None and inner not in found:
-                found.append(inner)
-    return found
-
-
-def _held_by(tool: Any) -> Iterator[object]:
-    """Iterate over what the framework holds in the closure of the tool's function.
-
-    Functions of others may hold agents and servers for purposes of their own, so only the framework's are searched.
-    """
-    function = getattr(tool, "func", None)
-    if str(getattr(function, "__module__", "")).startswith("agent_framework."):
-        for cell in getattr(function, "__closure__", None) or ():
-            yield cell.cell_contents
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,9 @@ from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import DeltaWriter
+from hosting.runner.framework import SOURCE_ID, agents_within
 from hosting.runner.held_run import StaleTokenError
 from hosting.runner.history import (
-    SOURCE_ID,
     AtModelCalls,
     History,
     LeavingOutOldest,
@@ -57,7 +57,6 @@ from hosting.runner.history import (
 from hosting.runner.steps import AgentSteps, keeps_journal
 from hosting.runner.steps import middleware as steps_middleware
 from hosting.thread.messages import approval_requests
-from hosting.tools import agents_within
 from state.extension import Summary
 from state.json_values import portable_value
 

@@ -41,13 +41,11 @@ from agent_framework import (
 )
 
 from hosting.errors import ConfigurationError
+from hosting.runner.framework import SOURCE_ID, attribute
 from state.convert import placed_messages, shared_messages
 from state.extension import Position, Summary, host_of
 from state.models import Conversation, entry_text
 from state.portable import portable_text
-
-SOURCE_ID = "durable_thread"
-ATTRIBUTION = {"source_id": SOURCE_ID, "source_type": "ThreadHistory"}
 
 _POSITION = "_thread_place"
 _SUMMARY_ID = "thread_summary"
@@ -171,7 +169,7 @@ class RunCompaction:
         is_changed = await self._strategy(messages)
         for message in messages:
             if id(message) not in before:
-                message.additional_properties["_attribution"] = ATTRIBUTION
+                attribute(message, anew=True)
                 self.summary = _summary(message, messages) or self.summary
         return is_changed
 
@@ -264,7 +262,7 @@ def is_for_calls(
 def _attributed(history: Sequence[Message]) -> list[Message]:
     """Return the messages with the framework's mark of who put them into the run."""
     for message in history:
-        message.additional_properties.setdefault("_attribution", ATTRIBUTION)
+        attribute(message)
     return list(history)
 
 

@@ -51,10 +51,16 @@ from agent_framework import (
 )
 
 from hosting.errors import RunDivergedError, RunInterruptedError
+from hosting.runner.framework import (
+    agent_of_tool,
+    is_idempotent,
+    is_of_history,
+    refuses_arguments,
+    server_of_tool,
+)
 from hosting.runner.held_run import HeldRun, unstorable_step
-from hosting.runner.history import SOURCE_ID
 from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
-from hosting.tools import MCP_CALL_KEY, ToolCall, agent_of_tool, enter, is_idempotent, server_of_tool
+from hosting.tools import MCP_CALL_KEY, ToolCall, enter
 from state.json_values import portable_value
 from state.portable import portable_text
 
@@ -157,8 +163,7 @@ class AgentSteps:
         """
         digests = []
         for message in messages:
-            attribution = message.additional_properties.get("_attribution")
-            if not isinstance(attribution, dict) or attribution.get("source_id") != SOURCE_ID:
+            if not is_of_history(message):
                 if id(message) not in self._digests:  # the message is kept too, so that its id stays its own
                     self._digests[id(message)] = (message, digest_of_message(message))
                 digests.append(self._digests[id(message)][1])
@@ -317,8 +322,7 @@ async def _call(
     except _NO_RESULT:
         raise
     except Exception as error:
-        # The framework refuses arguments by a TypeError of its own, before the tool's code begins.
-        called = not (isinstance(error, TypeError) and type(error).__module__.startswith("agent_framework."))
+        called = not refuses_arguments(error)
         if called:  # the model gets it from the framework, and the log no more than the error's class
             logger.warning("Tool %s of run %s raised.", context.function.name, held.run_id, exc_info=error)
         text = portable_text(str(error))

@@ -14,7 +14,7 @@ FRAMEWORK_READERS = {
     "hosting.runner.deltas",
     "hosting.runner.callbacks",
     "hosting.runner.steps",
-    "hosting.tools",
+    "hosting.runner.framework",
     "hosting.runner.history",
     "hosting.plan",
     "hosting.thread.conversation",

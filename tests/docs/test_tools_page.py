@@ -11,7 +11,7 @@ from agent_framework import Agent
 
 from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
-from hosting.tools import is_idempotent
+from hosting.runner.framework import is_idempotent
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, ask, served
 from tests.support.pages import code, page

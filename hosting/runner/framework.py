@@ -1,0 +1,79 @@
+"""What we use of agent-framework that it does not promise, in one place.
+
+Its functions keep an agent or an MCP server that is a tool in their closures, its loop marks who put a message into a
+run, and a tool's arguments are refused by an error like any other. `tests/hosting/runner/test_framework.py` fails by
+name when a new version moves one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from agent_framework import Agent, MCPStdioTool, MCPStreamableHTTPTool, MCPWebsocketTool, Message
+
+from hosting.tools import IDEMPOTENT
+
+McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
+
+SOURCE_ID = "durable_thread"
+_ATTRIBUTION = "_attribution"
+_MODULES = "agent_framework."
+
+
+def agent_of_tool(tool: Any) -> Agent[Any] | None:
+    """Return the agent that the tool runs (`as_tool`), or None for every other tool."""
+    return next((held for held in _held_by(tool) if isinstance(held, Agent)), None)
+
+
+def server_of_tool(tool: Any) -> McpServer | None:
+    """Return the MCP server that offers the tool, or None for every other tool."""
+    return next((held for held in _held_by(tool) if isinstance(held, McpServer)), None)
+
+
+def agents_within(agent: Any) -> list[Any]:
+    """Return the agent, the agents that are its tools, and those that are theirs, each once."""
+    found = [agent]
+    for one in found:  # grows meanwhile
+        for tool in getattr(one, "default_options", {}).get("tools") or ():
+            inner = agent_of_tool(tool)
+            if inner is not None and inner not in found:
+                found.append(inner)
+    return found
+
+
+def is_idempotent(tool: Any) -> bool:
+    """Return whether a tool, the function in it, or the MCP server after it was declared so (`hosting.tools`)."""
+    declared = (tool, getattr(tool, "func", None), server_of_tool(tool))
+    return any(getattr(one, IDEMPOTENT, False) for one in declared)
+
+
+def attribute(message: Message, *, anew: bool = False) -> None:
+    """Mark the message as one of the thread's history, as the framework marks what a history provider puts in.
+
+    One that was marked before stays as it is, unless it is to be marked `anew`.
+    """
+    if anew or _ATTRIBUTION not in message.additional_properties:
+        message.additional_properties[_ATTRIBUTION] = {"source_id": SOURCE_ID, "source_type": "ThreadHistory"}
+
+
+def is_of_history(message: Message) -> bool:
+    """Return whether the message is of the thread's history, and was not added by the run."""
+    attribution = message.additional_properties.get(_ATTRIBUTION)
+    return isinstance(attribution, dict) and attribution.get("source_id") == SOURCE_ID
+
+
+def refuses_arguments(error: Exception) -> bool:
+    """Return whether the framework refused a tool's arguments, before the tool's code began."""
+    return isinstance(error, TypeError) and type(error).__module__.startswith(_MODULES)
+
+
+def _held_by(tool: Any) -> Iterator[object]:
+    """Iterate over what the framework holds in the closure of the tool's function.
+
+    Functions of others may hold agents and servers for purposes of their own, so only the framework's are searched.
+    """
+    function = getattr(tool, "func", None)
+    if str(getattr(function, "__module__", "")).startswith(_MODULES):
+        for cell in getattr(function, "__closure__", None) or ():
+            yield cell.cell_contents

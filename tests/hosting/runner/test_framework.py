@@ -1,0 +1,59 @@
+"""What we use of agent-framework that it does not promise: each fails by its name when a new version moves it."""
+
+from __future__ import annotations
+
+import pytest
+from agent_framework import FunctionTool, MCPStreamableHTTPTool, Message, SessionContext
+
+from hosting.runner.framework import (
+    SOURCE_ID,
+    agent_of_tool,
+    attribute,
+    is_of_history,
+    refuses_arguments,
+    server_of_tool,
+)
+from tests.support.planned import planned_agent
+from tests.support.tool_server import ToolServer
+
+
+def test_the_framework_keeps_an_agent_that_is_a_tool_in_the_closure_of_the_tools_function() -> None:
+    """Its steps are recorded apart."""
+    agent = planned_agent(lambda _: None, plan=("all done",))
+
+    assert agent_of_tool(agent.as_tool()) is agent
+
+
+async def test_the_framework_keeps_an_mcp_server_in_the_closures_of_its_tools_functions() -> None:
+    """It is sent the key of each call."""
+    with ToolServer() as running:
+        async with MCPStreamableHTTPTool("cities", running.url) as server:
+            assert [server_of_tool(tool) for tool in server.functions] == [server] * len(server.functions)
+            assert server.functions
+
+
+def test_the_framework_marks_what_a_provider_puts_into_a_run_as_we_do() -> None:
+    """So that the thread's history is told from what the run added."""
+    context = SessionContext(input_messages=[])
+    context.extend_messages(SOURCE_ID, [Message("user", ["put in by the framework"])])
+    ours = Message("user", ["put in by us"])
+    attribute(ours)
+    marked = [*context.get_messages(), ours, Message("user", ["of the run"])]
+
+    assert [is_of_history(message) for message in marked] == [True, True, False]
+
+
+async def test_the_framework_refuses_a_tools_arguments_by_an_error_of_its_own() -> None:
+    """Before the tool's code begins: such a call did nothing. A tool's own error is none of that kind."""
+
+    def halve(number: int) -> float:
+        raise TypeError("of the tool")
+
+    tool = FunctionTool(name="halve", description="Halve a number.", func=halve)
+    refused: list[bool] = []
+    for arguments in ({"number": "many"}, {"number": 2}):
+        with pytest.raises(TypeError) as raised:
+            await tool.invoke(arguments=arguments)
+        refused.append(refuses_arguments(raised.value))
+
+    assert refused == [True, False]
