@@ -70,7 +70,10 @@ def parse_batch(payload: str) -> Batch:
     return Batch(
         key=envelope["self"]["key"],
         state=_stored_state(envelope),
-        operations=tuple(_operation(item) for item in envelope["batch"]),
+        operations=tuple(
+            Operation(str(item.get("name") or ""), decoded(item.get("input")), bool(item.get("isSignal")))
+            for item in envelope["batch"]
+        ),
     )
 
 
@@ -79,10 +82,6 @@ def _stored_state(envelope: dict[str, Any]) -> str | None:
     if not envelope.get("exists") or state is None or state == "null":
         return None
     return state if isinstance(state, str) else json.dumps(state)
-
-
-def _operation(item: dict[str, Any]) -> Operation:
-    return Operation(str(item.get("name") or ""), decoded(item.get("input")), bool(item.get("isSignal")))
 
 
 def decoded(text: Any) -> Any:

@@ -40,19 +40,35 @@ class DeltaText:
 Update = LoggedEvent | DeltaText
 
 
-class Wakeup:
-    """Wakes the task that waits last. An `asyncio.Event` with a time limit would cost a task for each wait."""
+class Follower:
+    """A queue of one thread's updates from now on. `has_missed`: it overflowed, so the log must be read."""
 
     def __init__(self) -> None:
+        self.has_missed = False
+        self._updates: deque[Update] = deque()
+        self._characters = 0
         self._waiting: asyncio.Future[bool] | None = None
 
-    def wake(self) -> None:
-        """End the wait that is under way; without one, do nothing."""
+    def push(self, update: Update) -> None:
+        """Queue one more update; if it does not fit, drop it and the queue."""
+        delta = update.event if isinstance(update, LoggedEvent) else update
+        self._characters += len(delta.text) if isinstance(delta, Delta | DeltaText) else 1000
+        if self._characters > MOST_WAITING_CHARACTERS:
+            self.has_missed = True
+            self._updates.clear()
+            self._characters = 0
+        else:
+            self._updates.append(update)
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(True)
 
     async def wait(self, seconds: float) -> bool:
-        """Return whether `wake` was called within so many seconds."""
+        """Return True as soon as `next` has something to return, False if that takes longer than `seconds`.
+
+        One task waits at a time. An `asyncio.Event` with a time limit would cost a task for each wait.
+        """
+        if self._updates or self.has_missed:
+            return True
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[bool] = loop.create_future()
         self._waiting = waiting
@@ -63,32 +79,6 @@ class Wakeup:
             timer.cancel()
             if self._waiting is waiting:  # a wait that was cancelled ends after the next one's beginning
                 self._waiting = None
-
-
-class Follower:
-    """A queue of one thread's updates from now on. `has_missed`: it overflowed, so the log must be read."""
-
-    def __init__(self) -> None:
-        self.has_missed = False
-        self._updates: deque[Update] = deque()
-        self._characters = 0
-        self._arrived = Wakeup()
-
-    def push(self, updates: Update) -> None:
-        """Queue one more update; if it does not fit, drop it and the queue."""
-        delta = updates.event if isinstance(updates, LoggedEvent) else updates
-        self._characters += len(delta.text) if isinstance(delta, Delta | DeltaText) else 1000
-        if self._characters > MOST_WAITING_CHARACTERS:
-            self.has_missed = True
-            self._updates.clear()
-            self._characters = 0
-        else:
-            self._updates.append(updates)
-        self._arrived.wake()
-
-    async def wait(self, seconds: float) -> bool:
-        """Return True as soon as `next` has something to return, False if that takes longer than `seconds`."""
-        return bool(self._updates) or self.has_missed or await self._arrived.wait(seconds)
 
     async def next(self, seconds: float) -> list[Update]:
         """Return the queued updates as soon as there are any; none after so many seconds."""
@@ -119,7 +109,7 @@ class Broadcast:
             if not self._followers[address]:
                 del self._followers[address]
 
-    def publish(self, address: Address, updates: Update) -> None:
+    def publish(self, address: Address, update: Update) -> None:
         """Queue an update for all followers of the thread."""
         for follower in self._followers.get(address, ()):
-            follower.push(updates)
+            follower.push(update)

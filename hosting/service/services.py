@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
@@ -33,7 +32,6 @@ from hosting.service.threads import Threads
 from hosting.settings import Settings
 from hosting.stores.choice import Stores
 from hosting.thread.decide import MOST_OPEN_RUNS
-from state.models import Conversation
 
 
 class Services:
@@ -77,7 +75,9 @@ class Services:
             conversations,
             changes,
             self._agents,
-            inline=self._inlined,
+            inline=lambda address, epoch, conversation: self._attaching.inlined(
+                epoch_store_key(stores.hub, address, epoch), conversation
+            ),
             admits=capacity.refusal,
             takes_runs=loop.takes_runs,
             lease_seconds=lease_seconds,
@@ -138,6 +138,3 @@ class Services:
         await self.log.close()
         await self._stores.archive.close()
         await self._stores.attachments.close()
-
-    async def _inlined(self, address: Address, epoch: int, conversation: Conversation) -> Conversation:
-        return await self._attaching.inlined(epoch_store_key(self._stores.hub, address, epoch), conversation)
