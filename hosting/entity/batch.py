@@ -67,21 +67,19 @@ class RefusedOperation:
 def parse_batch(payload: str) -> Batch:
     """Return the batch that the trigger's text holds; a broken envelope (the host's own) raises `ValueError`."""
     envelope = msgspec.json.decode(payload)
+    state = envelope.get("state") if envelope.get("exists") else None
+    if state == "null":
+        state = None
+    elif state is not None and not isinstance(state, str):
+        state = json.dumps(state)
     return Batch(
         key=envelope["self"]["key"],
-        state=_stored_state(envelope),
+        state=state,
         operations=tuple(
             Operation(str(item.get("name") or ""), decoded(item.get("input")), bool(item.get("isSignal")))
             for item in envelope["batch"]
         ),
     )
-
-
-def _stored_state(envelope: dict[str, Any]) -> str | None:
-    state = envelope.get("state")
-    if not envelope.get("exists") or state is None or state == "null":
-        return None
-    return state if isinstance(state, str) else json.dumps(state)
 
 
 def decoded(text: Any) -> Any:

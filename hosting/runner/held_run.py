@@ -146,7 +146,7 @@ class HeldRun:
         # An agent that is a tool may be cut short, because its own steps are replayed.
         around = {tool for tool in self._at_work if any(key.startswith(f"{tool}/") for key in ended)}
         if (self.is_draining or self.is_unwatched) and ended and self._at_work == around:
-            raise DrainingError(f"Run {self.run_id} is let go of behind this step.")
+            raise DrainingError(f"Run {self.run_id} is handed on after this step.")
 
     async def renew(self) -> None:
         """Renew the lease by an append without events; raises as `append` does."""

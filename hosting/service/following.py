@@ -81,7 +81,7 @@ class Following:
                 if clock() - sent_at >= self._quiet_seconds:
                     yield []
                     sent_at = clock()
-                is_here = self._holders.held(run.run_id) is not None
+                is_here = self._holders.held.get(run.run_id) is not None
                 updates = await follower.next(LONGEST_POLL_SECONDS if is_here else 0.0)
                 has_gap = follower.has_missed or delivery.misses(updates)
                 if updates and not has_gap:

@@ -66,7 +66,7 @@ class RunWatcher:
 class HeldRuns:
     """Holds runs for one app in this process, at most so many at a time; for one event loop.
 
-    When it is `draining` this process is ending and claims no more runs.
+    `held` has them by their ids. When it is `draining` this process is ending and claims no more runs.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class HeldRuns:
         self._inline = inline
         self._admits = admits
         self._takes_runs = takes_runs
-        self._held: dict[str, HeldRun] = {}
+        self.held: dict[str, HeldRun] = {}
         self._watchers: dict[Address, list[RunWatcher]] = {}
         self._claiming = 0
         self.draining = asyncio.Event()
@@ -108,7 +108,7 @@ class HeldRuns:
     @contextmanager
     def reserve(self, agent: str, *, wanted: bool = True) -> Iterator[ClaimTerms | None]:
         """Reserve a slot for a run until the block ends, and yield the terms of its claim; None if all are taken."""
-        is_full = len(self._held) + self._claiming >= self._most
+        is_full = len(self.held) + self._claiming >= self._most
         if not wanted or is_full or self.draining.is_set() or agent not in self._agents or not self._takes_runs():
             yield None
             return
@@ -137,10 +137,6 @@ class HeldRuns:
         deadline = self._log.clocks.wall() + self.longest_seconds(agent)
         return ClaimTerms(new_id(), holder, self._lease_seconds, deadline)
 
-    def held(self, run_id: str) -> HeldRun | None:
-        """Return the run if this process holds it."""
-        return self._held.get(run_id)
-
     @contextmanager
     def watched(self, address: Address, run_id: str, client: EntityClient) -> Iterator[None]:
         """Watch a run until the block ends: it is claimed here if an end that this process appends makes it the next.
@@ -160,7 +156,7 @@ class HeldRuns:
             self._note_watchers(address, run_id)
 
     def _note_watchers(self, address: Address, run_id: str) -> None:
-        held = self._held.get(run_id)
+        held = self.held.get(run_id)
         if held is not None:
             is_watched = any(one.run_id == run_id for one in self._watchers.get(address, ()))
             held.is_unwatched = not is_watched and held.holder == "caller"
@@ -232,7 +228,7 @@ class HeldRuns:
             until=decided.began_at + self.longest_seconds(address.agent),
             on_append=partial(self.publish, address),
         )
-        self._held[held.run_id] = held
+        self.held[held.run_id] = held
         before = before or self._conversations.cached(address, head)
 
         async def read() -> Snapshot:
@@ -254,7 +250,7 @@ class HeldRuns:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         while self._tasks:  # a request on its way can still begin the run that it claimed
-            for held in self._held.values():
+            for held in self.held.values():
                 held.hand_over()
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
@@ -277,8 +273,8 @@ class HeldRuns:
         except Exception:
             logger.exception("Run %s is let go of. Its entity goes on.", held.run_id)
         finally:
-            if self._held.get(held.run_id) is held:  # and not who took it over in this process
-                del self._held[held.run_id]
+            if self.held.get(held.run_id) is held:  # and not who took it over in this process
+                del self.held[held.run_id]
             held.is_over.set()
 
     async def _is_signalled(self, held: HeldRun, signal: Awaitable[None]) -> bool:
@@ -316,7 +312,7 @@ class HeldRuns:
         if held.is_draining and terminal.kind == "cancelled":
             await self._release(held)
             return
-        takes_more = not self.draining.is_set() and len(self._held) <= self._most and self._takes_runs()
+        takes_more = not self.draining.is_set() and len(self.held) <= self._most and self._takes_runs()
         callers = {one.run_id: one for one in self._watchers.get(held.address, ())} if takes_more else {}
         terms = {run_id: self.claim_terms(held.address.agent) for run_id in callers}
         end = EndRun(held.token, terminal, held.unlogged, terms)
@@ -350,10 +346,10 @@ class HeldRuns:
     async def _renew_leases(self) -> None:
         """Renew leases and read cancellations while runs are held; a slow check delays no other run's."""
         clock = asyncio.get_running_loop().time
-        while self._held:
-            first = min(held.checked_at for held in self._held.values())
+        while self.held:
+            first = min(held.checked_at for held in self.held.values())
             await asyncio.sleep(max(0.0, min(first - clock(), 0.0) + self._poll_seconds))
-            for held in [held for held in self._held.values() if clock() - held.checked_at >= self._poll_seconds]:
+            for held in [held for held in self.held.values() if clock() - held.checked_at >= self._poll_seconds]:
                 held.checked_at = math.inf  # until the check is done: one at a time for each run
                 self._spawn(self._check(held))
 
@@ -387,13 +383,13 @@ class HeldRuns:
             for position, event in events:
                 self._changes.publish(address, LoggedEvent(position, event))
                 if isinstance(event, TERMINALS):
-                    ended = self._held.get(event.run_id)
+                    ended = self.held.get(event.run_id)
                     log_end(address, event, None if ended is None else ended.run)
         if decided.head.state == "deleting":  # no run is open any more
-            for deleted in [held for held in self._held.values() if held.address == address]:
+            for deleted in [held for held in self.held.values() if held.address == address]:
                 self._stop_unless_held(deleted, decided.head)
         turn = decided.head.next_run
-        held = self._held.get(turn.id) if turn is not None else None
+        held = self.held.get(turn.id) if turn is not None else None
         if held is not None and held.address == address:
             held.checked_at = asyncio.get_running_loop().time()
             self._stop_unless_held(held, decided.head)

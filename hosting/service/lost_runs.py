@@ -7,6 +7,8 @@ endless, whatever died.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hosting.names import Address
 from hosting.ports import Clock
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
@@ -18,35 +20,35 @@ from hosting.thread.rows import DeletedRow, RunRow
 from hosting.thread.run import RunRecord, fold_run
 
 
+@dataclass
 class IdleHolder:
-    """Since when the holder of a thread's claim has appended nothing."""
+    """Since when, by that clock, the holder of a thread's claim has appended nothing."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._seen: tuple[str, int] | None = None
-        self._since = 0.0
+    clock: Clock
+    _seen: tuple[str, int] | None = None
+    _since: float = 0.0
 
     def of(self, head: Head, least_seconds: float) -> str | None:
         """Return the head's append where the holder was silent for at least so long; None where it was not."""
         seen = None if head.claim is None else (head.claim.token, head.claim.renewals)
         if seen is None or seen != self._seen:
-            self._seen, self._since = seen, self._clock()
-        return head.append_id if seen is not None and self._clock() - self._since >= least_seconds else None
+            self._seen, self._since = seen, self.clock()
+        return head.append_id if seen is not None and self.clock() - self._since >= least_seconds else None
 
 
+@dataclass
 class QueueTime:
-    """For how long a run was seen to wait for its first claim, before this and now."""
+    """For how long a run was seen to wait for its first claim, from `began_at` on by that clock."""
 
-    def __init__(self, clock: Clock, *, before_seconds: float = 0.0) -> None:
-        self._clock = clock
-        self._began_at = clock() - before_seconds
-        self.seconds = before_seconds
+    clock: Clock
+    began_at: float
+    seconds: float = 0.0
 
     def of(self, head: Head, run_id: str) -> float:
         """Return how long that is; nothing for a run that was ever claimed."""
         run = head.run(run_id)
         is_waiting = run is not None and run.attempts == 0 and run.cancelled is None
-        self.seconds = self._clock() - self._began_at if is_waiting else 0.0
+        self.seconds = self.clock() - self.began_at if is_waiting else 0.0
         return self.seconds
 
 
@@ -70,7 +72,7 @@ class LostRunCheck:
         self._poll_seconds = poll_seconds
         self._next_at = self._clock() + poll_seconds
         self._idle = IdleHolder(self._clock)
-        self._queue_time = QueueTime(self._clock)
+        self._queue_time = QueueTime(self._clock, self._clock())
 
     async def run(self, record: RunRecord) -> Decided | None:
         """End the run where it waited, or its holder was silent, for longer than it may; return what came of that.

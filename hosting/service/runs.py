@@ -259,18 +259,18 @@ class Runs:
             self._holders.watched(run.address, run.run_id, client) if takes else nullcontext(),
             self._changes.subscribe(run.address) as follower,
         ):
-            held = self._holders.held(run.run_id)
+            held = self._holders.held.get(run.run_id)
             if held is None and run.record.certain_end is None:
                 run = await self._refresh(run, client if takes else None, check)
             while run.record.certain_end is None and not run.record.is_deleted and (left := end - clock()) > 0:
-                held = (here := self._holders.held(run.run_id)) or held
+                held = (here := self._holders.held.get(run.run_id)) or held
                 updates = await follower.next(min(left, LONGEST_POLL_SECONDS if here is not None else pause))
                 known = _with_updates(run, updates) if not follower.has_missed else run
                 if known is not run:
                     run, pause = known, FIRST_POLL_SECONDS
                 elif held is not None and isinstance(held.lost_by, LogUnavailableError):
                     break
-                elif follower.has_missed or self._holders.held(run.run_id) is None:
+                elif follower.has_missed or self._holders.held.get(run.run_id) is None:
                     follower.has_missed = False
                     run = await self._refresh(run, client if takes else None, check)
                     pause = min(pause * POLL_GROWTH, LONGEST_POLL_SECONDS)

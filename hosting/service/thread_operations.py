@@ -120,7 +120,7 @@ class ThreadOperations:
         epoch = head.epoch
         snapshot, refusal = self._readable(address, stored, head)
         ended: list[Terminal] = []
-        queue_time = QueueTime(self._clock, before_seconds=queued_seconds)
+        queue_time = QueueTime(self._clock, self._clock() - queued_seconds)
         idle, end, pause = IdleHolder(self._clock), self._clock() + self._watched_seconds, self._first_pause_seconds
         while head.run(run_id) is not None:
             lease_seconds = head.claim.lease_seconds if head.claim is not None else 0.0
@@ -174,7 +174,7 @@ class ThreadOperations:
         run, claim = head.next_run, head.claim
         if run is None or claim is None or run.at >= self._began_at or run.id in self._logged:
             return
-        if self._holders.held(run.id) is None:
+        if self._holders.held.get(run.id) is None:
             self._logged.add(run.id)
             seconds = claim.lease_seconds + self._margin_seconds + LONGEST_PAUSE_SECONDS
             text = (
@@ -236,7 +236,7 @@ class ThreadOperations:
         For a run that this process holds for its caller, waits for its end first: what was appended after that claim
         came while the operation worked.
         """
-        held = self._holders.held(run_id)
+        held = self._holders.held.get(run_id)
         if held is None or held.holder != "caller":
             head = await self._log.head(address)
             return head.position, head

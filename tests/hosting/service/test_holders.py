@@ -108,7 +108,7 @@ async def test_a_process_claims_no_more_runs_than_it_may_hold() -> None:
     starts = [process.runs.start(AGENT, call(thread_id=None), process.engine) for _ in range(3)]
     runs = await asyncio.gather(*starts)
 
-    assert sum(process.holders.held(run.run_id) is not None for run in runs) == 1
+    assert sum(process.holders.held.get(run.run_id) is not None for run in runs) == 1
     await process.holders.drain(0.0)
     process.loop.close()
 
@@ -118,7 +118,7 @@ async def test_a_cancel_in_the_process_that_holds_the_run_is_seen_at_once(proces
     """Without a look at the log."""
     process.agent.gate.clear()
     run = await process.runs.start(AGENT, call(), process.engine)
-    held = process.holders.held(run.run_id)
+    held = process.holders.held.get(run.run_id)
 
     await process.runs.cancel(Address.of(AGENT, "t1"), run.run_id, process.engine)
 
@@ -250,7 +250,7 @@ async def test_a_run_taken_over_in_the_same_process_is_held_until_its_own_end(pr
     await asyncio.sleep(0.05)
     second = asyncio.ensure_future(process.deliver(run.run_id))
     await asyncio.sleep(0.05)
-    held = process.holders.held(run.run_id)
+    held = process.holders.held.get(run.run_id)
     process.agent.gate.set()
     await asyncio.gather(first, second)
 

@@ -33,7 +33,7 @@ class Looking:
     async def left(self) -> tuple[Run, HeldRun]:
         """Return a run whose only caller has left while the tool works."""
         run = await self.process.runs.start(AGENT, call(), self.process.engine)
-        held = self.process.holders.held(run.run_id)
+        held = self.process.holders.held.get(run.run_id)
         assert held is not None
         while (await self.process.kinds())[-1] != "tool_started":
             await self.process.runs.wait(run, self.process.engine, 0.02)
@@ -80,7 +80,7 @@ async def test_a_caller_who_comes_back_before_that_step_keeps_the_run_here(looki
 async def test_a_stream_that_is_closed_leaves_its_run_too(looking: Looking) -> None:
     """Its reader has gone."""
     run = await looking.process.runs.start(AGENT, call(), looking.process.engine)
-    held = looking.process.holders.held(run.run_id)
+    held = looking.process.holders.held.get(run.run_id)
     assert held is not None
     following = looking.process.following.follow(run, looking.process.engine)
     await anext(following)
@@ -107,7 +107,7 @@ async def test_an_agent_without_another_step_ends_where_its_caller_left(process:
     """There is nothing to go on from."""
     process.agent.gate.clear()
     run = await process.runs.start(AGENT, call(), process.engine)
-    held = process.holders.held(run.run_id)
+    held = process.holders.held.get(run.run_id)
     assert held is not None
     await process.runs.wait(run, process.engine, 0.02)
     process.agent.gate.set()

@@ -208,7 +208,7 @@ async def test_a_run_held_in_the_process_that_deletes_is_stopped_at_once(process
     """It need not look for that."""
     process.agent.gate.clear()
     run = await process.runs.start(AGENT, call(), process.engine)
-    held = process.holders.held(run.run_id)
+    held = process.holders.held.get(run.run_id)
     assert held is not None
 
     await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)

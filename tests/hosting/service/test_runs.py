@@ -265,7 +265,7 @@ async def test_a_holder_that_was_taken_over_appends_nothing_more(processes: Proc
     await other.log.execute(ADDRESS, ClaimRun(0.0, terms("entity-token", "entity"), idle_append=head.append_id))
     one.agent.gate.set()
 
-    held = one.holders.held(run.run_id)
+    held = one.holders.held.get(run.run_id)
     assert held is not None
     await asyncio.wait_for(held.is_over.wait(), 5.0)
 
