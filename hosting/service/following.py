@@ -19,7 +19,7 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, Update
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import LostRunCheck
-from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, POLL_GROWTH, Run, unbroken
+from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, Run, next_pause, unbroken
 from hosting.stores.contract import MOST_POSITION, ThreadStore
 from hosting.thread.events import Claimed, Delta, RunEvent
 from hosting.thread.run import RunRecord
@@ -95,7 +95,7 @@ class Following:
                             self._holders.publish(run.address, decided)
                     if not is_here and not has_gap:
                         await self._watch(delivery, follower, pause)
-                        pause = min(pause * POLL_GROWTH, LONGEST_POLL_SECONDS)
+                        pause = next_pause(pause)
                     if not is_here or has_gap:
                         follower.has_missed = False
                         updates = await self._read(delivery)

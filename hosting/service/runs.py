@@ -48,7 +48,6 @@ from hosting.thread.run import RunRecord, fold_run
 logger = logging.getLogger(__name__)
 
 FIRST_POLL_SECONDS = 0.025
-POLL_GROWTH = 1.25
 LONGEST_POLL_SECONDS = 1.0
 SHORT_WAIT_SECONDS = 1.0
 """A caller that waits no longer leaves before an agent is done, and the run would be released in the middle."""
@@ -273,7 +272,7 @@ class Runs:
                 elif follower.has_missed or self._holders.held.get(run.run_id) is None:
                     follower.has_missed = False
                     run = await self._refresh(run, client if takes else None, check)
-                    pause = min(pause * POLL_GROWTH, LONGEST_POLL_SECONDS)
+                    pause = next_pause(pause)
         return _not_deleted(run)
 
     async def find(self, address: Address, run_id: str, client: EntityClient) -> Run:
@@ -339,6 +338,11 @@ class Runs:
     async def _signal(self, address: Address, client: EntityClient, operation: str, **order: object) -> None:
         """Have the thread's entity carry out what the log already has. Raises `EngineUnavailableError`."""
         await client.signal(*address.entity, operation, {**order, "logged": True})
+
+
+def next_pause(pause_seconds: float) -> float:
+    """Return how long to pause after a pause of so long, before a store that cannot push is read again."""
+    return min(1.25 * pause_seconds, LONGEST_POLL_SECONDS)
 
 
 def unbroken(run: RunRecord, after: int, events: list[tuple[int, Event]]) -> list[tuple[int, Event]]:

@@ -28,7 +28,7 @@ from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import ConversationReader
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Instance, Receipt, read_receipt
-from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, POLL_GROWTH
+from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.stores.archive import Archive
 from hosting.thread.commands import DeleteThread, RecordInstances, Refused, ResetThread
 from hosting.thread.events import Accepted, Event, InstanceOutcome
@@ -300,7 +300,7 @@ async def _until(is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool
         if (left := end - clock()) <= 0:
             return False
         await asyncio.sleep(min(pause, left))
-        pause = min(pause * POLL_GROWTH, LONGEST_POLL_SECONDS)
+        pause = next_pause(pause)
     return True
 
 
