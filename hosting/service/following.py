@@ -64,7 +64,8 @@ class Following:
         deleted, and `LogUnavailableError` when the log stays away.
         """
         delivery = _Delivery(run, logged_only=logged_only)
-        check = LostRunCheck(self._log, run.address, run.run_id, self._queue_seconds)
+        publish = self._holders.publish
+        check = LostRunCheck(self._log, run.address, run.run_id, self._queue_seconds, publish=publish)
         clock = asyncio.get_running_loop().time
         pause, sent_at, seen_at = self._first_poll_seconds, clock(), clock()
         with (
@@ -90,9 +91,7 @@ class Following:
                     if delivery.awaits_holder and not has_gap and not is_here:
                         is_here = await self._holders.claim_next(run.address, run.run_id, client) is not None
                     if not is_here and delivery.record is not None:
-                        decided = await check.run(delivery.record)
-                        if decided is not None:
-                            self._holders.publish(run.address, decided)
+                        await check.run(delivery.record)
                     if not is_here and not has_gap:
                         await self._watch(delivery, follower, pause)
                         pause = next_pause(pause)

@@ -7,6 +7,7 @@ endless, whatever died.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hosting.names import Address
@@ -53,7 +54,10 @@ class QueueTime:
 
 
 class LostRunCheck:
-    """One caller's patience with a run: it reads the head now and then, and ends what nobody else would."""
+    """One caller's patience with a run: it reads the head now and then, and ends what nobody else would.
+
+    `publish` is called with what is appended for that.
+    """
 
     def __init__(
         self,
@@ -62,39 +66,36 @@ class LostRunCheck:
         run_id: str,
         queue_seconds: float,
         *,
-        poll_seconds: float = LEASE_SECONDS,
+        publish: Callable[[Address, Decided], None],
     ) -> None:
         self._log = log
         self._address = address
         self._run_id = run_id
         self._queue_seconds = queue_seconds
+        self._publish = publish
         self._clock = log.clocks.awake
-        self._poll_seconds = poll_seconds
-        self._next_at = self._clock() + poll_seconds
+        self._next_at = self._clock() + LEASE_SECONDS
         self._idle = IdleHolder(self._clock)
         self._queue_time = QueueTime(self._clock, self._clock())
 
-    async def run(self, record: RunRecord) -> Decided | None:
-        """End the run where it waited, or its holder was silent, for longer than it may; return what came of that.
+    async def run(self, record: RunRecord) -> None:
+        """End the run where it waited, or its holder was silent, for longer than it may.
 
         Raises as `ThreadLog.execute` does.
         """
         if self._clock() < self._next_at:
-            return None
-        self._next_at = self._clock() + self._poll_seconds
-        head = await self._log.head(self._address)
+            return
+        self._next_at = self._clock() + LEASE_SECONDS
+        head, claimed, now = await self._log.head(self._address), record.claim, self._log.clocks.wall()
         if self._queue_time.of(head, self._run_id) >= self._queue_seconds:
-            return await self._log.execute(
-                self._address, CancelRun(self._log.clocks.wall(), self._run_id, "queue_time")
-            )
-        claimed = record.claim
-        if claimed is None or head.claim is None or head.claim.token != claimed.token:
-            return None
-        longest = max(claimed.deadline - claimed.at, claimed.lease_seconds + LEASE_MARGIN_SECONDS)
-        idle_append = self._idle.of(head, longest)
-        if idle_append is None:
-            return None
-        return await self._log.execute(self._address, ExpireRun(self._log.clocks.wall(), self._run_id, idle_append))
+            cancelled = CancelRun(now, self._run_id, "queue_time")
+            self._publish(self._address, await self._log.execute(self._address, cancelled))
+        elif claimed is not None and head.is_held_by(claimed.token):
+            longest = max(claimed.deadline - claimed.at, claimed.lease_seconds + LEASE_MARGIN_SECONDS)
+            idle_append = self._idle.of(head, longest)
+            if idle_append is not None:
+                expired = ExpireRun(now, self._run_id, idle_append)
+                self._publish(self._address, await self._log.execute(self._address, expired))
 
 
 async def read_run(

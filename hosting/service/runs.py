@@ -253,7 +253,7 @@ class Runs:
         clock = asyncio.get_running_loop().time
         end, pause = clock() + seconds, FIRST_POLL_SECONDS
         most_queued = self._settings.queue_timeout_seconds
-        check = LostRunCheck(self._log, run.address, run.run_id, most_queued)
+        check = LostRunCheck(self._log, run.address, run.run_id, most_queued, publish=self._holders.publish)
         with (
             self._holders.watched(run.address, run.run_id, client) if takes else nullcontext(),
             self._changes.subscribe(run.address) as follower,
@@ -316,8 +316,8 @@ class Runs:
                 record = record.after(position, event)
             if client is not None and not record.is_over and record.claim is None:
                 await self._holders.claim_next(run.address, run.run_id, client)
-            if not record.is_over and (decided := await check.run(record)) is not None:
-                self._holders.publish(run.address, decided)
+            if not record.is_over:
+                await check.run(record)
             return Run(run.address, record, run.replayed)
         except LogUnavailableError:
             logger.warning("The log cannot be reached to read run %s.", run.run_id)
