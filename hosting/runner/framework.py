@@ -1,8 +1,8 @@
 """What we use of agent-framework that it does not promise, in one place.
 
 Its functions keep an agent or an MCP server that is a tool in their closures, its loop marks who put a message into a
-run, and a tool's arguments are refused by an error like any other. `tests/hosting/runner/test_framework.py` fails by
-name when a new version moves one of these.
+run, and a tool's arguments are refused by an error like any other. When a new version moves one of these,
+`tests/hosting/runner/test_framework.py` or `tests/architecture/test_private_doors.py` fails by its name.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from azure.data.tables.aio import TableClient
 from azure.durable_functions import DurableOrchestrationClient
 from durabletask.task import CompositeTask, WhenAllTask
 
-from hosting.tools import agent_of_tool
+from hosting.runner.framework import agent_of_tool
 from tests.architecture.imports import ROOT
 from tests.support.app.scripted import scripted_agent
 
@@ -114,7 +114,7 @@ def test_a_composite_task_has_what_ours_sets() -> None:
 
 @pytest.mark.behaviour("hosting.private-doors")
 def test_the_function_of_an_agent_as_tool_holds_the_agent() -> None:
-    """agent-framework: a closure (hosting/tools.py)."""
+    """agent-framework: a closure (hosting/runner/framework.py)."""
     agent: Any = Agent(scripted_agent("Inner").client, name="Inner")
 
     assert agent_of_tool(agent.as_tool()) is agent

@@ -7,21 +7,12 @@ from agent_framework import FunctionTool, MCPStreamableHTTPTool, Message, Sessio
 
 from hosting.runner.framework import (
     SOURCE_ID,
-    agent_of_tool,
     attribute,
     is_of_history,
     refuses_arguments,
     server_of_tool,
 )
-from tests.support.planned import planned_agent
 from tests.support.tool_server import ToolServer
-
-
-def test_the_framework_keeps_an_agent_that_is_a_tool_in_the_closure_of_the_tools_function() -> None:
-    """Its steps are recorded apart."""
-    agent = planned_agent(lambda _: None, plan=("all done",))
-
-    assert agent_of_tool(agent.as_tool()) is agent
 
 
 async def test_the_framework_keeps_an_mcp_server_in_the_closures_of_its_tools_functions() -> None:
