@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -41,15 +40,10 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
+def seen(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
     """Each response by the point at which its process was killed."""
-    folder = tmp_path_factory.mktemp("responses")
-    settings = {
-        "AGENT_LOG": f"sqlite:{folder / 'log.sqlite'}",
-        "AGENT_STREAM_BATCH_SECONDS": "10",
-        "LEASE_SECONDS": "1",
-    }
-    return asyncio.run(killed_and_resumed(PlannedApp(Path(folder), settings)))
+    settings = {**log_settings, "AGENT_STREAM_BATCH_SECONDS": "10", "LEASE_SECONDS": "1"}
+    return asyncio.run(killed_and_resumed(PlannedApp(tmp_path_factory.mktemp("responses"), settings)))
 
 
 async def killed_and_resumed(app: PlannedApp) -> dict[str, Seen]:
@@ -107,7 +101,7 @@ def texts(events: Events) -> dict[str, str]:
 
 @pytest.mark.parametrize("point", points(APPENDS))
 def test_a_response_of_a_killed_host_goes_on_where_it_broke_off(seen: dict[str, Seen], point: str) -> None:
-    """At every record: each event once, under its number, and the words of each item that stands are whole."""
+    """At every record, over every log: each event once, and the words of each item that stands are whole."""
     one = seen[point]
     both = [*one.before, *one.after]
     final = one.anew[-1]["response"]
