@@ -132,10 +132,8 @@ class AgentFunctionApp(df.DFApp):
         self._served = Served(self, self._plan, Access(principal, self._settings.admin_role, self._services.sharing))
         prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
         self._orchestrations = OrchestrationRoutes(self._served, "api" if prefix is None else str(prefix))
-        self._register_shared(has_health=enable_health_check, requires_key=requires_key)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
-        if self._has_page:
-            register_page(self._served)
+        self._register_shared(has_health=enable_health_check, requires_key=requires_key)
         self._wire_functions = register_wires(self._served, wires, self._services)
         for agent in agents or ():
             self.add_agent(agent)
@@ -177,6 +175,8 @@ class AgentFunctionApp(df.DFApp):
         overview = OverviewSweep(services.overview, plan.by_name)
         sweeps = (trimming, *services.sweeps(plan.by_name), overview)
         register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, *sweeps)
+        if self._has_page:
+            register_page(served)
         if has_health:
             register_health(served, services.log.readiness, (self._shutdown.admit, self._loop.admit))
 
