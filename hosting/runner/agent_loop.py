@@ -45,6 +45,9 @@ _PING_SECONDS = 0.5
 _BLOCKED_SECONDS = 0.5
 _STILL_BLOCKED_SECONDS = 2.0
 """After so long, and then each time after twice as long, the log says that the loop still is blocked."""
+_NO_CODE = "no code of the agents"
+_OF_THE_LOOP = ("asyncio.", "selectors", "threading", __name__)
+"""The modules whose code a loop's thread is in while it has no work, or is between two pieces of it."""
 
 T = TypeVar("T")
 RUN: ContextVar[str] = ContextVar("agent_run")
@@ -239,18 +242,20 @@ class AgentLoop:
             logger.error("The %s is blocked for %.1f s by %s, and still is.%s", name, seconds, where, refused)
             due = most if seconds < most < 2 * seconds else 2 * seconds
         self._blocked_since = None
-        logger.warning(
-            "The %s was blocked for %.1f s by %s. Make it async, or move it to a synchronous function.",
-            name,
-            time.monotonic() - began,
-            where,
-        )
+        seconds = time.monotonic() - began
+        if where == _NO_CODE:
+            logger.info("The %s waited %.1f s for the processor, or for a thread that kept it.", name, seconds)
+            return
+        advice = "Make it async, or move it to a synchronous function."
+        logger.warning("The %s was blocked for %.1f s by %s. %s", name, seconds, where, advice)
 
     def _where(self) -> str:
-        """Return the line at which the loop's thread is."""
+        """Return the line at which the loop's thread is; a loop that waits for work is blocked by none."""
         frame = _frame_of(self._thread) if self._thread is not None else None
         if frame is None:
             return "code that has ended"
+        if all(one.f_globals.get("__name__", "").startswith(_OF_THE_LOOP) for one, _ in traceback.walk_stack(frame)):
+            return _NO_CODE
         last = traceback.extract_stack(frame)[-1]
         return f"{last.filename}:{last.lineno} in {last.name}"
 

@@ -1,7 +1,9 @@
 """One attempt: the agent with its thread, within its time, whatever it is made of and whatever it raises."""
 
 import asyncio
+import ctypes
 import logging
+import os
 import queue
 import re
 import socket
@@ -368,6 +370,23 @@ async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(loop: AgentLoop
     logging.getLogger("hosting.runner.agent_loop").removeHandler(handler)
 
     assert re.search(r"The agent loop was blocked for \d\.\d s by \S+test_runner.py:\d+ in run\. Make it", line)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="usleep is POSIX's")
+@pytest.mark.behaviour("hosting.names-who-blocked")
+async def test_a_loop_that_only_waits_is_not_named_as_blocked(
+    loop: AgentLoop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While another thread keeps the interpreter to itself, no line of the agents is at fault."""
+    caplog.set_level(logging.INFO, "hosting.runner.agent_loop")
+    await outcome_of(CountingAgent(), loop, attempt())
+    keep_interpreter = ctypes.PyDLL(None).usleep
+
+    while not any("waited" in line for line in caplog.messages):
+        keep_interpreter(700_000)
+        await asyncio.to_thread(caplog.messages.copy)
+
+    assert [line for line in caplog.messages if "blocked" in line] == []
 
 
 def test_the_scripted_tool_is_synchronous() -> None:
