@@ -11,6 +11,7 @@ import pytest
 
 from hosting.errors import EngineUnavailableError, NewerVersionError, ThreadDeletingError
 from hosting.names import Address
+from hosting.ports import Clocks
 from hosting.request.run_request import Retry
 from hosting.runner.callbacks import CallbackCalls, Listener, Listeners
 from hosting.runner.held_run import HeldRun
@@ -20,7 +21,7 @@ from hosting.stores.contract import Append, Appended, StoredHead
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import DeleteThread
 from hosting.thread.events import Failed
-from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+from tests.hosting.service.process import ADDRESS, AGENT, LEASE_SECONDS, Engine, Process, call
 
 Processes = tuple[Process, Process]
 
@@ -359,3 +360,23 @@ async def test_one_slow_look_keeps_no_other_run_from_being_looked_after(processe
 
     assert len(ended) == 1
     await asyncio.gather(*waits)
+
+
+@pytest.mark.behaviour("runner.lease")
+async def test_the_lease_of_a_claim_counts_from_before_its_append(process: Process) -> None:
+    """Others count it from when it stands in the log, however late the store answers."""
+    now = 100.0
+    process.log.clocks = Clocks(awake=lambda: now)
+    process.agent.gate.clear()
+
+    async def take_long() -> None:
+        nonlocal now
+        now += 2 * LEASE_SECONDS
+
+    process.store.before_append = take_long
+    run = await process.runs.start(AGENT, call(), process.engine)
+    has_lease = process.holders.held[run.run_id].has_lease
+    process.agent.gate.set()
+
+    assert not has_lease
+    await process.runs.wait(run, process.engine, 5.0)
