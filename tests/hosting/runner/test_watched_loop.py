@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,4 +53,4 @@ def test_naming_the_line_that_blocks_never_stops_the_process() -> None:
         [sys.executable, "-c", COLLECTING], cwd=ROOT, capture_output=True, text=True, timeout=GUARD_SECONDS, check=True
     )
 
-    assert re.search(r" in \w+ True$", ended.stdout), ended.stdout  # in what it waits, or just on the way there
+    assert ended.stdout == "no code of the agents True\n"
