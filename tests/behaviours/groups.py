@@ -4,8 +4,6 @@ BEHAVIOURS = {
     "groups.durable-absent": "What an HTTP host accepts while the durable host is absent is done when that comes.",
     "groups.durable-killed": "HTTP hosts do not notice that the durable host was killed in the middle of a run: they "
     "accept requests meanwhile, which are answered when it is back, in the thread's order.",
-    "groups.lost": "Where nobody takes over a killed host's run, whoever follows it ends it as lost, and the run that "
-    "waited too long behind it in its turn.",
     "groups.one-start": "An instance id that two HTTP hosts start at once is one instance: one is told 202, one 409.",
     "groups.helper-leaves-nothing": "The tests' helper ends all hosts of an app with the test, and with a start that "
     "fails, and shows what they printed.",

@@ -101,7 +101,7 @@ LOST_GUARD_SECONDS = 120.0
 
 
 @pytest.mark.explore
-@pytest.mark.behaviour("groups.lost")
+@pytest.mark.behaviour("service.lost-runs")
 async def test_without_a_durable_host_a_killed_hosts_run_is_lost_and_so_is_one_that_waited_too_long_behind_it(
     folder: Path, log_settings: dict[str, str]
 ) -> None:
