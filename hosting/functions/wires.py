@@ -12,13 +12,14 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 from hosting.errors import ConfigurationError
 from hosting.functions.answering import Served, admitted, respond
 from hosting.functions.durable import DurableClient, enter_invocation
+from hosting.http.a2a.verbs import A2AWire
 from hosting.http.replies import Reply, Streamed
 from hosting.http.responses.verbs import ResponsesWire
 from hosting.http.wire import Wire
 from hosting.plan import Plan
 from hosting.service.services import Services
 
-WIRES: Mapping[str, Callable[[Plan, Services], Wire]] = {"responses": ResponsesWire}
+WIRES: Mapping[str, Callable[[Plan, Services], Wire]] = {"responses": ResponsesWire, "a2a": A2AWire}
 METHODS = ("GET", "POST", "DELETE")
 
 

@@ -21,6 +21,10 @@ from hosting.request.run_call import RawRequest
 T = TypeVar("T")
 
 
+class UnknownPathError(HostingError, code="unknown_url", status=404):
+    """A path that the protocol does not have, or that this app does not serve."""
+
+
 class WireRequest(Protocol):
     """A request whose sender is known; `route` is the operation of the wire that it asks for."""
 
@@ -35,6 +39,10 @@ class WireRequest(Protocol):
     @property
     def route(self) -> Route:
         """The operation."""
+
+    @property
+    def base_url(self) -> str:
+        """The origin and route prefix by which the caller reached the app."""
 
     @property
     def query(self) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hosting.errors import HostingError, MethodNotAllowedError, ThreadDeletingError, UnknownRunError, UnknownThreadError
 from hosting.http.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply
 from hosting.http.route import Route
+from hosting.http.wire import UnknownPathError
 from hosting.names import Address, is_id
 from hosting.thread.run import RunRecord
 
@@ -27,10 +28,6 @@ class NotServedError(HostingError, code="unsupported_parameter", status=400):
     def __init__(self, detail: str, param: str | None = None) -> None:
         super().__init__(detail)
         self.param = param
-
-
-class UnknownPathError(HostingError, code="unknown_url", status=404):
-    """A path that the protocol does not have, or that this app does not serve."""
 
 
 @dataclass(frozen=True)

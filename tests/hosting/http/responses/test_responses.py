@@ -13,6 +13,7 @@ from openai.types.responses import ResponseItemList
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
 from hosting.errors import ConfigurationError
+from hosting.functions.wires import WIRES
 from hosting.http.responses.names import OPERATIONS
 from hosting.http.responses.requests import REFUSED, SERVED, WITHOUT_EFFECT
 from tests.hosting.http.responses.strictly import strictly
@@ -38,7 +39,7 @@ def test_the_wire_is_one_function_and_is_off_unless_it_is_named() -> None:
     ("wires", "sentence"),
     [
         (["response"], "There is no wire 'response'. Did you mean 'responses'?"),
-        (["xyz"], "There is no wire 'xyz'. Wires: 'responses'."),
+        (["xyz"], f"There is no wire 'xyz'. Wires: {', '.join(map(repr, WIRES))}."),
         ("responses", "wires is the text 'responses'. Give a list of names, such as wires=['responses']."),
     ],
 )

@@ -1,0 +1,254 @@
+"""Folds what follows a task's runs into the protocol's task and its events, the same from any process.
+
+Theory. A task begins with a run. A run that ends with tool calls that wait for a person leaves it at INPUT_REQUIRED,
+and the run that their answers begin is the same task: it is known by the approvals that it decides. Ids are made of run
+and position. The answer of each run is one artifact. Its text is sent as it grows; what a reader has and what a later
+attempt says otherwise is replaced, whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hosting.http.a2a import names
+from hosting.http.a2a.objects import (
+    approvals_message,
+    artifact,
+    parts_beside_text,
+    status_message,
+    timestamp,
+    user_messages,
+)
+from hosting.request.run_request import PendingApproval
+from hosting.service.broadcast import DeltaText, LoggedEvent, Update
+from hosting.service.outcome import completed_text
+from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Delta, Event, Reset, RunEvent, Terminal
+from hosting.thread.run import RunRecord
+
+SUBMITTED, WORKING = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"
+INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED"
+COMPLETED, FAILED, CANCELED = "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED"
+TERMINAL = (COMPLETED, FAILED, CANCELED)
+
+CANCELS = "cancels"
+"""What a run has in its `wire` that goes on with a task only because that was canceled while it waited."""
+
+Payload = dict[str, Any]
+"""What one message of a stream holds: a task, or an update of its status or of an artifact."""
+
+
+@dataclass
+class TaskFold:
+    """One task. `record` is the run that it is at, `position` that of the newest event which was folded.
+
+    `state` and `since` are those of its status; `history_length` is of the task that begins a stream. Updates that were
+    folded already and those of other runs change nothing.
+    """
+
+    record: RunRecord | None = None
+    position: int = 0
+    state: str = SUBMITTED
+    since: float = 0.0
+    id: str = ""
+    context_id: str = ""
+    history_length: int | None = None
+    _message: dict[str, Any] | None = None
+    _history: list[dict[str, Any]] = field(default_factory=list)
+    _texts: dict[str, str] = field(default_factory=dict)
+    _more: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _sent: str = ""
+    _message_ids: set[str] = field(default_factory=set)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.state in TERMINAL
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a person."""
+        return self.state == INPUT_REQUIRED
+
+    @property
+    def undecided(self) -> tuple[PendingApproval, ...]:
+        """The tool calls that it waits for."""
+        return () if self.record is None else self.record.undecided
+
+    def knows(self, message_id: str) -> bool:
+        """Whether a message of that id was sent to it."""
+        return message_id in self._message_ids
+
+    def task(self, history_length: int | None = None, *, with_artifacts: bool = True) -> dict[str, Any]:
+        """Return the task as it stands, with so many of its newest messages; None is for all."""
+        task: dict[str, Any] = {"id": self.id, "contextId": self.context_id, "status": self._status()}
+        if with_artifacts:
+            task["artifacts"] = [artifact(run_id, parts) for run_id in self._texts if (parts := self._parts(run_id))]
+        if history_length is None or history_length > 0:
+            task["history"] = self._history[-(history_length or 0) :]
+        return task
+
+    def snapshot(self) -> Payload:
+        """Return the task as the first message of a stream: what follows continues it."""
+        self._sent = self._text
+        return {"task": self.task(self.history_length)}
+
+    def next(self, update: Update) -> list[Payload]:
+        """Fold one more, and return what a reader gets."""
+        if isinstance(update, DeltaText):
+            is_ours = self.record is not None and update.run_id == self.record.run_id and not self.is_over
+            return self._say(update.offset, update.text) if is_ours else []
+        if update.position <= self.position:
+            return []
+        self.position = update.position
+        return self._fold(update.position, update.event)
+
+    def expire(self, now: float) -> list[Payload]:
+        """Have the task fail whose approvals came too late, and return what a reader gets."""
+        end = None if self.record is None else self.record.terminal
+        if self.waits and isinstance(end, Completed) and end.expires_at is not None and now >= end.expires_at:
+            return self._give_up(end.expires_at, "Nobody approved the tool calls in time.")
+        return []
+
+    def _fold(self, position: int, event: Event) -> list[Payload]:
+        if isinstance(event, Accepted):
+            return self._accept(position, event)
+        if self.record is None or self.is_over:
+            return []
+        if isinstance(event, Reset) and self.waits:
+            return self.expire(event.at) or self._give_up(event.at, "The conversation was reset.")
+        if not isinstance(event, RunEvent) or event.run_id != self.record.run_id:
+            return []
+        had_ended = self.record.certain_end is not None
+        self.record = self.record.after(position, event)
+        end = self.record.certain_end
+        if end is not None:
+            if not had_ended:
+                return self._end(position, end)
+            return self._ask(position) if self.waits and self.undecided else []
+        if isinstance(event, Delta):
+            return self._say(event.offset, event.text)
+        if isinstance(event, Claimed):
+            self._texts[self.record.run_id] = self._text[: len(self.record.text)]
+            return self._turn(WORKING, event.at) if self.state == SUBMITTED else []
+        return []
+
+    def _accept(self, position: int, event: Accepted) -> list[Payload]:
+        """Begin, or go on with the run that decides on what the task waits for."""
+        is_first = self.record is None
+        requested = () if self.record is None else self.record.requested_approvals
+        decided = {decision.id for decision in event.request.decisions}
+        if is_first:
+            self.id, self.context_id = names.task_id(event.run_id, event.thread_id), event.thread_id
+        elif not self.waits:
+            return []
+        elif not decided or decided != {approval.id for approval in requested}:
+            return self.expire(event.at) or self._give_up(event.at, "The conversation went on without it.")
+        elif (event.wire or {}).get(names.PATH, {}).get(CANCELS):
+            return self._turn(CANCELED, event.at)
+        elif self._message is not None:
+            self._history.append(self._message)
+        self.record = RunRecord(event, position, position)
+        self._sent = ""
+        self._texts[event.run_id] = ""
+        messages = user_messages(event, self.id)
+        self._history += messages
+        self._message_ids.add(messages[-1]["messageId"])
+        updates = self._turn(SUBMITTED, event.at)
+        return [self.snapshot()] if is_first else updates
+
+    def _parts(self, run_id: str) -> list[dict[str, Any]]:
+        text = self._texts[run_id]
+        return [*([{"text": text}] if text else []), *self._more.get(run_id, ())]
+
+    @property
+    def _text(self) -> str:
+        return "" if self.record is None else self._texts[self.record.run_id]
+
+    def _say(self, offset: int, text: str) -> list[Payload]:
+        """Put text at that offset of the answer; what is there already is not sent again."""
+        assert self.record is not None
+        if self._text[offset : offset + len(text)] == text:
+            return []
+        self._texts[self.record.run_id] = self._text[:offset] + text
+        return self._send(is_whole=False)
+
+    def _send(self, *, is_whole: bool) -> list[Payload]:
+        """Return what is missing of the answer, or all of it where a reader has other words.
+
+        Words that a reader had already, and that come again until the answer `is_whole`, may yet come.
+        """
+        assert self.record is not None
+        text, sent = self._text, self._sent
+        if text == sent or (not is_whole and sent.startswith(text)):
+            return []
+        appends = bool(sent) and text.startswith(sent)
+        self._sent = text
+        return [self._update([{"text": text[len(sent) :] if appends else text}], appends=appends)]
+
+    def _update(self, parts: list[dict[str, Any]], *, appends: bool) -> Payload:
+        assert self.record is not None
+        shown = artifact(self.record.run_id, parts)
+        return {"artifactUpdate": {**self._ids(), "artifact": shown, "append": appends}}
+
+    def _end(self, position: int, end: Terminal) -> list[Payload]:
+        assert self.record is not None
+        if isinstance(end, Completed):
+            self._texts[self.record.run_id] = completed_text(end)
+            sent = self._send(is_whole=True)
+            if more := parts_beside_text(self.record.accepted, end):
+                self._more[self.record.run_id] = more
+                sent.append(self._update(more, appends=bool(self._sent)))
+            if end.approvals:
+                return [*sent, *self._ask(position)]
+            return [*sent, *self._turn(COMPLETED, end.at)]
+        self._texts[self.record.run_id] = self.record.text  # words that were not logged are nobody's
+        sent = self._send(is_whole=True)
+        if isinstance(end, Cancelled):
+            return [*sent, *self._turn(CANCELED, end.at)]
+        message = status_message(self.record, position, self.id, [{"text": end.detail}], {"code": end.code})
+        return [*sent, *self._turn(FAILED, end.at, message)]
+
+    def _ask(self, position: int) -> list[Payload]:
+        assert self.record is not None
+        assert self.record.terminal is not None
+        message = approvals_message(self.record, position, self.id)
+        return self._turn(INPUT_REQUIRED, self.record.terminal.at, message)
+
+    def _give_up(self, at: float, detail: str) -> list[Payload]:
+        assert self.record is not None
+        message = status_message(
+            self.record, self.record.end, self.id, [{"text": detail}], {"code": "approval_expired"}
+        )
+        return self._turn(FAILED, at, message)
+
+    def _turn(self, state: str, at: float, message: dict[str, Any] | None = None) -> list[Payload]:
+        self.state, self.since, self._message = state, at, message
+        return [{"statusUpdate": {**self._ids(), "status": self._status()}}]
+
+    def _ids(self) -> dict[str, Any]:
+        return {"taskId": self.id, "contextId": self.context_id}
+
+    def _status(self) -> dict[str, Any]:
+        status = {"state": self.state, "timestamp": timestamp(self.since)}
+        return status if self._message is None else {**status, "message": self._message}
+
+
+def fold_tasks(events: Iterable[tuple[int, Event]]) -> list[TaskFold]:
+    """Return the tasks of a thread, the oldest first."""
+    folds: list[TaskFold] = []
+    by_run: dict[str, TaskFold] = {}
+    for position, event in events:
+        update = LoggedEvent(position, event)
+        if isinstance(event, Accepted | Reset):
+            for fold in [one for one in folds if one.waits]:
+                fold.next(update)
+                if fold.record is not None:
+                    by_run[fold.record.run_id] = fold
+        if isinstance(event, Accepted) and event.run_id not in by_run:
+            by_run[event.run_id] = TaskFold()
+            folds.append(by_run[event.run_id])
+        if isinstance(event, RunEvent) and event.run_id in by_run:
+            by_run[event.run_id].next(update)
+    return folds

@@ -1,0 +1,124 @@
+"""The protocol's objects as projections of a run's record: messages, artifacts and the card of an agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from hosting.http.a2a.names import PATH
+from hosting.http.a2a.requests import VERSION
+from hosting.plan import AgentPlan
+from hosting.request.contents import ModelInputs
+from hosting.request.run_request import UserMessage
+from hosting.service.outcome import approval_fields, completed_value
+from hosting.thread.events import Accepted, Completed
+from hosting.thread.run import RunRecord
+
+HOW_TO_ANSWER = (
+    "Answer with a message to this task: the text 'approve', any other text to refuse with that reason, or a data part "
+    '{"approvals": [{"id": "...", "approved": true}]}.'
+)
+
+
+def timestamp(at: float) -> str:
+    """Return seconds since 1970 as the protocol has times: `2026-01-01T00:00:00.000Z`."""
+    return datetime.fromtimestamp(at, tz=timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the answer of a run, or some of its parts."""
+    return {"artifactId": run_id, "name": "answer", "parts": parts}
+
+
+def parts_beside_text(accepted: Accepted, end: Completed) -> list[dict[str, Any]]:
+    """Return the pictures and files that an agent answered with, and its answer's value where JSON was wanted."""
+    contents = (content for message in end.entry.get("messages", ()) for content in message.get("contents", ()))
+    parts = [_part(content) for content in contents if content.get("$type") in ("data", "uri")]
+    if accepted.request.response_format is not None and not end.approvals:
+        parts.append({"data": completed_value(end), "mediaType": "application/json"})
+    return parts
+
+
+def status_message(
+    record: RunRecord, position: int, task_id: str, parts: list[dict[str, Any]], metadata: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the agent says of a task's status, under an id made of run and position."""
+    return {
+        "messageId": f"{record.run_id}.{position}",
+        "contextId": record.accepted.thread_id,
+        "taskId": task_id,
+        "role": "ROLE_AGENT",
+        "parts": parts,
+        "metadata": dict(metadata),
+    }
+
+
+def approvals_message(record: RunRecord, position: int, task_id: str) -> dict[str, Any]:
+    """Return what the agent asks a person: the tool calls that nobody has decided on, as a text and as data."""
+    approvals = approval_fields(record, record.undecided)
+    calls = [f"{one['tool']}({json.dumps(one['arguments'], ensure_ascii=False)})" for one in approvals]
+    text = f"Waits for a person's approval of: {', '.join(calls)}. {HOW_TO_ANSWER}"
+    asked = [{name: one[name] for name in ("id", "tool", "arguments", "expires_at")} for one in approvals]
+    parts: list[dict[str, Any]] = [{"text": text}, {"data": {"approvals": asked}, "mediaType": "application/json"}]
+    return status_message(record, position, task_id, parts, {"code": "approvals_pending"})
+
+
+def user_messages(accepted: Accepted, task_id: str) -> list[dict[str, Any]]:
+    """Return what a run answers, the oldest first: messages, or decisions on tool calls."""
+    request, wire = accepted.request, (accepted.wire or {}).get(PATH, {})
+    if request.decisions:
+        made = [decision.model_dump(exclude_none=True) for decision in request.decisions]
+        all_parts = [wire.get("parts") or [{"data": {"approvals": made}, "mediaType": "application/json"}]]
+        roles = ["user"]
+    else:
+        messages = (*request.earlier, request)
+        all_parts, roles = [_parts(message) for message in messages], [message.role for message in messages]
+    shown: list[dict[str, Any]] = [
+        {
+            "messageId": f"{accepted.run_id}.in{number}",
+            "contextId": accepted.thread_id,
+            "taskId": task_id,
+            "role": "ROLE_AGENT" if role == "assistant" else "ROLE_USER",
+            "parts": parts,
+        }
+        for number, (parts, role) in enumerate(zip(all_parts, roles, strict=True))
+    ]
+    shown[-1]["messageId"] = wire.get("message_id") or accepted.key or shown[-1]["messageId"]
+    if "metadata" in wire:
+        shown[-1]["metadata"] = wire["metadata"]
+    return shown
+
+
+def _parts(message: UserMessage) -> list[dict[str, Any]]:
+    texts = [{"text": message.message}] if message.message else []
+    return [*texts, *map(_part, message.contents)]
+
+
+def _part(content: Mapping[str, Any]) -> dict[str, Any]:
+    uri = content.get("uri") or ""
+    match content.get("$type"):
+        case "text":
+            return {"text": content["text"]}
+        case "data":
+            return {"raw": uri.partition(",")[2], "mediaType": content.get("mediaType")}
+        case "uri":
+            return {"url": uri, "mediaType": content.get("mediaType")}
+        case _:
+            return {"data": {"fileId": content.get("fileId")}}
+
+
+def agent_card(agent: AgentPlan, inputs: ModelInputs, base_url: str) -> dict[str, Any]:
+    """Return an agent's card; `base_url` is the origin and route prefix by which the caller reached the app."""
+    url = f"{base_url}/{PATH}/{agent.name}"
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "version": "1.0.0",
+        "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": VERSION}],
+        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": False},
+        "defaultInputModes": ["text/plain", "application/json", *(name for name in inputs.names if "/" in name)],
+        "defaultOutputModes": ["text/plain", "application/json"],
+        "skills": [{"id": agent.name, "name": agent.name, "description": agent.description, "tags": ["agent"]}],
+    }

@@ -1,0 +1,322 @@
+"""A JSON-RPC request of the protocol, parsed and checked before anything is started.
+
+The protocol's JSON is that of protobuf: a member goes by either of its names, null is absent, and what is not known is
+ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hosting.errors import HostingError, InvalidFieldError, UnsupportedMediaTypeError
+from hosting.http.a2a.names import (
+    InvalidRequestError,
+    MethodNotFoundError,
+    PushNotificationNotSupportedError,
+    UnsupportedOperationError,
+    VersionNotSupportedError,
+)
+from hosting.ports import read_utc
+from hosting.request.contents import Limits
+from hosting.request.fields import LONGEST_REASON, read_decision, read_flag, read_members, read_text
+from hosting.request.run_call import IDEMPOTENCY_KEY, RawRequest, body_form, read_idempotency_key
+from hosting.request.run_request import Decision, UserMessage
+from hosting.request.strict_json import json_type, parse_json
+
+VERSION = "1.0"
+MOST_TASKS = 100
+_DEFAULT_TASKS = 50
+_MOST_NUMBER = 2**31 - 1
+_APPROVES = ("approve", "approved", "yes")
+_SEPARATED = re.compile(r"_([a-z0-9])")
+_PART_KINDS = ("text", "raw", "url", "data")
+
+STATES = (
+    *("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED", "TASK_STATE_FAILED"),
+    *("TASK_STATE_CANCELED", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_REJECTED", "TASK_STATE_AUTH_REQUIRED"),
+)
+"""By their numbers, from 1."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a message says of the tool calls that a task waits for: a decision on each by its id, or one on all."""
+
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
+    approves_all: bool = False
+    reason: str | None = None
+
+    def on(self, approval_id: str) -> Decision | None:
+        """Return the decision on one of them, None where it is missing."""
+        if self.decisions:
+            return self.decisions.get(approval_id)
+        return Decision(id=approval_id, approved=self.approves_all, reason=self.reason)
+
+
+@dataclass(frozen=True)
+class Send:
+    """A message: a new task of its context, or an `answer` to the task `task_id`; `kept` is for the task's history."""
+
+    message_id: str
+    context_id: str | None
+    task_id: str | None
+    message: UserMessage | None
+    answer: Answer | None
+    waits: bool
+    wants_json: bool
+    history_length: int | None
+    kept: Mapping[str, Any]
+    traceparent: str | None
+
+
+@dataclass(frozen=True)
+class OfTask:
+    """A request about one task."""
+
+    task_id: str
+    history_length: int | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Which tasks are listed: times are seconds since 1970."""
+
+    context_id: str | None
+    state: str | None
+    page_size: int
+    page_token: str
+    history_length: int | None
+    since: float | None
+    with_artifacts: bool
+
+
+@dataclass(frozen=True)
+class Call:
+    """A JSON-RPC request: what it wants, or why that is refused."""
+
+    id: str | int | None
+    method: str
+    wanted: Send | OfTask | Listing | HostingError
+
+
+def parse_rpc(raw: RawRequest, limits: Limits) -> Call:
+    """Return the request that a body holds; raises `HostingError`s for one that is no JSON-RPC request."""
+    if body_form(raw, limits.body_bytes) != "json":
+        raise UnsupportedMediaTypeError("A JSON-RPC request is JSON. Send the header Content-Type: application/json.")
+    fields = parse_json(raw.body)
+    if not isinstance(fields, dict):
+        raise InvalidRequestError(f"The body is a JSON {json_type(fields)}. Send one JSON-RPC request, an object.")
+    method, request_id = fields.get("method"), fields.get("id")
+    if fields.get("jsonrpc") != "2.0" or not isinstance(method, str):
+        raise InvalidRequestError(
+            'The body is no JSON-RPC request. Send "jsonrpc": "2.0", "id", "method" and "params".'
+        )
+    if isinstance(request_id, bool) or not isinstance(request_id, str | int | None):
+        raise InvalidRequestError("The member 'id' must be a text or a whole number.")
+    try:
+        _check_version(raw)
+        wanted = _params(method, fields.get("params"), raw, limits)
+    except HostingError as error:
+        return Call(request_id, method, error)
+    return Call(request_id, method, wanted)
+
+
+def _check_version(raw: RawRequest) -> None:
+    version = raw.headers.get("a2a-version") or raw.query.get("A2A-Version", "")
+    if ".".join(version.strip().split(".")[:2]) != VERSION:
+        sent = f"is {version[:40]!r}" if version.strip() else "is absent, which means 0.3"
+        raise VersionNotSupportedError(f"The header A2A-Version {sent}. Send A2A-Version: {VERSION}.")
+
+
+def _params(method: str, params: object, raw: RawRequest, limits: Limits) -> Send | OfTask | Listing:
+    read = METHODS.get(method)
+    if read is None:
+        raise MethodNotFoundError(f"There is no method {method[:80]!r}. Methods: {', '.join(METHODS)}.")
+    return read(_members("params", {} if params is None else params), raw, limits)
+
+
+def _read_send(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> Send:
+    message = _members("message", params.get("message"))
+    configuration = _members("configuration", params.get("configuration", {}))
+    if "taskPushNotificationConfig" in configuration:
+        raise _no_push()
+    if message.get("role") not in ("ROLE_USER", 1):
+        raise InvalidFieldError(f"message.role is {str(message.get('role'))[:80]!r}. Send 'ROLE_USER'.")
+    message_id = _message_id(message.get("messageId"))
+    parts = message.get("parts")
+    if not isinstance(parts, list) or not parts:
+        raise InvalidFieldError("message.parts must be a list of at least one part.")
+    members = [_members(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
+    task_id = _text(message, "message", "taskId")
+    kept: dict[str, Any] = {"message_id": message_id}
+    if not isinstance(message.get("metadata", {}), dict):
+        raise InvalidFieldError("message.metadata must be an object.")
+    if "metadata" in message:
+        kept["metadata"] = message["metadata"]
+    if task_id is not None:
+        kept["parts"] = [{name: part[name] for name in ("text", "data") if name in part} for part in members]
+    return Send(
+        message_id,
+        _text(message, "message", "contextId"),
+        task_id,
+        message=_message(members, limits) if task_id is None else None,
+        answer=None if task_id is None else _answer(members),
+        waits=not _flag(configuration, "returnImmediately"),
+        wants_json=_wants_json(configuration.get("acceptedOutputModes", [])),
+        history_length=_number(configuration, "historyLength", 0, _MOST_NUMBER),
+        kept=kept,
+        traceparent=raw.headers.get("traceparent"),
+    )
+
+
+def _wants_json(modes: object) -> bool:
+    """Return whether a client takes JSON and no text; raises `InvalidFieldError`."""
+    if not isinstance(modes, list) or not all(isinstance(mode, str) for mode in modes):
+        raise InvalidFieldError("configuration.acceptedOutputModes must be a list of media types.")
+    return "application/json" in modes and not any(mode.startswith(("text/", "*/")) for mode in modes)
+
+
+def _message_id(value: object) -> str:
+    """Return the id, which is the request's idempotency key; raises `InvalidFieldError`."""
+    message_id = read_text("message.messageId", value)
+    try:
+        read_idempotency_key({IDEMPOTENCY_KEY: message_id})
+    except HostingError:
+        raise InvalidFieldError("message.messageId must be 1 to 255 visible ASCII characters without blanks.") from None
+    return message_id
+
+
+def _message(parts: Sequence[Mapping[str, Any]], limits: Limits) -> UserMessage:
+    contents = [_content(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
+    fields: dict[str, Any] = {"contents": contents}
+    if contents[0]["$type"] == "text":
+        fields = {"message": contents[0]["text"], "contents": contents[1:]}
+    return UserMessage(**read_members(fields, limits))
+
+
+def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part in stored form; whoever reads that checks it."""
+    kind = _kind(where, part)
+    if kind == "data":
+        return {"$type": "text", "text": json.dumps(part["data"], ensure_ascii=False)}
+    text = read_text(f"{where}.{kind}", part[kind])
+    if kind == "text":
+        return {"$type": "text", "text": text}
+    name = text.partition("?")[0] if kind == "url" else str(part.get("filename", ""))
+    media_type = _text(part, where, "mediaType") or mimetypes.guess_type(name)[0] or "application/octet-stream"
+    if kind == "url":
+        return {"$type": "uri", "uri": text, "mediaType": media_type}
+    encoded = text.replace("-", "+").replace("_", "/")
+    padding = "=" * (-len(encoded) % 4)
+    return {"$type": "data", "uri": f"data:{media_type};base64,{encoded}{padding}", "mediaType": media_type}
+
+
+def _answer(parts: Sequence[Mapping[str, Any]]) -> Answer:
+    """Return what the parts decide. A text that is no clear yes is a refusal, which the model gets."""
+    kinds = [_kind(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
+    listed = [part["data"] for part, kind in zip(parts, kinds, strict=True) if kind == "data"]
+    if len(parts) == 1 and listed and isinstance(listed[0], dict) and isinstance(listed[0].get("approvals"), list):
+        given = listed[0]["approvals"]
+        if not given or not all(isinstance(one, dict) for one in given):
+            raise InvalidFieldError('data.approvals must be a list of {"id": "...", "approved": true}.')
+        return Answer({decision.id: decision for decision in map(read_decision, given)})
+    if set(kinds) != {"text"}:
+        raise InvalidFieldError(
+            'The task waits for an approval. Answer with a text, or with one data part {"approvals": [{"id": "...", '
+            '"approved": true}]}.'
+        )
+    text = "\n".join(read_text("text", part["text"]) for part in parts).strip()
+    if not text or len(text) > LONGEST_REASON:
+        raise InvalidFieldError(f"The answer has {len(text)} characters. Send 1 to {LONGEST_REASON}.")
+    approves = text.strip(".! ").lower() in _APPROVES
+    return Answer(approves_all=approves, reason=None if approves else text)
+
+
+def _kind(where: str, part: Mapping[str, Any]) -> str:
+    kinds = [kind for kind in _PART_KINDS if kind in part]
+    if len(kinds) != 1:
+        raise InvalidFieldError(f"{where} must have one of {', '.join(_PART_KINDS)}.")
+    return kinds[0]
+
+
+def _read_task(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfTask:
+    return OfTask(read_text("id", params.get("id")), _number(params, "historyLength", 0, _MOST_NUMBER))
+
+
+def _read_listing(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> Listing:
+    state, since = params.get("status"), _text(params, "params", "statusTimestampAfter")
+    if isinstance(state, int) and not isinstance(state, bool) and 0 <= state <= len(STATES):
+        state = STATES[state - 1] if state else None
+    if state is not None and state != "TASK_STATE_UNSPECIFIED" and state not in STATES:
+        raise InvalidFieldError(f"status is {str(state)[:80]!r}. Send one of {', '.join(STATES)}.")
+    at = None if since is None else read_utc(since)
+    if since is not None and at is None:
+        raise InvalidFieldError(f"statusTimestampAfter is {since[:80]!r}. Send a time such as 2026-01-31T12:00:00Z.")
+    size = _number(params, "pageSize", 1, MOST_TASKS)
+    return Listing(
+        _text(params, "params", "contextId"),
+        state if state in STATES else None,
+        _DEFAULT_TASKS if size is None else size,
+        _text(params, "params", "pageToken") or "",
+        _number(params, "historyLength", 0, _MOST_NUMBER),
+        at,
+        _flag(params, "includeArtifacts"),
+    )
+
+
+def _refuse_push(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfTask:
+    raise _no_push()
+
+
+def _refuse_extended_card(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfTask:
+    raise UnsupportedOperationError("The card that everybody reads is the only one.")
+
+
+def _no_push() -> HostingError:
+    return PushNotificationNotSupportedError("Push notifications are not served. Follow the task with SubscribeToTask.")
+
+
+METHODS: Mapping[str, Callable[[Mapping[str, Any], RawRequest, Limits], Send | OfTask | Listing]] = {
+    "SendMessage": _read_send,
+    "SendStreamingMessage": _read_send,
+    "GetTask": _read_task,
+    "ListTasks": _read_listing,
+    "CancelTask": _read_task,
+    "SubscribeToTask": _read_task,
+    "CreateTaskPushNotificationConfig": _refuse_push,
+    "GetTaskPushNotificationConfig": _refuse_push,
+    "ListTaskPushNotificationConfigs": _refuse_push,
+    "DeleteTaskPushNotificationConfig": _refuse_push,
+    "GetExtendedAgentCard": _refuse_extended_card,
+}
+
+
+def _members(where: str, value: object) -> dict[str, Any]:
+    """Return an object's members that are not null, by the names of JSON; raises `InvalidFieldError`."""
+    if not isinstance(value, dict):
+        raise InvalidFieldError(f"{where} is a JSON {json_type(value)}. Send an object.")
+    named = {_SEPARATED.sub(lambda match: match[1].upper(), name): member for name, member in value.items()}
+    return {name: member for name, member in named.items() if member is not None}
+
+
+def _text(fields: Mapping[str, Any], where: str, name: str) -> str | None:
+    """Return a text, None for one that is empty or absent; raises `InvalidFieldError`."""
+    return read_text(f"{where}.{name}", fields.get(name, "")) or None
+
+
+def _flag(fields: Mapping[str, Any], name: str) -> bool:
+    return read_flag(name, fields.get(name, False))
+
+
+def _number(fields: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidFieldError(f"{name} is {str(value)[:40]}. Send a whole number from {least} to {most}.")
+    return value

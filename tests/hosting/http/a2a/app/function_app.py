@@ -1,0 +1,15 @@
+"""The scripted agent and the clerk on a host, with the wire.
+
+With LEASE_SECONDS a run whose process died is taken over that much sooner.
+"""
+
+import os
+from functools import partial
+
+import hosting.app
+from tests.support.app.scripted import scripted_agent
+from tests.support.clerk import clerk
+
+if lease := os.environ.get("LEASE_SECONDS"):
+    hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
+app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker"), clerk(print)], wires=["a2a"])

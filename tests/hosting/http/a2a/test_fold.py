@@ -1,0 +1,196 @@
+"""The fold of a task's runs into the protocol's task and events: the same for every reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from hosting.errors import RunCancelledError, RunFailedError
+from hosting.http.a2a.fold import TaskFold, fold_tasks
+from hosting.request.run_request import Decision, PendingApproval, RunRequest
+from hosting.service.broadcast import DeltaText, LoggedEvent, Update
+from hosting.thread.events import (
+    Accepted,
+    ApprovalAnswered,
+    Cancelled,
+    CancelRequested,
+    Claimed,
+    Completed,
+    Delta,
+    Event,
+    Reset,
+)
+from hosting.thread.run import unanswered
+from tests.support.a2a import taken
+
+AT = 1_700_000_000.0
+WAITS = PendingApproval(id="p", tool="refund", arguments={"n": "7"})
+
+
+def accepted(run_id: str = "r", **fields: Any) -> Accepted:
+    """A run is asked for."""
+    request = RunRequest(**(fields or {"message": "hello"}))
+    return Accepted(at=AT, run_id=run_id, agent="Joker", thread_id="t", request=request, fingerprint="f", streamed=True)
+
+
+def claimed(attempt: int = 1, run_id: str = "r") -> Claimed:
+    """A process holds it."""
+    lease: dict[str, Any] = {"holder": "caller", "lease_seconds": 20.0, "deadline": AT + 300}
+    return Claimed(at=AT, run_id=run_id, attempt=attempt, token="k", **lease)
+
+
+def completed(text: str, run_id: str = "r", **fields: Any) -> Completed:
+    """The agent has answered."""
+    messages = [{"role": "assistant", "contents": [{"$type": "text", "text": text}]}]
+    entry = {"$type": "response", "correlationId": run_id, "createdAt": "2023-11-14T22:13:20Z", "messages": messages}
+    return Completed(at=AT + 1, run_id=run_id, entry=entry, message_count=2, **fields)
+
+
+def words(offset: int, text: str) -> DeltaText:
+    """Text that was not logged yet."""
+    return DeltaText("r", offset, text)
+
+
+def delta(offset: int, text: str) -> Delta:
+    """Text of the log."""
+    return Delta(at=AT, run_id="r", offset=offset, text=text)
+
+
+ONE = (accepted(), claimed(), words(0, "One "), words(4, "moment"), delta(0, "One moment"), completed("One moment"))
+LOST = (
+    *(accepted(), claimed(), words(0, "One"), delta(0, "One"), words(3, " mom"), claimed(2)),
+    *(words(0, "Another"), delta(0, "Another"), completed("Another")),
+)
+SHORTER = (accepted(), claimed(), words(0, "One two"), claimed(2), words(0, "One"), completed("One"))
+EMPTY = (accepted(), claimed(), words(0, "One"), claimed(2), completed(""))
+CHANGED = (accepted(), claimed(), words(0, "One two"), delta(0, "One two"), delta(4, "three"), completed("One three"))
+FAILED = (
+    *(accepted(), claimed(), words(0, "One"), delta(0, "One"), words(3, " mom")),
+    unanswered("r", AT + 1, RunFailedError("The agent failed.")),
+)
+RUNS = {"failed": FAILED, "one": ONE, "lost": LOST, "shorter": SHORTER, "empty": EMPTY, "changed": CHANGED}
+DECIDED = Decision(id="p", approved=True)
+ASKED = (accepted(), claimed(), completed("", approvals=(WAITS,), expires_at=AT + 100))
+APPROVED = (
+    *ASKED,
+    ApprovalAnswered(at=AT + 5, run_id="r", decision=DECIDED),
+    accepted("s", decisions=(DECIDED,)),
+    *(claimed(run_id="s"), completed("Done", "s")),
+)
+
+
+def updates(run: Iterable[Event | DeltaText]) -> list[Update]:
+    """Return what a follower gets, each event at its position."""
+    position, found = 0, list[Update]()
+    for one in run:
+        if not isinstance(one, DeltaText):
+            position += 1
+        found.append(one if isinstance(one, DeltaText) else LoggedEvent(position, one))
+    return found
+
+
+def numbered(run: Iterable[Event | DeltaText]) -> list[tuple[int, Event]]:
+    """Return the events as the log has them."""
+    return [(one.position, one.event) for one in updates(run) if isinstance(one, LoggedEvent)]
+
+
+def folded(run: Iterable[Event | DeltaText]) -> TaskFold:
+    """Return the task as the log has it."""
+    fold = TaskFold()
+    for position, event in numbered(run):
+        fold.next(LoggedEvent(position, event))
+    return fold
+
+
+@pytest.mark.behaviour("a2a.same")
+@pytest.mark.parametrize("name", RUNS)
+def test_who_follows_a_task_has_what_is_read_of_it(name: str) -> None:
+    """Also of an attempt that was lost, whose words are replaced: from the beginning, and from any place."""
+    given = updates(RUNS[name])
+    final = folded(RUNS[name]).task()
+    for begin in range(1, len(given)):
+        fold, stream = TaskFold(), list[dict[str, Any]]()
+        for update in given[:begin]:
+            fold.next(update)
+        stream.append(fold.snapshot())
+        for update in given[begin:]:
+            stream += fold.next(update)
+        assert {**taken(stream), "texts": without_empty(taken(stream))} == taken([{"task": final}]), begin
+
+
+def without_empty(task: dict[str, Any]) -> dict[str, str]:
+    """Return a reader's artifacts; one that was emptied is none."""
+    return {name: text for name, text in task["texts"].items() if text}
+
+
+@pytest.mark.behaviour("a2a.same")
+def test_words_that_are_said_again_are_not_sent_again() -> None:
+    """Until they differ."""
+    fold = TaskFold()
+    sent = [payload for update in updates(SHORTER) for payload in fold.next(update) if "artifactUpdate" in payload]
+
+    assert [(one["artifactUpdate"]["append"], one["artifactUpdate"]["artifact"]["parts"]) for one in sent] == [
+        (False, [{"text": "One two"}]),
+        (False, [{"text": "One"}]),
+    ]
+
+
+@pytest.mark.behaviour("a2a.same")
+def test_an_event_that_was_folded_changes_nothing_again() -> None:
+    """A reader that follows begins with all of the log."""
+    fold = folded(ONE)
+
+    assert [fold.next(update) for update in updates(ONE)] == [[]] * len(ONE)
+
+
+@pytest.mark.behaviour("a2a.approvals")
+def test_the_run_that_its_approvals_begin_is_the_same_task() -> None:
+    """Beside another run of the thread, which is another one."""
+    other = (*APPROVED, accepted("u"), completed("Hm", "u"))
+    tasks = [fold.task() for fold in fold_tasks(numbered(other))]
+
+    assert [(task["id"], task["status"]["state"]) for task in tasks] == [
+        ("r~t", "TASK_STATE_COMPLETED"),
+        ("u~t", "TASK_STATE_COMPLETED"),
+    ]
+    assert folded(other).task() == tasks[0]
+    assert [one["messageId"] for one in tasks[0]["history"]] == ["r.in0", "r.3", "s.in0"]
+
+
+LATE = "Nobody approved the tool calls in time."
+
+
+@pytest.mark.behaviour("a2a.approvals")
+@pytest.mark.parametrize(
+    ("then", "now", "at", "said"),
+    [
+        ((), AT + 99, AT + 1, None),
+        ((), AT + 100, AT + 100, LATE),
+        ((Reset(at=AT + 50),), AT + 200, AT + 50, "The conversation was reset."),
+        ((Reset(at=AT + 150),), AT + 200, AT + 100, LATE),
+        ((accepted("u").model_copy(update={"at": AT + 150}),), AT + 200, AT + 100, LATE),
+    ],
+)
+def test_a_task_fails_whose_approvals_cannot_come_any_more(
+    then: tuple[Event, ...], now: float, at: float, said: str | None
+) -> None:
+    """The same whenever it is read."""
+    fold = folded((*ASKED, *then))
+    fold.expire(now)
+
+    assert (fold.state, fold.since) == ("TASK_STATE_INPUT_REQUIRED" if said is None else "TASK_STATE_FAILED", at)
+    if said is not None:
+        assert fold.task()["status"]["message"]["parts"] == [{"text": said}]
+
+
+@pytest.mark.behaviour("a2a.cancel")
+def test_a_task_that_was_canceled_in_the_queue_is_canceled_at_once() -> None:
+    """Although its run gets its end in its turn."""
+    queued = (accepted(), CancelRequested(at=AT + 1, run_id="r"))
+    end = unanswered("r", AT + 9, RunCancelledError("The run was cancelled."))
+    assert isinstance(end, Cancelled)
+
+    assert folded(queued).task() == folded((*queued, end)).task()
+    assert folded(queued).state == "TASK_STATE_CANCELED"
