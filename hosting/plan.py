@@ -94,6 +94,14 @@ class Plan:
         """Return the agent of that name in any case."""
         return self.agents.get(name.lower())
 
+    def served(self, name: str) -> AgentPlan:
+        """Return the agent of that name; raises `UnknownAgentError` when it has no HTTP endpoint."""
+        planned = self.find(name)
+        if planned is None or not planned.http:
+            known = ", ".join(each.name for each in self.agents.values() if each.http) or "none"
+            raise UnknownAgentError(f"There is no agent {name[:80]!r} here. Agents: {known}.")
+        return planned
+
     def known(self, name: str) -> AgentPlan:
         """Return the agent of that name; raises `UnknownAgentError`.
 

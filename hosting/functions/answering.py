@@ -22,7 +22,6 @@ from hosting.errors import (
     InternalError,
     MethodNotAllowedError,
     UnauthorizedError,
-    UnknownAgentError,
     UnknownApprovalError,
     UnknownRunError,
     UnknownThreadError,
@@ -98,7 +97,7 @@ class HttpRequest:
     def agent(self) -> AgentPlan:
         """The agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
         name = self.req.path_params["name"] if self.shared is None else self.shared.address.agent
-        return named_agent(name, self.plan)
+        return self.plan.served(name)
 
     @property
     def address(self) -> Address:
@@ -188,15 +187,6 @@ def _register(served: Served, route: Route, agent: str | None, handler: Handler)
     level = {"auth_level": func.AuthLevel.ANONYMOUS} if route.is_anonymous else {}
     trigger = app.route(route=route.path, methods=[route.method], **level)
     app.function_name(route.function)(trigger(app.durable_client_input(client_name="client")(serve)))
-
-
-def named_agent(name: str, plan: Plan) -> AgentPlan:
-    """Return the agent of that name; raises `UnknownAgentError` when it has no HTTP endpoint."""
-    planned = plan.find(name)
-    if planned is None or not planned.http:
-        known = ", ".join(each.name for each in plan.agents.values() if each.http) or "none"
-        raise UnknownAgentError(f"There is no agent {name[:80]!r} here. Agents: {known}.")
-    return planned
 
 
 async def respond(

@@ -14,7 +14,7 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import HostingError, MethodNotAllowedError
-from hosting.functions.answering import HttpRequest, Served, joined, named_agent, respond, serves
+from hosting.functions.answering import HttpRequest, Served, joined, respond, serves
 from hosting.http import routes
 from hosting.http.openapi import ServedApp, openapi_document
 from hosting.http.overview_replies import figures_reply, newest_reply, waiting_reply
@@ -147,7 +147,7 @@ def register_runs(served: Served, services: Services) -> None:
     async def refuse(req: Request) -> Reply:
         headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
         await served.access.of(routes.RUN, None, headers, query, req.path_params)
-        agent = named_agent(req.path_params["name"], served.plan)
+        agent = served.plan.served(req.path_params["name"])
         raise MethodNotAllowedError(f"{req.method} is not served here. Send POST agents/{agent.name}/run.")
 
     async def no_such_run_route(req: Request) -> Response:

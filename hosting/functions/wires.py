@@ -13,13 +13,18 @@ from hosting.errors import ConfigurationError
 from hosting.functions.answering import Served, admitted, respond
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.a2a.verbs import A2AWire
+from hosting.http.ag_ui.verbs import AgUiWire
 from hosting.http.replies import Reply, Streamed
 from hosting.http.responses.verbs import ResponsesWire
 from hosting.http.wire import Wire
 from hosting.plan import Plan
 from hosting.service.services import Services
 
-WIRES: Mapping[str, Callable[[Plan, Services], Wire]] = {"responses": ResponsesWire, "a2a": A2AWire}
+WIRES: Mapping[str, Callable[[Plan, Services], Wire]] = {
+    "responses": ResponsesWire,
+    "a2a": A2AWire,
+    "ag-ui": AgUiWire,
+}
 METHODS = ("GET", "POST", "DELETE")
 
 

@@ -106,6 +106,11 @@ def _arguments_value(arguments: Any) -> Any:
         return arguments
 
 
+def arguments_text(arguments: Any) -> str:
+    """Return a call's arguments as JSON text, which most protocols have; some models' clients keep the text."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+
+
 def tool_outcome(event: ToolResult) -> dict[str, str]:
     """Return what a tool call came to: its `result` as text, or an `error`."""
     if event.interrupted:

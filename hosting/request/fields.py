@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hosting.errors import InvalidFieldError, MissingMessageError
+from hosting.errors import HostingError, InvalidFieldError, MissingMessageError
 from hosting.principal import Principal
 from hosting.request.contents import NOT_BLANK, Limits, contents_schema, read_contents
 from hosting.request.parameters import Schema
@@ -147,6 +147,21 @@ def read_members(fields: Mapping[str, Any], limits: Limits, *, needs_message: bo
     if needs_message and not members.get("message") and not members.get("contents"):
         raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
     return members
+
+
+def message_of_contents(where: str, contents: list[dict[str, Any]], role: object, limits: Limits) -> UserMessage:
+    """Return a message of contents in stored form; a text that comes first is the message itself.
+
+    Raises `HostingError`s that begin with `where` it stands.
+    """
+    fields: dict[str, Any] = {"contents": contents, "role": role}
+    if contents and contents[0]["$type"] == "text":
+        fields |= {"message": contents[0]["text"], "contents": contents[1:]}
+    try:
+        return UserMessage(**read_members(fields, limits))
+    except HostingError as error:
+        error.detail = f"{where}: {error.detail}"
+        raise
 
 
 def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:

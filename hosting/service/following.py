@@ -121,6 +121,8 @@ class Following:
         run, after = delivery.run, delivery.position
         through = run.record.end or MOST_POSITION
         events = unbroken(run.record, after, await self._log.events(run.address, after, through=through))
+        if delivery.record is None and not events:
+            raise ThreadDeletedError(f"Run {run.run_id!r} was deleted with its thread.")
         return [LoggedEvent(position, event) for position, event in events]
 
 

@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hosting.http.responses.objects import approval_item, arguments_text, response_object
+from hosting.http.responses.objects import approval_item, response_object
+from hosting.http.timeline import arguments_text
 from hosting.runner.deltas import common_length
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.outcome import completed_text

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hosting.errors import InvalidFieldError
 from hosting.http.responses.names import conversation_id, response_id
+from hosting.http.timeline import arguments_text
 from hosting.request.run_request import PendingApproval, ResponseFormat, UserMessage
 from hosting.thread.events import Cancelled, Completed, Terminal
 from hosting.thread.run import RunRecord
@@ -82,11 +82,6 @@ def _usage(end: Terminal | None) -> dict[str, Any] | None:
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": counts[2],
     }
-
-
-def arguments_text(arguments: Any) -> str:
-    """Return a call's arguments as the JSON text that the protocol has; some models' clients keep the text."""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
 
 
 def approval_item(agent: str, approval: PendingApproval) -> dict[str, Any]:

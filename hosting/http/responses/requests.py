@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hosting.errors import HostingError, InvalidFieldError, UnsupportedMediaTypeError
+from hosting.errors import InvalidFieldError, UnsupportedMediaTypeError
 from hosting.http.responses.names import Named, NotServedError, read_conversation_id, read_response_id
 from hosting.request.contents import Limits
-from hosting.request.fields import check_message, read_decision, read_flag, read_members, read_text
+from hosting.request.fields import check_message, message_of_contents, read_decision, read_flag, read_text
 from hosting.request.response_format import read_response_format
 from hosting.request.run_call import (
     RawRequest,
@@ -235,14 +235,7 @@ def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessag
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise InvalidFieldError(f"{where}.content is a JSON {json_type(content)}. Send a text, or a list of parts.")
     contents = [_content(f"{where}.content[{at}]", part) for at, part in enumerate(parts)]
-    fields: dict[str, Any] = {"contents": contents, "role": item.get("role")}
-    if contents and contents[0]["$type"] == "text":
-        fields |= {"message": contents[0]["text"], "contents": contents[1:]}
-    try:
-        return UserMessage(**read_members(fields, limits))
-    except HostingError as error:
-        error.detail = f"{where}: {error.detail}"
-        raise
+    return message_of_contents(where, contents, item.get("role"), limits)
 
 
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:

@@ -306,15 +306,13 @@ class ResponsesWire:
 
     def _agent(self, name: str | None) -> AgentPlan:
         """Return the agent of that name, or the only one; raises `UnknownAgentError`."""
+        if name is not None:
+            return self._plan.served(name)
         agents = [agent for agent in self._plan.agents.values() if agent.http]
-        if name is None and len(agents) == 1:
-            return agents[0]
-        planned = None if name is None else self._plan.find(name)
-        if planned is None or not planned.http:
+        if len(agents) != 1:
             known = ", ".join(agent.name for agent in agents) or "none"
-            advice = "Name the agent: as 'model'" if name is None else f"There is no agent {name[:80]!r} here"
-            raise UnknownAgentError(f"{advice}. Agents: {known}.")
-        return planned
+            raise UnknownAgentError(f"Name the agent: as 'model'. Agents: {known}.")
+        return agents[0]
 
     def _known(self, name: str | None) -> tuple[str, Limits]:
         planned = self._agent(name)

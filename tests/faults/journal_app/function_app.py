@@ -99,5 +99,5 @@ app = hosting.app.AgentFunctionApp(
         served_agent(),
         asking_agent(),
     ],
-    wires=["responses", "a2a"],
+    wires=["responses", "a2a", "ag-ui"],
 )

@@ -1,0 +1,280 @@
+"""Folds what follows one run into the protocol's events, with the same ids from any process.
+
+Theory. The id of a message is made of the run's and of the position of its log behind which the message begins; that of
+a tool call of the position at which it began. A client puts events together to messages and keeps them. So when words
+count no more, because another attempt says them anew or the answer was changed, all messages are sent as they stand
+(MESSAGES_SNAPSHOT), and the words that follow have a message of their own. A call that waits for a person is shown by
+the run that asks, and its result belongs to the run that goes on, under the same id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hosting.errors import HostingError
+from hosting.http.ag_ui.names import error_event
+from hosting.http.ag_ui.requests import RunInput, own_prefix
+from hosting.http.timeline import arguments_text, requested_calls, tool_outcome
+from hosting.ports import iso
+from hosting.request.run_request import PendingApproval
+from hosting.runner.deltas import common_length
+from hosting.service.broadcast import DeltaText, Update
+from hosting.service.outcome import completed_text, run_error, usage_of
+from hosting.thread.events import (
+    Accepted,
+    Cancelled,
+    Claimed,
+    Completed,
+    Delta,
+    Event,
+    Failed,
+    ModelResult,
+    NoAnswer,
+    Terminal,
+    TimedOut,
+    ToolResult,
+    ToolStarted,
+)
+from hosting.thread.run import RunRecord
+
+VERSION = "1.0"
+ANSWER_SCHEMA = {
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}},
+    "required": ["approved"],
+}
+"""What answers an interrupt. No `editedArgs`: clients then offer no edit."""
+
+_DENIED = "The call was not approved, and was not made."
+_USAGE = {
+    "input_token_count": "inputTokens",
+    "output_token_count": "outputTokens",
+    "total_token_count": "totalTokens",
+}
+
+WireEvent = dict[str, Any]
+
+
+@dataclass
+class _Message:
+    """A message of the agent, whose text begins at `start` of the answer, and the calls that the model made with it."""
+
+    id: str
+    start: int
+    text: str = ""
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The message as the protocol has it, as it stands now."""
+        text = {"content": self.text} if self.text else {}
+        return {"id": self.id, "role": "assistant", **text, **({"toolCalls": [*self.calls]} if self.calls else {})}
+
+
+class RunFold:
+    """One run, for the client that sent `wanted`: `start` returns its first events, `next` those of one more update.
+
+    `waited` has the ids of the calls for which the run before waited, by the model's own.
+    """
+
+    def __init__(self, wanted: RunInput, record: RunRecord, waited: Mapping[str, str]) -> None:
+        self._wanted = wanted
+        self._ids = {"threadId": wanted.thread_id, "runId": wanted.run_id}
+        self._prefix = own_prefix((record.accepted.wire or {}).get("run_id") or record.run_id)
+        self._history = [one for one in wanted.sent if not one["id"].startswith(self._prefix)]
+        self._waited = waited
+        self._shown: list[_Message | dict[str, Any]] = []
+        self._open: _Message | None = None
+        self._calls: dict[str, str] = {}
+        self._arguments: dict[str, Any] = {}
+        self._text = ""
+        self._stable = 0
+        self._anchor = ""
+        self._step = ""
+        self._voids = 0
+        self._events: list[WireEvent] = []
+
+    def start(self) -> list[WireEvent]:
+        """Return the events before all others. A client that has messages of this run already is to forget them."""
+        self._events = [{"type": "RUN_STARTED", **self._ids, "protocolVersion": VERSION}]
+        if len(self._history) < len(self._wanted.sent):
+            self._restate()
+        return self._events
+
+    def next(self, update: Update) -> list[WireEvent]:
+        """Fold one more, and return its events."""
+        self._events = []
+        if isinstance(update, DeltaText):
+            self._say(update.offset, update.text)
+        else:
+            self._fold(update.position, update.event)
+        return self._events
+
+    def broken(self, error: HostingError) -> list[WireEvent]:
+        """Return the last events of a stream that cannot continue."""
+        self._events = []
+        self._end_message()
+        return [*self._events, error_event(error)]
+
+    def _fold(self, position: int, event: Event) -> None:
+        match event:
+            case Accepted():
+                for decision in (one for one in event.request.decisions if not one.approved):
+                    reason = f" {decision.reason}" if decision.reason else ""
+                    self._show_result(decision.id, decision.id, f"{_DENIED}{reason}")
+            case Claimed() if event.attempt == 1:
+                self._anchor = str(position)
+            case Claimed():
+                self._void(self._stable)
+                self._anchor = str(position)
+                self._restate()
+            case Delta():
+                self._say(event.offset, event.text)
+            case ModelResult():
+                self._take_model_result(position, event)
+            case ToolStarted():
+                self._start_call(position, event)
+            case ToolResult() if event.key in self._calls:
+                content = "".join(tool_outcome(event).values())
+                self._show_result(str(position), self._calls[event.key], content)
+            case Completed():
+                self._complete(event)
+            case Failed() | TimedOut() | Cancelled():
+                self._fail(event)
+
+    def _send(self, kind: str, **fields: Any) -> None:
+        self._events.append({"type": kind, **fields})
+
+    def _restate(self) -> None:
+        shown = [one.value if isinstance(one, _Message) else one for one in self._shown]
+        self._send("MESSAGES_SNAPSHOT", messages=[*self._history, *shown])
+
+    def _finish(self, end: Terminal, outcome: Mapping[str, Any]) -> None:
+        self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_usage(end))
+
+    def _say(self, offset: int, text: str) -> None:
+        """Put text at that offset of the answer; what is there already is not sent again."""
+        same = common_length(self._text[offset:], text)
+        if same < len(text):
+            self._put(offset + same, text[same:])
+
+    def _put(self, at: int, text: str) -> None:
+        if at < len(self._text):
+            text = self._void(at) + text
+            self._voids += 1
+            self._anchor += f".{self._voids}"
+            self._restate()
+        if self._open is None:
+            if self._text and text.startswith("\n\n"):  # between two messages
+                self._text, text = f"{self._text}\n\n", text[2:]
+            self._open, self._step = self._message(self._anchor), ""
+            self._send("TEXT_MESSAGE_START", messageId=self._open.id, role="assistant")
+        self._text += text
+        self._open.text += text
+        if text:
+            self._send("TEXT_MESSAGE_CONTENT", messageId=self._open.id, delta=text)
+
+    def _void(self, at: int) -> str:
+        """Take back the messages with words behind `at`; return their text before it, which is to be sent anew."""
+        self._end_message()
+        gone = [one for one in self._shown if isinstance(one, _Message) and one.start + len(one.text) > at]
+        start = min((one.start for one in gone), default=at)
+        kept, self._text = self._text[start:at], self._text[:start]
+        for one in gone:
+            one.text = ""
+        self._shown = [one for one in self._shown if not isinstance(one, _Message) or one.text or one.calls]
+        return kept
+
+    def _message(self, anchor: str) -> _Message:
+        """Return the message that begins behind that position; the model's words and its calls share one."""
+        name = f"{self._prefix}{anchor}"
+        for one in self._shown:
+            if isinstance(one, _Message) and one.id == name:
+                return one
+        self._shown.append(message := _Message(name, len(self._text)))
+        return message
+
+    def _end_message(self) -> None:
+        if self._open is not None:
+            self._send("TEXT_MESSAGE_END", messageId=self._open.id)
+            self._open = None
+
+    def _take_model_result(self, position: int, event: ModelResult) -> None:
+        self._arguments |= {key: arguments for key, _, arguments in requested_calls(event)}
+        if event.within:
+            return
+        self._end_message()
+        self._stable, self._step, self._anchor = len(self._text), self._anchor, str(position)
+
+    def _start_call(self, position: int, event: ToolStarted) -> None:
+        """A call that waited for a person was shown by the run before.
+
+        A model whose answers are not recorded has asked for it in the newest message.
+        """
+        self._end_message()
+        if not self._step:
+            self._step, self._anchor = self._anchor, str(position)
+        if event.key in self._calls:
+            return
+        waited = None if event.key in self._arguments else self._waited.get(event.key.partition(".")[2])
+        self._calls[event.key] = waited or f"{self._prefix}call_{position}"
+        if waited is None:
+            self._show_call(self._calls[event.key], event.name, self._arguments.get(event.key))
+
+    def _show_call(self, call_id: str, tool: str, arguments: Any) -> None:
+        message, text = self._message(self._step or self._anchor), arguments_text(arguments)
+        message.calls.append({"id": call_id, "type": "function", "function": {"name": tool, "arguments": text}})
+        self._send("TOOL_CALL_START", toolCallId=call_id, toolCallName=tool, parentMessageId=message.id)
+        self._send("TOOL_CALL_ARGS", toolCallId=call_id, delta=text)
+        self._send("TOOL_CALL_END", toolCallId=call_id)
+
+    def _show_result(self, name: str, call_id: str, content: str) -> None:
+        message = {"id": f"{self._prefix}{name}", "role": "tool", "toolCallId": call_id, "content": content}
+        self._shown.append(message)
+        self._send("TOOL_CALL_RESULT", messageId=message["id"], toolCallId=call_id, content=content, role="tool")
+
+    def _fail(self, event: NoAnswer) -> None:
+        self._end_message()
+        if isinstance(event, Cancelled) and self._wanted.is_versioned:
+            self._finish(event, {"type": "cancelled"})
+        else:
+            self._events.append({**error_event(run_error(event)), **_usage(event)})
+
+    def _complete(self, event: Completed) -> None:
+        """The answer may differ from what was sent: an agent's own middleware can change it."""
+        answer = completed_text(event)
+        same = common_length(self._text, answer)
+        if same < max(len(self._text), len(answer)):
+            self._put(same, answer[same:])
+        self._end_message()
+        for approval in event.approvals:
+            self._show_call(approval.id, approval.tool, approval.arguments)
+        if event.approvals:
+            expires = {} if event.expires_at is None else {"expiresAt": iso(event.expires_at)}
+            interrupts = [{**_interrupt(approval), **expires} for approval in event.approvals]
+            self._finish(event, {"type": "interrupt", "interrupts": interrupts})
+        else:
+            self._finish(event, {"type": "success"})
+
+
+def encoded(events: Sequence[WireEvent]) -> bytes:
+    """Return events in the event stream format."""
+    return b"".join(f"data: {json.dumps(event, ensure_ascii=False)}\n\n".encode() for event in events)
+
+
+def _interrupt(approval: PendingApproval) -> dict[str, Any]:
+    return {
+        "id": approval.id,
+        "reason": "tool_call",
+        "message": f"May {approval.tool} be called?",
+        "toolCallId": approval.id,
+        "responseSchema": ANSWER_SCHEMA,
+    }
+
+
+def _usage(end: Terminal) -> dict[str, Any]:
+    counts = {_USAGE[name]: count for name, count in usage_of(end).items()}
+    return {"usage": [counts]} if counts else {}

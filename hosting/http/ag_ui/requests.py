@@ -1,0 +1,181 @@
+"""A request of the protocol, parsed and checked before anything is started.
+
+Theory. Clients send the whole conversation each time, as they have it. The app has it in its log. So what stands before
+the agent's last message is not new, and the agent gets only what follows. A client that sends a run again, because its
+stream broke, may have some of that run's own messages: their ids say so, and they count for nothing.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hosting.errors import InvalidFieldError, MissingMessageError, UnsupportedMediaTypeError
+from hosting.http.ag_ui.names import UnservedInputError
+from hosting.names import APP, check_thread_id, is_id
+from hosting.request.contents import Limits
+from hosting.request.fields import message_of_contents, read_decision, read_text
+from hosting.request.run_call import RawRequest, body_form, json_fields
+from hosting.request.run_request import Decision, UserMessage
+from hosting.request.strict_json import json_type, refuse_lone_surrogates
+
+SERVED = frozenset(("threadId", "runId", "messages", "resume", "protocolVersion"))
+WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))
+"""What is meant for an application's own server, and what an older client repeats of the run before."""
+
+REFUSED: Mapping[str, str] = {
+    "tools": "Tools of the page are not served: the agent has its own, which this app runs. Leave 'tools' out.",
+    "state": "Shared state is not served. Leave 'state' out.",
+    "context": "Context of the page is not served. Say it in a message, and leave 'context' out.",
+    "parentRunId": "A run continues its thread, and branches are not served. Leave 'parentRunId' out.",
+}
+_NOTHING: tuple[Any, ...] = (None, [], {})
+_SPELLINGS = {
+    spelling: name
+    for name in (*SERVED, *WITHOUT_EFFECT, *REFUSED)
+    for spelling in (name, re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name))
+}
+_OF_THE_AGENT = frozenset(("assistant", "tool", "reasoning", "activity"))
+_MEDIA = ("image", "audio", "video", "document")
+
+
+@dataclass(frozen=True)
+class RunInput:
+    """A run that a client wants: new `messages`, or `decisions` on the tool calls that its thread waits for.
+
+    `sent` are all messages as the client has them. `is_versioned`: the client says which version of the protocol it
+    speaks, which none before 1.0 did.
+    """
+
+    thread_id: str
+    run_id: str
+    messages: tuple[UserMessage, ...]
+    decisions: tuple[Decision, ...]
+    sent: tuple[Mapping[str, Any], ...]
+    is_versioned: bool
+    traceparent: str | None = None
+
+
+def own_prefix(run_id: str) -> str:
+    """Return how the ids of all messages begin that a run sends; no id of a run has a colon."""
+    return f"{run_id}:"
+
+
+def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) -> RunInput:
+    """Return the run that a body asks for; raises `HostingError`s that name the field."""
+    if body_form(call, limits.body_bytes) != "json":
+        raise UnsupportedMediaTypeError("The protocol's body is JSON. Send the header Content-Type: application/json.")
+    fields = _one_spelling(json_fields(call.body, _SPELLINGS.keys()))
+    refuse_lone_surrogates(fields)
+    for name, sentence in REFUSED.items():
+        if fields.get(name) not in _NOTHING:
+            raise UnservedInputError(sentence)
+    thread_id = check_thread_id(read_text("threadId", fields.get("threadId")), agent, owner)
+    run_id = read_text("runId", fields.get("runId"))
+    if not is_id(run_id):
+        raise InvalidFieldError(
+            f"The field 'runId' is {run_id[:80]!r}. Send 1 to 64 of the characters A-Z a-z 0-9 . _ ~ -, such as a UUID."
+        )
+    version = fields.get("protocolVersion")
+    is_versioned = version is not None and bool(read_text("protocolVersion", version))
+    sent = _sent_messages(fields.get("messages"))
+    before = {at: one for at, one in enumerate(sent) if not one["id"].startswith(own_prefix(run_id))}
+    known = max((at for at, one in before.items() if one["role"] in _OF_THE_AGENT), default=-1)
+    messages = tuple(_message(f"messages[{at}]", one, limits) for at, one in before.items() if at > known)
+    decisions = _decisions(fields.get("resume"))
+    if decisions and messages:
+        raise UnservedInputError("Answers to interrupts and a message are two runs. Send 'resume' first.")
+    if not decisions and not messages:
+        raise MissingMessageError("There is no message after the agent's last one in 'messages'. Send a new one.")
+    return RunInput(
+        thread_id,
+        run_id,
+        messages,
+        decisions,
+        tuple(sent),
+        is_versioned=is_versioned,
+        traceparent=call.headers.get("traceparent"),
+    )
+
+
+def _one_spelling(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members under the protocol's names; Python's clients have them as `thread_id`."""
+    named: dict[str, Any] = {}
+    for spelling, value in fields.items():
+        name = _SPELLINGS[spelling]
+        if named.setdefault(name, value) != value:
+            raise InvalidFieldError(f"The field {name!r} is given twice, as {spelling!r} too. Send one.")
+    return named
+
+
+def _sent_messages(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        raise InvalidFieldError(f"The field 'messages' is a JSON {json_type(value)}. Send a list of messages.")
+    for at, item in enumerate(value):
+        if not isinstance(item, dict) or not all(isinstance(item.get(name), str) for name in ("id", "role")):
+            raise InvalidFieldError(f"messages[{at}] is no message. Send an object with 'id', 'role' and 'content'.")
+    return value
+
+
+def _message(where: str, item: Mapping[str, Any], limits: Limits) -> UserMessage:
+    content = item.get("content")
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise InvalidFieldError(f"{where}.content is a JSON {json_type(content)}. Send a text, or a list of parts.")
+    contents = [_content(f"{where}.content[{at}]", part) for at, part in enumerate(parts)]
+    return message_of_contents(where, contents, item["role"], limits)
+
+
+def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part in stored form; whoever reads that checks it."""
+    kind, source = part.get("type"), part.get("source")
+    if kind == "text":
+        return {"$type": "text", "text": part.get("text")}
+    if kind == "binary":  # the form of all media before 1.0
+        named = ((given, part.get(member)) for member, given in (("data", "data"), ("url", "url"), ("id", "file")))
+        given, value = next(((given, value) for given, value in named if value is not None), (None, None))
+        source = {"type": given, "value": value, "mimeType": part.get("mimeType")}
+    elif kind not in _MEDIA:
+        raise UnservedInputError(f"{where} is of type {str(kind)[:60]!r}. Send text, {', '.join(_MEDIA)}.")
+    value, media = (source.get("value"), source.get("mimeType")) if isinstance(source, dict) else (None, None)
+    if not isinstance(value, str) or not (media is None or isinstance(media, str)):
+        raise InvalidFieldError(f"{where} has no source. Send a 'source' with 'type', 'value' and 'mimeType'.")
+    assert isinstance(source, dict)
+    match source.get("type"):
+        case "file":
+            return {"$type": "hostedFile", "fileId": value}
+        case "url" if value.startswith("data:"):
+            return {"$type": "data", "uri": value}
+        case "url":
+            guessed, _ = mimetypes.guess_type(value.partition("?")[0])
+            return {"$type": "uri", "uri": value, "mediaType": media or guessed or "image/jpeg"}
+        case "data" if media is not None:
+            return {"$type": "data", "uri": f"data:{media};base64,{value}", "mediaType": media}
+    raise InvalidFieldError(f"{where}.source is none that is known. Send 'data' with 'mimeType', 'url' or 'file'.")
+
+
+def _decisions(value: object) -> tuple[Decision, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise InvalidFieldError("The field 'resume' must be a list of answers to interrupts.")
+    return tuple(_decision(f"resume[{at}]", item) for at, item in enumerate(value))
+
+
+def _decision(where: str, item: Mapping[str, Any]) -> Decision:
+    named, status, payload = item.get("interruptId"), item.get("status"), item.get("payload")
+    if status == "cancelled":
+        return read_decision({"id": named, "approved": False})
+    if status != "resolved":
+        raise InvalidFieldError(f"{where}.status is {str(status)[:80]!r}. Send 'resolved' or 'cancelled'.")
+    if not isinstance(payload, dict):
+        raise InvalidFieldError(f'{where}.payload is a JSON {json_type(payload)}. Send {{"approved": true}}, or false.')
+    if unknown := payload.keys() - {"approved", "reason"}:
+        raise UnservedInputError(
+            f"{where}.payload has {min(unknown)[:80]!r}, and a call is made as the model asked for it, or not at all. "
+            "Send 'approved', and 'reason' if you like."
+        )
+    return read_decision({**payload, "id": named})

@@ -1,0 +1,133 @@
+"""What the protocol's one operation does: it runs an agent, or answers what a run waits for, and follows to the end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+
+from hosting.errors import HostingError, InternalError
+from hosting.http.ag_ui import names
+from hosting.http.ag_ui.fold import RunFold, encoded
+from hosting.http.ag_ui.names import UnservedInputError
+from hosting.http.ag_ui.requests import RunInput, parse_input
+from hosting.http.replies import Reply, Streamed, run_headers
+from hosting.http.route import Route
+from hosting.http.streams import PING
+from hosting.http.wire import WireRequest
+from hosting.names import Address
+from hosting.plan import AgentPlan, Plan
+from hosting.ports import EntityClient
+from hosting.request.contents import limits_of
+from hosting.request.run_call import StartRun, Wait
+from hosting.request.run_request import RunRequest
+from hosting.service.runs import Run
+from hosting.service.services import Services
+from hosting.thread.run import RunRecord
+
+logger = logging.getLogger(__name__)
+
+
+class AgUiWire:
+    """The wire of one app."""
+
+    function = names.FUNCTION
+    path = names.PATH
+
+    def __init__(self, plan: Plan, services: Services) -> None:
+        self._plan = plan
+        self._services = services
+
+    def route_of(self, method: str, path: str) -> Route:
+        """Return the operation; see `names.ag_ui_operation`."""
+        return names.ag_ui_operation(method, path)
+
+    def refusal(self, error: HostingError) -> Reply:
+        """Return an error in the protocol's shape."""
+        return names.ag_ui_refusal(error)
+
+    async def reply(self, request: WireRequest, path: str) -> Reply | Streamed:
+        """Return a run's events up to its end; raises what the service raises, and `UnservedInputError`."""
+        agent = self._plan.served(path.rstrip("/"))
+        limits, owner = limits_of(agent.agent, self._services.settings), request.caller.owner
+        wanted = await request.parsed(lambda raw: parse_input(raw, agent.name, limits, owner))
+        waited: Mapping[str, str] = {}
+        if wanted.decisions:
+            run, waited = await self._decide(request, agent, wanted)
+        else:
+            run = await self._start(request, agent, wanted)
+        fold = RunFold(wanted, run.record, waited)
+        headers = {**run_headers(run.record), "x-accel-buffering": "no"}
+        return Streamed(self._events(fold, run, request.client), headers)
+
+    async def _start(self, request: WireRequest, agent: AgentPlan, wanted: RunInput) -> Run:
+        """Start the run, or find it: the client's id of a run is its key."""
+        *earlier, last = wanted.messages
+        start = StartRun(
+            RunRequest(**last.model_dump(), earlier=tuple(earlier)),
+            wanted.thread_id,
+            Wait(),
+            "events",
+            wanted.run_id,
+            wanted.traceparent,
+            streams=True,
+            wire={"run_id": wanted.run_id},
+        )
+        return await self._services.runs.start(agent.name, start, request.client, request.caller)
+
+    async def _decide(self, request: WireRequest, agent: AgentPlan, wanted: RunInput) -> tuple[Run, Mapping[str, str]]:
+        """Record the decisions, which must be on all that the thread waits for.
+
+        Return the run that goes on, and the ids of the calls for which the one before waited.
+        """
+        approvals, decisions = self._services.approvals, wanted.decisions
+        address = Address.of(agent.name, wanted.thread_id, request.caller.owner)
+        waiting = await approvals.waiting(address)
+        undecided = {} if waiting is None else {one.id: one.tool for one in waiting.record.undecided}
+        if missing := undecided.keys() - {decision.id for decision in decisions}:
+            tools = ", ".join(sorted(undecided[name] for name in missing))
+            raise UnservedInputError(f"The answer on {tools} is missing in 'resume'. Send all answers together.")
+        last = None
+        for decision in sorted(decisions, key=lambda one: one.id in undecided):
+            answered = await approvals.answer(
+                address,
+                decision,
+                request.client,
+                request.caller,
+                streamed=True,
+                wire={"run_id": wanted.run_id},
+            )
+            last = answered if answered.resumed is not None else last
+        if last is None or last.resumed is None:
+            raise UnservedInputError("These answers are recorded; the thread waits for others. Send those.")
+        return last.resumed, waited_calls(last.requested.record)
+
+    async def _events(self, fold: RunFold, run: Run, client: EntityClient) -> AsyncGenerator[bytes, None]:
+        """Yield the run's events to its end, words as they come."""
+        yield encoded(fold.start())
+        try:
+            async with aclosing(self._services.following.follow(run, client)) as lists:
+                async for updates in lists:
+                    events = [event for update in updates for event in fold.next(update)]
+                    if events or not updates:
+                        yield encoded(events) or PING
+        except HostingError as error:
+            yield encoded(fold.broken(error))
+        except Exception:
+            logger.exception("The stream of run %s failed.", run.run_id)
+            defect = InternalError("The stream broke off; the cause is in the app's log. Send the same run again.")
+            yield encoded(fold.broken(defect))
+
+
+def waited_calls(record: RunRecord) -> dict[str, str]:
+    """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
+    messages = record.terminal.entry.get("messages", ()) if record.terminal is not None else ()
+    contents = [content for message in messages for content in message.get("contents", ())]
+    waiting, found = list(record.requested_approvals), dict[str, str]()
+    for call in (content for content in contents if content.get("$type") == "functionCall"):
+        for approval in waiting:
+            if (approval.tool, approval.arguments) == (call.get("name"), call.get("arguments")):
+                found[call["callId"]] = approval.id
+                waiting.remove(approval)
+                break
+    return found

@@ -1,0 +1,23 @@
+"""What AG-UI's clients are promised of the wire `ag-ui` (docs/ag-ui.md)."""
+
+BEHAVIOURS = {
+    "ag-ui.named": "The wire is off unless the app names it.",
+    "ag-ui.run": "A run is streamed as the agent speaks; of what a client sends, the agent gets what follows its last "
+    "message.",
+    "ag-ui.tools": "The agent's tool calls are shown under the message that asked for them, with their results.",
+    "ag-ui.same": "Ids of messages and calls are the same from any process, once words are joined.",
+    "ag-ui.again": "A run that is sent again is the same run, and a client that has a part of it forgets that first.",
+    "ag-ui.void": "Another attempt, or an answer that was changed, restates the messages; no words are there twice.",
+    "ag-ui.errors": "A run that fails ends with its error, and so does a stream that cannot continue.",
+    "ag-ui.cancel": "A cancelled run ends as cancelled, and as an error to a client from before 1.0.",
+    "ag-ui.interrupts": "A call that waits for a person is an interrupt, answered once, all together, by `resume`.",
+    "ag-ui.refused": "Each field, value and path that is not served is refused by name in the protocol's shape.",
+    "ag-ui.spellings": "Fields are taken in the protocol's spelling and in Python's.",
+    "ag-ui.fuzzed": "Whatever body is sent, the answer is a run or an error of the protocol's shape.",
+    "ag-ui.owners": "Each caller has threads of their own; another's are not there.",
+    "ag-ui.same-run": "A run is the same over our own routes and the wire.",
+    "ag-ui.types": "Every event is one of PyPI's types, and every stream passes the protocol's validator.",
+    "ag-ui.npm-clients": "The npm clients 1.0.0 and 0.0.59 chat, see tools, approve, are cancelled and get errors.",
+    "ag-ui.chat-client": "agent-framework's AGUIChatClient chats and approves.",
+    "ag-ui.killed": "A run of a killed host goes on elsewhere, and a client that sends it again has each word once.",
+}

@@ -1,0 +1,104 @@
+"""AG-UI under SIGKILL: a real host killed while runs that it streams stand around each record.
+
+A client that sends its run again, with what it has of it, gets the rest, and then has what somebody has who reads it
+all anew: the same messages under the same ids, each word once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.faults.planned_app import PlannedApp, points
+from tests.support.ag_ui import Events, events_of, folded, wanted
+from tests.support.planned import ALL_SAID
+from tests.support.running_host import RunningHost
+
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("ag-ui.killed")]
+
+GUARD_SECONDS = 20.0
+# The first words, three begins of tools with words before them, five results, the end with the last words.
+APPENDS = 1 + 3 + 5 + 1
+RUN = "/api/ag-ui/Speaker"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a client had at the kill, what it got for the run sent again, and what one gets who has nothing of it."""
+
+    had: Events
+    again: Events
+    anew: Events
+
+
+@pytest.fixture(scope="module")
+def seen(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
+    """Each run by the point at which its process was killed."""
+    settings = {**log_settings, "AGENT_STREAM_BATCH_SECONDS": "10", "LEASE_SECONDS": "1"}
+    return asyncio.run(killed_and_sent_again(PlannedApp(tmp_path_factory.mktemp("ag-ui"), settings)))
+
+
+async def killed_and_sent_again(app: PlannedApp) -> dict[str, Seen]:
+    """Have a run stand at each point, kill the process, and send the run again at another one."""
+    asked = {point: first(point) for point in points(APPENDS)}
+    with app.host(stands=True) as host:
+        before = await streamed_until_killed(app, host, asked)
+    had = {point: folded(before[point], fields["messages"]) for point, fields in asked.items()}
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            with_it = [sent(http, {**asked[point], "messages": messages}) for point, messages in had.items()]
+            again = await asyncio.gather(*with_it)
+            anew = await asyncio.gather(*(sent(http, fields) for fields in asked.values()))
+    return {point: Seen(had[point], *each) for point, *each in zip(asked, again, anew, strict=True)}
+
+
+def first(point: str) -> dict[str, Any]:
+    """Return the request for a run that stands at the point."""
+    name = point.replace(" ", "-")
+    return wanted(point, thread=name, run=f"run-{name}")
+
+
+async def streamed_until_killed(app: PlannedApp, host: RunningHost, asked: dict[str, Any]) -> dict[str, Events]:
+    """Return what each client got until the host died under it."""
+    got = {point: bytearray() for point in asked}
+    async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+        readers = [asyncio.ensure_future(stream(http, asked[point], received)) for point, received in got.items()]
+        await app.until_standing(len(got))
+        host.process.kill()
+        await asyncio.wait_for(asyncio.gather(*readers), GUARD_SECONDS)
+    return {point: events_of(bytes(received).decode().rpartition("\n\n")[0]) for point, received in got.items()}
+
+
+async def stream(http: httpx.AsyncClient, fields: dict[str, Any], got: bytearray) -> None:
+    """Have the agent run to its point, and read what it says until the stream breaks."""
+    with contextlib.suppress(httpx.TransportError):
+        async with http.stream("POST", RUN, json=fields) as answer:
+            async for piece in answer.aiter_bytes():
+                got.extend(piece)
+
+
+async def sent(http: httpx.AsyncClient, fields: dict[str, Any]) -> Events:
+    """Return the events of a run to its end."""
+    answer = await http.post(RUN, json=fields)
+    return events_of(answer.text)
+
+
+@pytest.mark.parametrize("point", points(APPENDS))
+def test_a_client_that_sends_a_killed_run_again_has_each_word_once(seen: dict[str, Seen], point: str) -> None:
+    """At every record, over every log: all that was said, each tool's call once, with its result."""
+    one, user = seen[point], first(point)["messages"]
+    messages = folded(one.again, one.had)
+    said = [message["content"] for message in messages[1:] if message.get("content") and "toolCallId" not in message]
+    calls = [call["id"] for message in messages for call in message.get("toolCalls", ())]
+    results = [message["toolCallId"] for message in messages if "toolCallId" in message]
+
+    assert one.again[-1]["outcome"] == {"type": "success"}
+    assert messages == folded(one.anew, user)
+    assert "\n\n".join(said) == ALL_SAID
+    assert (len(calls), sorted(calls)) == (5, sorted(results))
+    assert len(set(calls)) == 5

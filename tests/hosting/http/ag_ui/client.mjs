@@ -1,0 +1,70 @@
+// What AG-UI's own client gets of the wire, printed as JSON. Arguments: the package, and our origin.
+const [, , name, origin] = process.argv;
+const { HttpAgent } = await import(name);
+console.warn = console.error; // stdout is the answer's
+const got = {};
+
+function agent(which, threadId) {
+  return new HttpAgent({ url: `${origin}/api/ag-ui/${which}`, threadId });
+}
+
+async function ask(one, content, parameters = {}) {
+  one.addMessage({ id: crypto.randomUUID(), role: "user", content });
+  return one.runAgent(parameters);
+}
+
+const shape = (one) => one.messages.map((each) => [each.role, each.content ?? "", (each.toolCalls ?? []).map((call) => call.function.name)]);
+
+const chat = agent("Joker", "chat");
+await ask(chat, "my name is Ada");
+await ask(chat, "recall", { runId: "run-2" });
+got.chat = shape(chat);
+
+// The same run once more, with a part of its answer there already, as after a stream that broke.
+chat.messages.at(-1).content = "my na";
+await chat.runAgent({ runId: "run-2" });
+got.again = shape(chat);
+
+const tools = agent("Joker", "tools");
+await ask(tools, "tool thread_name");
+got.tools = shape(tools).map(([role, , calls]) => [role, calls]);
+
+const picture = agent("Joker", "picture");
+const image = { type: "image", source: { type: "data", value: "iVBORw0KGgo=", mimeType: "image/png" } };
+got.picture = (await ask(picture, [{ type: "text", text: "see" }, image])).newMessages[0].content;
+
+const clerk = agent("Clerk", "clerk");
+await ask(clerk, "call refund 7");
+const [asked] = clerk.pendingInterrupts;
+got.asked = [asked.reason, clerk.messages.at(-1).toolCalls.map((call) => call.id === asked.toolCallId)];
+await clerk.runAgent({ resume: [{ interruptId: asked.id, status: "resolved", payload: { approved: true } }] });
+got.approved = shape(clerk).slice(2);
+got.pending = clerk.pendingInterrupts.length;
+
+const slow = agent("Joker", "slow");
+const outcomes = [];
+const seen = {
+  onRunStartedEvent: async () => {
+    const runs = (await (await fetch(`${origin}/api/agents/Joker/threads/slow/runs`)).json()).runs;
+    await fetch(`${origin}/api/agents/Joker/threads/slow/runs/${runs[0].run_id}/cancel`, { method: "POST" });
+  },
+  onRunFinishedEvent: ({ event }) => void outcomes.push(event.outcome?.type),
+  onRunErrorEvent: ({ event }) => void outcomes.push(event.code),
+};
+slow.addMessage({ id: "u", role: "user", content: "sleep 60" });
+await slow.runAgent({}, seen);
+got.cancelled = outcomes;
+
+const failing = agent("Joker", "failing");
+const codes = [];
+failing.addMessage({ id: "u", role: "user", content: "fail" });
+await failing.runAgent({}, { onRunErrorEvent: ({ event }) => void codes.push(event.code) });
+got.failed = codes;
+
+const refused = agent("Joker", "refused");
+try {
+  await ask(refused, "hello", { tools: [{ name: "confetti", description: "Throws it.", parameters: {} }] });
+} catch (error) {
+  got.refused = [error.status, error.payload?.type, error.payload?.code];
+}
+console.log(JSON.stringify(got));

@@ -1,0 +1,126 @@
+"""Tool calls that wait for a person: a run ends with an interrupt, and the next one brings the answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.ag_ui import (
+    Wired,
+    answer,
+    folded,
+    interrupts,
+    joined,
+    kinds,
+    resume,
+    text_of,
+    wanted,
+)
+
+pytestmark = pytest.mark.behaviour("ag-ui.interrupts")
+
+
+async def test_a_call_that_waits_is_shown_and_asked_for(wired: Wired) -> None:
+    """By the call's id, with what answers it."""
+    events = await wired.run(wanted("call refund 7"), "Clerk")
+    (asked,) = interrupts(events)
+    (said,) = folded(events)
+
+    assert said["content"] == "One moment."
+    assert said["toolCalls"] == [
+        {"id": asked["toolCallId"], "type": "function", "function": {"name": "refund", "arguments": '{"n": "7"}'}}
+    ]
+    assert (asked["reason"], asked["responseSchema"]["required"]) == ("tool_call", ["approved"])
+    assert wired.notes == []
+
+
+async def test_an_approved_call_is_made_and_its_result_has_the_id_of_the_call(wired: Wired) -> None:
+    """The call is not shown again; the answer may be sent again."""
+    first = wanted("call refund 7")
+    asking = await wired.run(first, "Clerk")
+    (asked,) = interrupts(asking)
+    sent = resume(answer(asked["id"], approved=True), messages=folded(asking, first["messages"]))
+
+    events, again = [await wired.run(sent, "Clerk") for _ in range(2)]
+    results = [one for one in events if one["type"].startswith("TOOL_CALL")]
+
+    assert [(one["type"], one["toolCallId"]) for one in results] == [("TOOL_CALL_RESULT", asked["toolCallId"])]
+    assert results[0]["content"] == "refunded 7"
+    assert text_of(events) == "told: refunded 7"
+    assert events[-1]["outcome"] == {"type": "success"}
+    assert joined(again) == joined(events)
+    assert len(wired.notes) == 1
+
+
+@pytest.mark.parametrize("reason", ["too much", None])
+async def test_a_denied_call_is_not_made(wired: Wired, reason: str | None) -> None:
+    """Its result says so."""
+    (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
+    payload = {"approved": False, **({"reason": reason} if reason else {})}
+    events = await wired.run(resume(answer(asked["id"], **payload)), "Clerk")
+    result = next(one for one in events if one["type"] == "TOOL_CALL_RESULT")
+
+    assert kinds(events)[:2] == ["RUN_STARTED", "TOOL_CALL_RESULT"]
+    assert result["toolCallId"] == asked["toolCallId"]
+    assert result["content"].startswith("The call was not approved")
+    assert result["content"].endswith(reason or "was not made.")
+    assert wired.notes == []
+
+
+async def test_an_interrupt_that_is_cancelled_is_denied(wired: Wired) -> None:
+    """The thread goes on."""
+    (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
+    events = await wired.run(resume({"interruptId": asked["id"], "status": "cancelled"}), "Clerk")
+
+    assert events[-1]["outcome"] == {"type": "success"}
+    assert wired.notes == []
+
+
+async def test_all_interrupts_are_answered_together(wired: Wired) -> None:
+    """One alone is refused, and nothing is recorded of it; equal calls are kept apart."""
+    asked = interrupts(await wired.run(wanted("call refund 7, refund 7, look 1"), "Clerk"))
+    status, error = await wired.refused(resume(answer(asked[0]["id"], approved=True)), "Clerk")
+    events = await wired.run(
+        resume(answer(asked[1]["id"], approved=True), answer(asked[0]["id"], approved=False)), "Clerk"
+    )
+    results = {one["toolCallId"]: one["content"] for one in events if one["type"] == "TOOL_CALL_RESULT"}
+
+    assert (status, error["code"]) == (400, "not_served")
+    assert "refund is missing in 'resume'" in error["message"]
+    assert results[asked[1]["toolCallId"]] == "refunded 7"
+    assert results[asked[0]["toolCallId"]].startswith("The call was not approved")
+    assert sum(note.startswith("refund") for note in wired.notes) == 1
+
+
+async def test_a_thread_that_waits_takes_no_message(wired: Wired) -> None:
+    """No run begins."""
+    await wired.run(wanted("call refund 7"), "Clerk")
+    status, error = await wired.refused(wanted("hello", run="r-2"), "Clerk")
+
+    assert (status, error["type"], error["code"]) == (409, "RUN_ERROR", "approvals_pending")
+
+
+async def test_answers_with_a_message_or_with_other_arguments_are_refused(wired: Wired) -> None:
+    """Nothing is recorded of them."""
+    (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
+    said = {"id": "m", "role": "user", "content": "and hurry"}
+    both = await wired.refused(resume(answer(asked["id"], approved=True), messages=[said]), "Clerk")
+    edited = await wired.refused(resume(answer(asked["id"], approved=True, editedArgs={"n": "8"})), "Clerk")
+
+    assert [status for status, _ in (both, edited)] == [400, 400]
+    assert "two runs" in both[1]["message"]
+    assert "'editedArgs'" in edited[1]["message"]
+    assert wired.notes == []
+
+
+async def test_an_answer_that_somebody_else_gave_is_refused(wired: Wired) -> None:
+    """Over our own route; the same answer finds the run that goes on."""
+    (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
+    path = f"agents/Clerk/threads/t/approvals/{asked['id']}"
+    ours = await wired.http.post(path, json={"approved": True})
+    status, error = await wired.refused(resume(answer(asked["id"], approved=False)), "Clerk")
+    events = await wired.run(resume(answer(asked["id"], approved=True)), "Clerk")
+
+    assert ours.status_code == 200
+    assert (status, error["code"]) == (409, "approval_answered")
+    assert text_of(events) == "told: refunded 7"
+    assert len(wired.notes) == 1

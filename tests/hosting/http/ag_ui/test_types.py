@@ -1,0 +1,77 @@
+"""Every kind of stream, held by PyPI's own types, which know no field that is not theirs, and by its validator."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pydantic
+import pytest
+
+from tests.support.ag_ui import Events, Wired, answer, cancelled, folded, interrupts, resume, wanted
+
+core: Any = pytest.importorskip("ag_ui.core", reason="ag-ui-protocol is not installed")
+pytestmark = pytest.mark.behaviour("ag-ui.types")
+
+EVENT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(core.Event)
+
+
+async def streams(wired: Wired) -> dict[str, Events]:
+    """Return a stream of each kind."""
+    asking = await wired.run(wanted("call refund 7, refund 8", thread="a"), "Clerk")
+    answers = [answer(one["id"], approved=one is interrupts(asking)[0]) for one in interrupts(asking)]
+    first = wanted("say one two", thread="b")
+    plain = await wired.run(first)
+    had = folded(plain, first["messages"])
+    return {
+        "plain": plain,
+        "again": await wired.run(wanted(*had, thread="b")),
+        "tool": await wired.run(wanted("tool thread_name", thread="c")),
+        "asking": asking,
+        "answered": [*asking, *await wired.run(resume(*answers, thread="a"), "Clerk")],
+        "failed": await wired.run(wanted("fail", thread="d")),
+        "cancelled": await asyncio.wait_for(cancelled(wired, wanted("sleep 60")), 20),
+    }
+
+
+async def test_every_event_is_one_of_the_protocols_types(wired: Wired) -> None:
+    """With nothing that the type does not know."""
+    for name, events in (await streams(wired)).items():
+        for event in events:
+            assert list(unknown(EVENT.validate_python(event))) == [], (name, event)
+
+
+async def test_a_refusal_is_the_protocols_error(wired: Wired) -> None:
+    """As the body of an HTTP error."""
+    _, error = await wired.refused(wanted("hello", state={"a": 1}))
+
+    assert list(unknown(core.RunErrorEvent.model_validate(error))) == []
+
+
+async def test_every_stream_passes_the_protocols_validator(wired: Wired) -> None:
+    """No error and no warning."""
+    if sys.version_info < (3, 11):
+        pytest.skip("ag-ui-validate needs Python 3.11")
+    validator: Any = pytest.importorskip("ag_ui_validate", reason="ag-ui-validate is not installed")
+    for name, events in (await streams(wired)).items():
+        checked = validator.create_validator()
+        for event in events:
+            checked.feed(event)
+        checked.finalize()
+        found = [one for one in checked.report().diagnostics if one.severity in ("error", "warning")]
+        if name == "answered":  # the call was shown by the run before, as the protocol wants it: it reads one run
+            found = [one for one in found if one.rule != "AGUI207"]
+        assert found == [], (name, found)
+
+
+def unknown(value: Any, where: str = "") -> Iterator[str]:
+    """Iterate over the members that the types do not know."""
+    if isinstance(value, pydantic.BaseModel):
+        yield from (f"{where}.{name}" for name in value.__pydantic_extra__ or {})
+        for name in type(value).model_fields:
+            yield from unknown(getattr(value, name), f"{where}.{name}")
+    elif isinstance(value, list):
+        for item in value:
+            yield from unknown(item, f"{where}[]")

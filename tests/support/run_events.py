@@ -1,0 +1,97 @@
+"""Runs as what follows them: told live, with words that are not logged yet, and as the log has them afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hosting.request.run_request import PendingApproval, RunRequest
+from hosting.service.broadcast import DeltaText, LoggedEvent, Update
+from hosting.thread.events import (
+    Accepted,
+    Claimed,
+    Completed,
+    Delta,
+    Event,
+    ModelResult,
+    ToolResult,
+    ToolStarted,
+)
+
+AT = 1_700_000_000.0
+R: dict[str, Any] = {"at": AT, "run_id": "r"}
+
+
+def accepted(*, streamed: bool = True) -> Accepted:
+    """A run is asked for."""
+    request = RunRequest(message="hello")
+    return Accepted(**R, agent="Joker", thread_id="t", request=request, fingerprint="f", streamed=streamed)
+
+
+def claimed(attempt: int = 1) -> Claimed:
+    """A process holds it."""
+    return Claimed(**R, attempt=attempt, token="k", holder="caller", lease_seconds=20.0, deadline=AT + 300)
+
+
+def asks(*calls: str, text: str = "", number: int = 1) -> ModelResult:
+    """The model says something and asks for tools."""
+    contents: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+    contents += [{"type": "function_call", "call_id": call, "name": "look", "arguments": '{"n": 1}'} for call in calls]
+    answer = {"messages": [{"role": "assistant", "contents": contents}]}
+    return ModelResult(**R, number=number, digest="d", response=answer)
+
+
+def started(key: str) -> ToolStarted:
+    """A tool is called."""
+    return ToolStarted(**R, key=key, name="look", digest="d")
+
+
+def completed(*texts: str, approvals: tuple[PendingApproval, ...] = ()) -> Completed:
+    """The agent has answered."""
+    messages = [{"role": "assistant", "contents": [{"$type": "text", "text": text}]} for text in texts]
+    entry = {"$type": "response", "correlationId": "r", "createdAt": "2023-11-14T22:13:20Z", "messages": messages}
+    return Completed(**R, entry=entry, message_count=2, approvals=approvals)
+
+
+def words(offset: int, text: str) -> DeltaText:
+    """Text that was not logged yet."""
+    return DeltaText("r", offset, text)
+
+
+def delta(offset: int, text: str) -> Delta:
+    """Text of the log."""
+    return Delta(**R, offset=offset, text=text)
+
+
+TOOLS = (
+    *(accepted(), claimed(), words(0, "One "), words(4, "moment."), delta(0, "One moment."), asks("a", "b")),
+    *(started("1.a"), started("1.b"), ToolResult(**R, key="1.b", text="two"), ToolResult(**R, key="1.a", error="no")),
+    *(words(11, "\n\nDo"), words(15, "ne."), delta(11, "\n\nDone."), completed("One moment.", "Done.")),
+)
+LOST = (
+    *(accepted(), claimed(), words(0, "One"), delta(0, "One"), words(3, " mom"), claimed(2)),
+    *(words(0, "Another"), delta(0, "Another"), completed("Another")),
+)
+LOST_UNLOGGED = (accepted(), claimed(), words(0, "One"), claimed(2), words(0, "Tw"), words(2, "o"), completed("Two"))
+LOST_BEHIND_A_TOOL = (
+    *(accepted(), claimed(), words(0, "One."), delta(0, "One."), asks("a"), started("1.a")),
+    *(ToolResult(**R, key="1.a", text="x"), words(4, "\n\nTw"), claimed(2), claimed(3)),
+    *(words(4, "\n\nThree"), delta(4, "\n\nThree"), completed("One.", "Three")),
+)
+CHANGED = (accepted(), claimed(), words(0, "One two"), delta(0, "One two"), delta(4, "three"), completed("One three"))
+RUNS = {"tools": TOOLS, "lost": LOST, "unlogged": LOST_UNLOGGED, "behind": LOST_BEHIND_A_TOOL, "changed": CHANGED}
+
+
+def updates(run: Iterable[Event | DeltaText]) -> list[Update]:
+    """Return what a follower gets, each event at its position."""
+    position, found = 0, list[Update]()
+    for one in run:
+        if not isinstance(one, DeltaText):
+            position += 1
+        found.append(one if isinstance(one, DeltaText) else LoggedEvent(position, one))
+    return found
+
+
+def logged(given: Iterable[Update]) -> list[Update]:
+    """Return what a reader gets who comes afterwards."""
+    return [update for update in given if isinstance(update, LoggedEvent)]
