@@ -51,6 +51,23 @@ async def test_an_approved_call_is_made_and_its_result_has_the_id_of_the_call(wi
     assert len(wired.notes) == 1
 
 
+async def test_answers_that_are_sent_again_as_another_run_find_the_one_that_goes_on(wired: Wired) -> None:
+    """As a client does whose stream broke: what it has of that run it forgets first, and has each message once."""
+    first = wanted("call refund 7")
+    asking = await wired.run(first, "Clerk")
+    (asked,) = interrupts(asking)
+    before = folded(asking, first["messages"])
+    approved = answer(asked["id"], approved=True)
+    after = folded(await wired.run(resume(approved, messages=before), "Clerk"), before)
+
+    again = await wired.run({**resume(approved, messages=after[:-1]), "runId": "r-3"}, "Clerk")
+
+    assert again[0]["runId"] == again[-1]["runId"] == "r-3"
+    assert again[1] == {"type": "MESSAGES_SNAPSHOT", "messages": before}
+    assert folded(again, after[:-1]) == after
+    assert len(wired.notes) == 1
+
+
 @pytest.mark.parametrize("reason", ["too much", None])
 async def test_a_denied_call_is_not_made(wired: Wired, reason: str | None) -> None:
     """Its result says so."""
