@@ -128,21 +128,33 @@ def without_empty(task: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.behaviour("a2a.same")
 def test_words_that_are_said_again_are_not_sent_again() -> None:
     """Until they differ."""
-    fold = TaskFold()
-    sent = [payload for update in updates(SHORTER) for payload in fold.next(update) if "artifactUpdate" in payload]
+    again = (*SHORTER[:4], words(0, "One"), words(3, " two"), words(7, " three"))
 
-    assert [(one["artifactUpdate"]["append"], one["artifactUpdate"]["artifact"]["parts"]) for one in sent] == [
-        (False, [{"text": "One two"}]),
-        (False, [{"text": "One"}]),
-    ]
+    assert artifact_updates(SHORTER) == [(False, [{"text": "One two"}]), (False, [{"text": "One"}])]
+    assert artifact_updates(again) == [(False, [{"text": "One two"}]), (True, [{"text": " three"}])]
+
+
+def artifact_updates(run: Iterable[Event | DeltaText]) -> list[tuple[bool, list[dict[str, str]]]]:
+    """Return the parts that a reader gets, and whether they are appended."""
+    fold = TaskFold()
+    sent = [payload for update in updates(run) for payload in fold.next(update) if "artifactUpdate" in payload]
+    return [(one["artifactUpdate"]["append"], one["artifactUpdate"]["artifact"]["parts"]) for one in sent]
 
 
 @pytest.mark.behaviour("a2a.same")
 def test_an_event_that_was_folded_changes_nothing_again() -> None:
     """A reader that follows begins with all of the log."""
-    fold = folded(ONE)
+    for run in (ONE, ASKED):
+        fold = folded(run)
+        before = fold.task()
+        assert [fold.next(update) for update in updates(run)] == [[]] * len(run)
+        assert fold.task() == before
 
-    assert [fold.next(update) for update in updates(ONE)] == [[]] * len(ONE)
+
+@pytest.mark.behaviour("a2a.same")
+def test_words_of_a_lost_attempt_are_not_there_when_the_next_begins() -> None:
+    """Whoever reads the task then has nothing of them."""
+    assert folded((accepted(), claimed(), delta(0, "One"), claimed(2))).task()["artifacts"] == []
 
 
 @pytest.mark.behaviour("a2a.approvals")
