@@ -23,7 +23,7 @@ from hosting.http.a2a.names import (
 )
 from hosting.ports import read_utc
 from hosting.request.contents import Limits
-from hosting.request.fields import LONGEST_REASON, read_decision, read_flag, read_members, read_text
+from hosting.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
 from hosting.request.run_call import IDEMPOTENCY_KEY, RawRequest, body_form, read_idempotency_key
 from hosting.request.run_request import Decision, UserMessage
 from hosting.request.strict_json import json_type, parse_json
@@ -193,10 +193,7 @@ def _message_id(value: object) -> str:
 
 def _message(parts: Sequence[Mapping[str, Any]], limits: Limits) -> UserMessage:
     contents = [_content(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
-    fields: dict[str, Any] = {"contents": contents}
-    if contents[0]["$type"] == "text":
-        fields = {"message": contents[0]["text"], "contents": contents[1:]}
-    return UserMessage(**read_members(fields, limits))
+    return message_of_contents("message", contents, None, limits)
 
 
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from hosting.errors import HostingError, InternalError, InvalidFieldError, UnknownAgentError, UnknownRunError
+from hosting.errors import HostingError, InternalError, InvalidFieldError, UnknownRunError
 from hosting.http.a2a import names
 from hosting.http.a2a.fold import CANCELS, Payload, TaskFold, fold_tasks
 from hosting.http.a2a.names import TaskNotCancelableError, UnsupportedOperationError
@@ -82,7 +82,7 @@ class A2AWire:
 
     async def reply(self, request: WireRequest, path: str) -> _Answer:
         """Return the answer of a request; what refuses one that could be read is an answer to it."""
-        agent = self._agent(path.partition("/")[0])
+        agent = self._plan.served(path.partition("/")[0])
         limits = limits_of(agent.agent, self._settings)
         if request.route is names.CARD:
             return _card_reply(agent_card(agent, limits.inputs, request.base_url))
@@ -330,14 +330,6 @@ class A2AWire:
             elif fold.waits:
                 await asyncio.sleep(pause)
                 pause = next_pause(pause)
-
-    def _agent(self, name: str) -> AgentPlan:
-        """Return the agent of that name; raises `UnknownAgentError`."""
-        planned = self._plan.find(name)
-        if planned is None or not planned.http:
-            known = ", ".join(agent.name for agent in self._plan.agents.values() if agent.http) or "none"
-            raise UnknownAgentError(f"There is no agent {name[:80]!r} here. Agents: {known}.")
-        return planned
 
 
 def _run_id(fold: TaskFold) -> str:
