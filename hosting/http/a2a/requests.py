@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import mimetypes
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +32,6 @@ MOST_TASKS = 100
 _DEFAULT_TASKS = 50
 _MOST_NUMBER = 2**31 - 1
 _APPROVES = ("approve", "approved", "yes")
-_SEPARATED = re.compile(r"_([a-z0-9])")
 _PART_KINDS = ("text", "raw", "url", "data")
 
 STATES = (
@@ -297,8 +295,13 @@ def _members(where: str, value: object) -> dict[str, Any]:
     """Return an object's members that are not null, by the names of JSON; raises `InvalidFieldError`."""
     if not isinstance(value, dict):
         raise InvalidFieldError(f"{where} is a JSON {json_type(value)}. Send an object.")
-    named = {_SEPARATED.sub(lambda match: match[1].upper(), name): member for name, member in value.items()}
-    return {name: member for name, member in named.items() if member is not None}
+    return {_json_name(name): member for name, member in value.items() if member is not None}
+
+
+def _json_name(name: str) -> str:
+    """Return a member's name as JSON has it, for one in the spelling of the protocol's own definition too."""
+    first, *rest = parts = name.split("_")
+    return first + "".join(part[0].upper() + part[1:] for part in rest) if all(parts) else name
 
 
 def _text(fields: Mapping[str, Any], where: str, name: str) -> str | None:

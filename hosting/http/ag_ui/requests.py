@@ -8,7 +8,6 @@ stream broke, may have some of that run's own messages: their ids say so, and th
 from __future__ import annotations
 
 import mimetypes
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +35,7 @@ _NOTHING: tuple[Any, ...] = (None, [], {})
 _SPELLINGS = {
     spelling: name
     for name in (*SERVED, *WITHOUT_EFFECT, *REFUSED)
-    for spelling in (name, re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name))
+    for spelling in (name, "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name))
 }
 _OF_THE_AGENT = frozenset(("assistant", "tool", "reasoning", "activity"))
 _MEDIA = ("image", "audio", "video", "document")

@@ -57,8 +57,7 @@ async def test_a_client_waits_for_its_run_and_claims_none(console: Console) -> N
         await asyncio.gather(*runs)
     events = (await logged(console.options, "writer", ["claimed"]))["claimed"]
 
-    claims = [event.holder for event in events if isinstance(event, Claimed)]
-    assert claims == ["entity", "entity"]
+    assert {event.holder for event in events if isinstance(event, Claimed)} == {"entity"}
 
 
 @pytest.mark.behaviour("console.client")
