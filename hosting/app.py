@@ -54,7 +54,12 @@ from hosting.plan import Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.callbacks import AgentResponseCallbackProtocol, CallbackCalls, Listeners
+from hosting.runner.callbacks import (
+    AgentCallbackContext,
+    AgentResponseCallbackProtocol,
+    CallbackCalls,
+    Listeners,
+)
 from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
 from hosting.service.overview import OverviewSweep
 from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
@@ -62,7 +67,7 @@ from hosting.service.services import Services
 from hosting.settings import Settings, is_developers, is_production, read_settings, report_unknown
 from hosting.stores.choice import choose_stores
 
-__all__ = ["AgentFunctionApp", "Principal", "PrincipalRequest"]
+__all__ = ["AgentCallbackContext", "AgentFunctionApp", "AgentResponseCallbackProtocol", "Principal", "PrincipalRequest"]
 
 logger = logging.getLogger(__name__)
 
@@ -83,41 +88,48 @@ _SHARED_FUNCTIONS = {route.function for route in (*ROUTES, *OWNED_ROUTES, ORCHES
 class AgentFunctionApp(df.DFApp):
     """A Functions app whose agents are durable services: HTTP, MCP and an entity for each.
 
-    Constructor and method names are those of the class of that name in `agent-framework-azurefunctions`. Keywords only.
+    Constructor and methods have the names of the class in `agent-framework-azurefunctions`, and its order of arguments.
     Wrong agents, names, options and settings raise `hosting.errors.ConfigurationError` here, before anything is served.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - the order is that of the class that users come from
         self,
-        *,
         agents: Sequence[SupportsAgentRun] | None = None,
+        workflow: None = None,
+        workflows: None = None,
         http_auth_level: func.AuthLevel = func.AuthLevel.FUNCTION,
         enable_health_check: bool = True,
         enable_http_endpoints: bool = True,
-        enable_mcp_tool_trigger: bool = False,
-        enable_page: bool | None = None,
-        wires: Sequence[str] = (),
-        default_callback: AgentResponseCallbackProtocol | None = None,
         max_poll_retries: int | None = None,
         poll_interval_seconds: float | None = None,
+        enable_mcp_tool_trigger: bool = False,
+        default_callback: AgentResponseCallbackProtocol | None = None,
+        *,
+        health_lists_agents: bool = False,
+        enable_page: bool | None = None,
+        wires: Sequence[str] = (),
         principal: PrincipalResolver | None = None,
         environ: Mapping[str, str] = os.environ,
         **unknown: Any,
     ) -> None:
         """Register the agents. `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
 
+        `health_lists_agents`: `GET health`, which needs no key, names the agents, as that of
+        `agent-framework-azurefunctions` does.
         `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
         `wires` names other protocols whose clients are served too, such as "responses" (docs/responses.md).
         `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
         """
         capture_start_up_log(environ)
         _quiet_framework_logger()
-        _refuse("AgentFunctionApp", unknown)
+        _refuse("AgentFunctionApp", {"workflow": workflow, "workflows": workflows, **unknown})
         super().__init__(http_auth_level=http_auth_level)
+        self.max_poll_retries, self.poll_interval_seconds = max_poll_retries, poll_interval_seconds
         self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
-        self._http_by_default = enable_http_endpoints
-        self._mcp_by_default = enable_mcp_tool_trigger
-        self._default_callback = default_callback
+        self.enable_health_check = enable_health_check
+        self.enable_http_endpoints = enable_http_endpoints
+        self.enable_mcp_tool_trigger = enable_mcp_tool_trigger
+        self.default_callback = default_callback
         self._plan = Plan(has_owners=_checked_resolver(principal) is not None)
         self._ttls: dict[str, float] = {}
         self._has_callbacks = False
@@ -133,7 +145,7 @@ class AgentFunctionApp(df.DFApp):
         prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
         self._orchestrations = OrchestrationRoutes(self._served, "api" if prefix is None else str(prefix))
         self._has_page = not is_production(environ) if enable_page is None else enable_page
-        self._register_shared(has_health=enable_health_check, requires_key=requires_key)
+        self._register_shared(lists_agents=health_lists_agents, requires_key=requires_key)
         self._wire_functions = register_wires(self._served, wires, self._services)
         for agent in agents or ():
             self.add_agent(agent)
@@ -159,7 +171,7 @@ class AgentFunctionApp(df.DFApp):
             working_seconds=self._time_limit.working_seconds,
         )
 
-    def _register_shared(self, *, has_health: bool, requires_key: bool) -> None:
+    def _register_shared(self, *, lists_agents: bool, requires_key: bool) -> None:
         """Register what all agents share: one function for each route, whichever agent and thread it names."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
@@ -169,7 +181,7 @@ class AgentFunctionApp(df.DFApp):
         if plan.has_owners:
             register_grants(served, services, settings)
             register_owners(served, services, settings.wait_seconds)
-        register_openapi(served, settings, has_health=has_health, requires_key=requires_key)
+        register_openapi(served, settings, has_health=self.enable_health_check, requires_key=requires_key)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
         overview = OverviewSweep(services.overview, plan.by_name)
@@ -177,8 +189,9 @@ class AgentFunctionApp(df.DFApp):
         register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, *sweeps)
         if self._has_page:
             register_page(served)
-        if has_health:
-            register_health(served, services.log.readiness, (self._shutdown.admit, self._loop.admit))
+        if self.enable_health_check:
+            admits = (self._shutdown.admit, self._loop.admit)
+            register_health(served, services.log.readiness, admits, lists_agents=lists_agents)
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
@@ -188,7 +201,7 @@ class AgentFunctionApp(df.DFApp):
     def get_agent(
         self,
         context: df.DurableOrchestrationContext,
-        name: str,
+        agent_name: str,
         *,
         retry: Retry | None = None,
         owner: Principal | None = None,
@@ -198,7 +211,7 @@ class AgentFunctionApp(df.DFApp):
         `retry` is for runs that are given none; without it they have the agent's own. Threads are the `owner`'s, who
         is to be the same at every replay: take it from the orchestration's input. Without one they are the app's.
         """
-        planned = self._plan.known(name)
+        planned = self._plan.known(agent_name)
         return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry, owner)
 
     @property
@@ -255,10 +268,10 @@ class AgentFunctionApp(df.DFApp):
     def add_agent(
         self,
         agent: SupportsAgentRun,
-        *,
         callback: AgentResponseCallbackProtocol | None = None,
         enable_http_endpoint: bool | None = None,
         enable_mcp_tool_trigger: bool | None = None,
+        *,
         mcp_tool_name: str | None = None,
         mcp_tool_description: str | None = None,
         run_timeout_seconds: float | None = None,
@@ -270,15 +283,15 @@ class AgentFunctionApp(df.DFApp):
         _refuse("add_agent", unknown)
         planned = self._plan.add(
             agent,
-            http=self._http_by_default if enable_http_endpoint is None else enable_http_endpoint,
-            mcp=self._mcp_by_default if enable_mcp_tool_trigger is None else enable_mcp_tool_trigger,
+            http=self.enable_http_endpoints if enable_http_endpoint is None else enable_http_endpoint,
+            mcp=self.enable_mcp_tool_trigger if enable_mcp_tool_trigger is None else enable_mcp_tool_trigger,
             tool_name=mcp_tool_name,
             tool_description=mcp_tool_description,
         )
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        self._add_callback(planned.name, callback or self._default_callback)
+        self._add_callback(planned.name, callback or self.default_callback)
         self._services.hold(planned, seconds, retry)
         entity = ThreadEntity(planned, self._services, ttl)
         register_entity(self, entity_name(planned.name), entity.handle)

@@ -32,6 +32,7 @@ from hosting.http.replies import (
     done_reply,
     erasure_fields,
     export_fields,
+    health_reply,
     json_reply,
     messages_reply,
     run_headers,
@@ -261,12 +262,17 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
         return run_reply(run.record, wanted.form, url, headers)
 
 
-def register_health(served: Served, readiness: StoreReadiness, admits: Sequence[Callable[[], None]]) -> None:
-    """Register `GET health`, that the app runs, and `GET health/ready`, that it admits runs and can use its log."""
+def register_health(
+    served: Served, readiness: StoreReadiness, admits: Sequence[Callable[[], None]], *, lists_agents: bool
+) -> None:
+    """Register `GET health`, that the app runs, and `GET health/ready`, that it admits runs and can use its log.
+
+    `lists_agents`: the first names the agents, to whoever asks.
+    """
 
     @serves(served, routes.HEALTH)
     async def health(request: HttpRequest) -> Reply:
-        return json_reply(200, {"status": "healthy"})
+        return health_reply(served.plan.agents.values() if lists_agents else None)
 
     @serves(served, routes.READY)
     async def ready(request: HttpRequest) -> Reply:

@@ -267,10 +267,21 @@ class StreamMessage(TypedDict):
     data: dict[str, Any]
 
 
+class HealthyAgent(TypedDict):
+    """An agent, as `agent-framework-azurefunctions` lists it."""
+
+    name: str
+    type: str
+    http_endpoint_enabled: bool
+    mcp_tool_enabled: bool
+
+
 class Health(TypedDict):
-    """The app runs."""
+    """The app runs; its agents are listed where `health_lists_agents` says so."""
 
     status: Literal["healthy"]
+    agents: NotRequired[list[HealthyAgent]]
+    agent_count: NotRequired[int]
 
 
 class Readiness(TypedDict):

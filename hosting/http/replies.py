@@ -20,6 +20,7 @@ from hosting.http.bodies import (
     Erasure,
     Export,
     GrantList,
+    HealthyAgent,
     ListedRun,
     ListedThread,
     Messages,
@@ -193,6 +194,22 @@ def answered_reply(paused: RunRecord, decision: Decision, form: Form) -> Reply:
         "pending_approvals": approval_fields(paused, waiting),
     }
     return json_reply(200, body, thread_headers(thread_id))
+
+
+def health_reply(agents: Iterable[AgentPlan] | None) -> Reply:
+    """Return that the app runs, and its agents where they are given."""
+    if agents is None:
+        return json_reply(200, {"status": "healthy"})
+    listed = [
+        HealthyAgent(
+            name=each.name,
+            type=type(each.agent).__name__,
+            http_endpoint_enabled=each.http,
+            mcp_tool_enabled=each.tool is not None,
+        )
+        for each in agents
+    ]
+    return json_reply(200, {"status": "healthy", "agents": listed, "agent_count": len(listed)})
 
 
 def agents_reply(agents: Sequence[AgentPlan], base_url: str) -> Reply:

@@ -53,6 +53,22 @@ def read_flag(name: str, value: object) -> bool:
     return value
 
 
+_TRUTH = {
+    **dict.fromkeys(("true", "1", "yes", "y", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "n", "off"), False),
+}
+TRUTH_WORD: Schema = {"type": "string", "enum": sorted(_TRUTH)}
+TRUTH_SCHEMA: Schema = {"anyOf": [{"type": "boolean"}, TRUTH_WORD, {"type": "integer", "enum": [0, 1]}]}
+
+
+def read_truth(name: str, value: object, refusal: type[HostingError] = InvalidFieldError) -> bool:
+    """Return true or false, also where it comes as a word, in whichever letter case; raises `refusal`."""
+    text = str(value).strip().lower() if isinstance(value, str | int) else ""
+    if text not in _TRUTH:
+        raise refusal(f"{name} is {str(value)[:80]!r}. Send true or false, or 1, 0, yes, no, y, n, on, off.")
+    return _TRUTH[text]
+
+
 def read_decisions(value: object) -> tuple[Decision, ...]:
     """Return the decisions that an orchestration carries; raises `InvalidFieldError`."""
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
@@ -126,8 +142,8 @@ REQUEST_FIELDS: Mapping[str, Field] = {
     "role": Field("role", _read_role, lambda limits: {"type": "string", "enum": list(limits.roles)}, "Who speaks."),
     "enable_tool_calls": Field(
         "enable_tool_calls",
-        lambda value, _: read_flag("enable_tool_calls", value),
-        lambda _: {"type": "boolean"},
+        lambda value, _: read_truth("enable_tool_calls", value),
+        lambda _: TRUTH_SCHEMA,
         "false: no tool is run.",
     ),
     "response_format": _FORMAT,

@@ -32,11 +32,14 @@ from hosting.request.fields import (
     GRANT_FIELDS,
     OWNER_FIELDS,
     REQUEST_FIELDS,
+    TRUTH_SCHEMA,
+    TRUTH_WORD,
     read_decision,
     read_flag,
     read_members,
     read_principal,
     read_text,
+    read_truth,
 )
 from hosting.request.parameters import Parameter, Schema
 from hosting.request.run_request import Decision, GrantedAccess, RunRequest
@@ -51,14 +54,11 @@ PREFER = "prefer"
 STREAM = "stream"
 FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM})
 IDEMPOTENCY_KEY = "idempotency-key"
-_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _WAIT_TEXT = "false: answer 202 at once."
-_WAIT_WORD: Schema = {"type": "string", "enum": sorted(_TRUTH)}
-_WAIT_VALUE: Schema = {"anyOf": [{"type": "boolean"}, _WAIT_WORD, {"type": "integer", "enum": [0, 1]}]}
 WAIT_PARAMETERS = (
-    *(Parameter(name, "query", _WAIT_TEXT, _WAIT_WORD) for name in WAIT_FIELDS),
-    Parameter(WAIT_HEADER, "header", _WAIT_TEXT, _WAIT_WORD),
+    *(Parameter(name, "query", _WAIT_TEXT, TRUTH_WORD) for name in WAIT_FIELDS),
+    Parameter(WAIT_HEADER, "header", _WAIT_TEXT, TRUTH_WORD),
     Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
 )
 RUN_PARAMETERS = (
@@ -71,7 +71,7 @@ RUN_PARAMETERS = (
         {"type": "string", "pattern": f"^{_KEY.pattern}$"},
     ),
 )
-_WAIT_MEMBER: Schema = {"anyOf": [_WAIT_VALUE, {"type": "null"}], "description": _WAIT_TEXT}
+_WAIT_MEMBER: Schema = {"anyOf": [TRUTH_SCHEMA, {"type": "null"}], "description": _WAIT_TEXT}
 WAIT_MEMBERS = dict.fromkeys(WAIT_FIELDS, _WAIT_MEMBER)
 STREAM_MEMBER: Schema = {
     "anyOf": [{"type": "boolean"}, {"type": "null"}],
@@ -313,7 +313,10 @@ def read_wait(fields: Mapping[str, Any], call: RawRequest) -> Wait:
     """
     sources = ((call.headers, (WAIT_HEADER,)), (call.query, WAIT_FIELDS), (fields, WAIT_FIELDS))
     answers = [
-        _truth(name, source[name]) for source, names in sources for name in names if source.get(name) is not None
+        read_truth(name, source[name], InvalidWaitError)
+        for source, names in sources
+        for name in names
+        if source.get(name) is not None
     ]
     preferences: dict[str, str] = {}
     for item in call.headers.get(PREFER, "").split(","):
@@ -334,10 +337,3 @@ def read_wait(fields: Mapping[str, Any], call: RawRequest) -> Wait:
     if "wait" in preferences:
         return Wait(float(preferences["wait"].partition("=")[2]), applied=applied)
     return Wait(answer="respond-async" not in preferences, applied=applied)
-
-
-def _truth(name: str, value: object) -> bool:
-    text = str(value).strip().lower() if isinstance(value, str | int) else ""
-    if text not in _TRUTH:
-        raise InvalidWaitError(f"{name} is {str(value)[:80]!r}. Send true, false, 1, 0, yes or no.")
-    return _TRUTH[text]

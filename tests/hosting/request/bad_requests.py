@@ -60,7 +60,9 @@ BAD_REQUESTS = {
     "another role": bad_json(400, "invalid_field", "'system' is not allowed here. Send 'user'", role="system"),
     "a role that is a list": bad_json(400, "invalid_field", "\"['user']\" is not allowed", role=["user"]),
     "several messages in a list": bad_json(400, "unknown_field", "Did you mean 'message'?", messages=["a", "b"]),
-    "a tool switch that is none": bad_json(400, "invalid_field", "'enable_tool_calls'", enable_tool_calls="no"),
+    "a tool switch that is none": bad_json(
+        400, "invalid_field", "enable_tool_calls is 'some'", enable_tool_calls="some"
+    ),
     "a thread id that is a number": bad_json(400, "invalid_field", "'thread_id' is a JSON number", thread_id=7),
     "a thread id with a slash": bad_json(400, "invalid_thread_id", "'a/b'", thread_id="a/b"),
     "a thread id of one dot": bad_json(400, "invalid_thread_id", "'.'", thread_id="."),

@@ -19,12 +19,23 @@ def call(headers: dict[str, str] | None = None, query: dict[str, str] | None = N
 
 @pytest.mark.parametrize(
     ("value", "waits"),
-    [(True, True), (False, False), (1, True), (0, False), ("yes", True), ("NO", False), (" True ", True), ("0", False)],
+    [
+        *[(True, True), (False, False), (1, True), (0, False), ("yes", True), ("NO", False), (" True ", True)],
+        *[("0", False), ("y", True), ("On", True), ("n", False), ("off", False)],
+    ],
 )
 @pytest.mark.parametrize("name", ["wait_for_response", "waitForResponse"])
 def test_a_wait_is_written_in_many_ways(name: str, value: Any, waits: bool) -> None:
     """True and false as JSON, as numbers and as texts."""
     assert call(**{name: value}).wait.answer is waits
+
+
+@pytest.mark.parametrize(
+    ("value", "are_run"), [(True, True), ("false", False), ("Off", False), (0, False), (None, True)]
+)
+def test_the_switch_of_tools_is_written_in_as_many_ways(value: Any, are_run: bool) -> None:
+    """As Microsoft's package takes it; an approval's `approved` is true or false and nothing else."""
+    assert call(enable_tool_calls=value).request.enable_tool_calls is are_run
 
 
 def test_the_header_wins_over_the_query_over_the_body_over_prefer() -> None:
