@@ -15,7 +15,7 @@ BEHAVIOURS = {
     "ag-ui.spellings": "Fields are taken in the protocol's spelling and in Python's.",
     "ag-ui.fuzzed": "Whatever body is sent, the answer is a run or an error of the protocol's shape.",
     "ag-ui.owners": "Each caller has threads of their own; another's are not there.",
-    "ag-ui.same-run": "A run is the same over our own routes and the wire.",
+    "ag-ui.same-run": "A run is the same over our own routes, the wire and the other wires.",
     "ag-ui.types": "Every event is one of PyPI's types, and every stream passes the protocol's validator.",
     "ag-ui.npm-clients": "The npm clients 1.0.0 and 0.0.59 chat, see tools, approve, are cancelled and get errors.",
     "ag-ui.chat-client": "agent-framework's AGUIChatClient chats and approves.",

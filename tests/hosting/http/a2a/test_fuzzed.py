@@ -11,28 +11,19 @@ import pytest
 from hosting.app import Principal
 from hosting.http.a2a.requests import METHODS
 from tests.hosting.http.a2a.wired import Wired
+from tests.support.any_json import AnyJson
 from tests.support.seeds import repeated
 
 TEXTS = (
     " hello joker a~b ROLE_USER ROLE_AGENT TASK_STATE_WORKING text/plain image/png iVBORw0KGgo= https://a.example/b "
     "2026-01-31T12:00:00Z approve 1.0~a nan~a ü😀 \u0000"
 )
-ATOMS: list[Any] = [None, True, False, 0, 1, -1, 1.5, 10**30, *TEXTS.split(" ")]
 NAMES = (
     *("message", "messageId", "message_id", "contextId", "taskId", "role", "parts", "text", "raw", "url", "data"),
     *("mediaType", "filename", "metadata", "configuration", "historyLength", "returnImmediately", "id", "status"),
     *("pageSize", "pageToken", "statusTimestampAfter", "includeArtifacts", "approvals", "approved", "tenant"),
 )
-
-
-def value(chance: random.Random, depth: int = 0) -> Any:
-    """Return any JSON value, of the names and texts that the protocol knows."""
-    kind = chance.random()
-    if depth > 3 or kind < 0.5:
-        return chance.choice(ATOMS)
-    if kind < 0.7:
-        return [value(chance, depth + 1) for _ in range(chance.randrange(3))]
-    return {chance.choice(NAMES): value(chance, depth + 1) for _ in range(chance.randrange(4))}
+ANY = AnyJson(TEXTS.split(" "), NAMES)
 
 
 def request(chance: random.Random, number: int, task: str) -> dict[str, Any]:
@@ -40,8 +31,8 @@ def request(chance: random.Random, number: int, task: str) -> dict[str, Any]:
     sent: dict[str, Any] = {"messageId": f"f{number}", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
     params: dict[str, Any] = {"message": sent, "id": task}
     target = chance.choice((params, sent, sent["parts"][0]))
-    target |= {chance.choice(NAMES): value(chance) for _ in range(chance.randrange(3))}
-    wrong = {chance.choice(("jsonrpc", "id", "params", "method")): value(chance)} if chance.random() < 0.2 else {}
+    target |= ANY.members(chance, chance.randrange(3))
+    wrong = {chance.choice(("jsonrpc", "id", "params", "method")): ANY.value(chance)} if chance.random() < 0.2 else {}
     return {"jsonrpc": "2.0", "id": number, "method": chance.choice(list(METHODS)), "params": params, **wrong}
 
 

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.node_packages import RegistryUnreachableError, install, node
+from tests.support.npm_client import printed_by, with_packages
 from tests.support.running_host import RunningHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("a2a.npm-client")]
 
 HERE = Path(__file__).parent
-GUARD_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
-def node_modules(pytestconfig: pytest.Config) -> Path:
-    """The folder with the package and our script beside it; the test is skipped without npm's registry."""
-    try:
-        folder = install(HERE / "node", Path(pytestconfig.cache.mkdir("a2a-node")))
-    except RegistryUnreachableError:
-        pytest.skip("npm's registry cannot be reached, and the cache has no copy of A2A's package")
-    shutil.copy(HERE / "client.mjs", folder)
-    return folder
+def script(pytestconfig: pytest.Config) -> Path:
+    """Our script with what it imports; the test is skipped without npm's registry."""
+    return with_packages(HERE / "client.mjs", Path(pytestconfig.cache.mkdir("a2a-node")))
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +29,9 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
         yield running
 
 
-async def test_the_client_does_all_that_the_wire_serves(host: RunningHost, node_modules: Path) -> None:
+async def test_the_client_does_all_that_the_wire_serves(host: RunningHost, script: Path) -> None:
     """Chats, reads, lists, streams, subscribes, cancels, shows a picture, approves, and gets its own errors."""
-    process = await asyncio.create_subprocess_exec(
-        *(node(), str(node_modules / "client.mjs"), f"{host.origin}/api/a2a"),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    printed, complained = await asyncio.wait_for(process.communicate(), GUARD_SECONDS)
-    assert process.returncode == 0, complained.decode()
-    got = json.loads(printed)
+    got = await printed_by(script, f"{host.origin}/api/a2a")
 
     assert got == {
         "turns": ["echo: my name is Ada", "my name is Ada | recall"],

@@ -10,6 +10,7 @@ import pytest
 
 from hosting.http.ag_ui.requests import REFUSED, SERVED, WITHOUT_EFFECT
 from tests.support.ag_ui import Wired, events_of, wanted
+from tests.support.any_json import AnyJson
 from tests.support.seeds import repeated
 
 pytestmark = pytest.mark.behaviour("ag-ui.fuzzed")
@@ -19,21 +20,11 @@ TEXTS = (
     " hello t r r_1 1.0 user assistant system tool activity reasoning text image document binary data url file "
     "image/png iVBORw0KGgo= //a resolved cancelled ü😀 \u0000 \ud800"
 )
-ATOMS: list[Any] = [None, True, False, 0, -1, 1.5, 10**30, *TEXTS.split(" ")]
 NAMES = (
     *("id", "role", "content", "type", "text", "source", "value", "mimeType", "data", "url", "toolCalls", "toolCallId"),
     *("interruptId", "status", "payload", "approved", "reason", "name", "metadata"),
 )
-
-
-def value(chance: random.Random, depth: int = 0) -> Any:
-    """Return any JSON value, of the names and texts that the protocol knows."""
-    kind = chance.random()
-    if depth > 3 or kind < 0.5:
-        return chance.choice(ATOMS)
-    if kind < 0.7:
-        return [value(chance, depth + 1) for _ in range(chance.randrange(3))]
-    return {chance.choice(NAMES): value(chance, depth + 1) for _ in range(chance.randrange(4))}
+ANY = AnyJson(TEXTS.split(" "), NAMES)
 
 
 def body(chance: random.Random, number: int) -> dict[str, Any]:
@@ -41,12 +32,12 @@ def body(chance: random.Random, number: int) -> dict[str, Any]:
     fields = wanted([{"type": "text", "text": "hello"}], thread=f"t-{number}")
     part = chance.random()
     if part < 0.4:
-        fields["messages"][0] |= {chance.choice(NAMES): value(chance, 2) for _ in range(2)}
+        fields["messages"][0] |= ANY.members(chance, 2, 2)
     elif part < 0.6:
-        fields["messages"][0]["content"][0] |= {chance.choice(NAMES): value(chance, 2) for _ in range(2)}
+        fields["messages"][0]["content"][0] |= ANY.members(chance, 2, 2)
     elif part < 0.8:
-        fields |= {"messages": [], "resume": [{chance.choice(NAMES): value(chance, 2) for _ in range(4)}]}
-    return {**fields, **{chance.choice(FIELDS): value(chance) for _ in range(chance.randrange(2))}}
+        fields |= {"messages": [], "resume": [ANY.members(chance, 4, 2)]}
+    return {**fields, **{chance.choice(FIELDS): ANY.value(chance) for _ in range(chance.randrange(2))}}
 
 
 async def test_whatever_body_is_sent_the_answer_is_the_protocols(wired: Wired, seed: int) -> None:

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.node_packages import RegistryUnreachableError, install, node
+from tests.support.npm_client import printed_by, with_packages
 from tests.support.running_host import RunningHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("ag-ui.npm-clients")]
 
 HERE = Path(__file__).parent
-GUARD_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
-def node_modules(pytestconfig: pytest.Config) -> Path:
-    """The folder with both packages and our script beside them; the test is skipped without npm's registry."""
-    try:
-        folder = install(HERE / "node", Path(pytestconfig.cache.mkdir("ag-ui-node")))
-    except RegistryUnreachableError:
-        pytest.skip("npm's registry cannot be reached, and the cache has no copy of AG-UI's packages")
-    shutil.copy(HERE / "client.mjs", folder)
-    return folder
+def script(pytestconfig: pytest.Config) -> Path:
+    """Our script with what it imports; the test is skipped without npm's registry."""
+    return with_packages(HERE / "client.mjs", Path(pytestconfig.cache.mkdir("ag-ui-node")))
 
 
 @pytest.fixture
@@ -39,17 +31,10 @@ def host(tmp_path: Path) -> Iterator[RunningHost]:
 
 @pytest.mark.parametrize(("package", "cancelled"), [("@ag-ui/client", "cancelled"), ("client-before", "run_cancelled")])
 async def test_the_client_does_all_that_the_wire_serves(
-    host: RunningHost, node_modules: Path, package: str, cancelled: str
+    host: RunningHost, script: Path, package: str, cancelled: str
 ) -> None:
     """Chats, sees tools, sends a run again, a picture, approves, is cancelled, gets errors."""
-    process = await asyncio.create_subprocess_exec(
-        *(node(), str(node_modules / "client.mjs"), package, host.origin),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    printed, complained = await asyncio.wait_for(process.communicate(), GUARD_SECONDS)
-    assert process.returncode == 0, complained.decode()
-    got = json.loads(printed)
+    got = await printed_by(script, package, host.origin)
     chat = [
         *(["user", "my name is Ada", []], ["assistant", "echo: my name is Ada", []]),
         *(["user", "recall", []], ["assistant", "my name is Ada | recall", []]),

@@ -11,6 +11,7 @@ import pytest
 from hosting.http.responses.requests import REFUSED, SERVED, WITHOUT_EFFECT
 from tests.hosting.http.responses.strictly import response
 from tests.hosting.http.responses.wired import Wired
+from tests.support.any_json import AnyJson
 from tests.support.seeds import repeated
 
 FIELDS = sorted(SERVED | WITHOUT_EFFECT | REFUSED.keys())
@@ -18,31 +19,21 @@ TEXTS = (
     " hello joker resp_1~joker~t conv_joker~t user assistant message input_text input_image input_file text auto none "
     "mcp_approval_response json_schema data:, data:image/png;base64,iVBORw0KGgo= //a ü😀 \u0000"
 )
-ATOMS: list[Any] = [None, True, False, 0, -1, 1.5, 10**30, *TEXTS.split(" ")]
 NAMES = (
     *("type", "role", "content", "text", "image_url", "file_data", "file_id", "filename", "format", "schema", "name"),
     *("id", "approval_request_id", "approve", "reason", "detail", "entity_id", "verbosity", "strict"),
 )
-
-
-def value(chance: random.Random, depth: int = 0) -> Any:
-    """Return any JSON value, of the names and texts that the protocol knows."""
-    kind = chance.random()
-    if depth > 3 or kind < 0.5:
-        return chance.choice(ATOMS)
-    if kind < 0.7:
-        return [value(chance, depth + 1) for _ in range(chance.randrange(3))]
-    return {chance.choice(NAMES): value(chance, depth + 1) for _ in range(chance.randrange(4))}
+ANY = AnyJson(TEXTS.split(" "), NAMES)
 
 
 def body(chance: random.Random) -> dict[str, Any]:
     """Return a request that is right but for a few fields."""
     fields = {"model": "Joker", "input": [{"role": "user", "content": [{"type": "input_text", "text": "hello"}]}]}
-    wrong = {chance.choice(FIELDS): value(chance) for _ in range(chance.randrange(1, 4))}
+    wrong = {chance.choice(FIELDS): ANY.value(chance) for _ in range(chance.randrange(1, 4))}
     if chance.random() < 0.3:
-        fields["input"][0] |= {chance.choice(NAMES): value(chance, 2) for _ in range(2)}  # type: ignore[index]
+        fields["input"][0] |= ANY.members(chance, 2, 2)  # type: ignore[index]
     elif chance.random() < 0.5:
-        part = {chance.choice(NAMES): value(chance, 2) for _ in range(2)}
+        part = ANY.members(chance, 2, 2)
         fields["input"][0]["content"][0] |= part  # type: ignore[index]
     return {**fields, **wrong}
 
