@@ -23,6 +23,7 @@ pytest_plugins = [
     "tests.support.once_more",
     "tests.support.shown_rules",
     "tests.support.seeds",
+    "tests.support.slow_first",
     "tests.support.portable_documents",
 ]
 
