@@ -129,10 +129,10 @@ class LongThread:
         """Take one turn on the thread as a caller that waits, and have its document stored."""
         call = StartRun(RunRequest(message=MESSAGE), THREAD, Wait(), "json", None)
         calls, read_bytes, began = self._archive.calls, len(self.state), time.perf_counter()
-        run = await self._services.runs.start(AGENT, call, self._engine)
-        run = await self._services.runs.wait_as(call.wait, run, self._engine)
-        if run.record.terminal is None or run.record.terminal.kind != "completed":
-            raise WrongAnswerError(f"A turn of a long thread ended as {run.record.terminal!r}.")
+        started = await self._services.runs.start(AGENT, call, self._engine)
+        run = await self._services.runs.wait_as(call.wait, started.run, self._engine)
+        if run.terminal is None or run.terminal.kind != "completed":
+            raise WrongAnswerError(f"A turn of a long thread ended as {run.terminal!r}.")
         await self._engine.deliver(self._entity)
         seconds = time.perf_counter() - began
         return TurnTaken(seconds, read_bytes + len(self.state), self._archive.calls - calls)

@@ -30,7 +30,7 @@ from hosting.stores.contract import MOST_POSITION
 from hosting.stores.memory import MemoryThreadStore
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.thread.events import Deleting, RunEvent
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 INTERRUPTED = 130
 _COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)  # in the settings, as the host takes them
@@ -66,10 +66,10 @@ async def tail(log: ThreadLog, address: Address, run_id: str, after: int = 0) ->
     This only reads: a run whose process died has no last frame here until a process that serves its thread ends it.
     Raises `UnknownRunError`, `ThreadDeletedError`, `NewerVersionError` and `LogUnavailableError`.
     """
-    record = await _record(log, address, run_id)
-    frames, position, pause = Frames(after, time.time), record.first - 1, FIRST_PAUSE_SECONDS
+    run = await _run(log, address, run_id)
+    frames, position, pause = Frames(address, after, time.time), run.first - 1, FIRST_PAUSE_SECONDS
     while True:
-        events = await log.events(address, position, through=record.end or MOST_POSITION)
+        events = await log.events(address, position, through=run.end or MOST_POSITION)
         for position, event in events:
             if isinstance(event, RunEvent) and event.run_id == run_id:
                 for frame in frames.next(LoggedEvent(position, event)):
@@ -81,14 +81,14 @@ async def tail(log: ThreadLog, address: Address, run_id: str, after: int = 0) ->
         pause = FIRST_PAUSE_SECONDS if events else min(pause * 1.5, LONGEST_PAUSE_SECONDS)
         await asyncio.sleep(pause)
         if pause == LONGEST_PAUSE_SECONDS:  # a removed run adds no event
-            await _record(log, address, run_id)
+            await _run(log, address, run_id)
 
 
-async def _record(log: ThreadLog, address: Address, run_id: str) -> RunRecord:
+async def _run(log: ThreadLog, address: Address, run_id: str) -> Run:
     found = await read_run(log, address, run_id)
     if found is None:
         raise UnknownRunError(f"There is no run {run_id[:80]!r} on this thread.")
-    if not isinstance(found, RunRecord) or (found.is_deleted and found.terminal is None):
+    if not isinstance(found, Run) or (found.is_deleted and found.terminal is None):
         raise _deleted(run_id)
     return found
 

@@ -153,13 +153,12 @@ class _Caller(Generic[T]):
         request = carried_request(fields, self._limits)
         start = StartRun(request, call.thread_id, Wait(), form="json", idempotency_key=None)
         runs, seconds = self._services.runs, self._settings.wait_seconds
-        run = await runs.wait(
-            await runs.start(call.agent, start, self._engine, Caller.of(call.owner)), self._engine, seconds
-        )
+        started = await runs.start(call.agent, start, self._engine, Caller.of(call.owner))
+        run = await runs.wait(started.run, self._engine, seconds)
         named = replace(call, run_id=run.run_id)
-        if (end := run.record.certain_end) is None:
+        if (end := run.certain_end) is None:
             raise AgentRunError(named, "run_pending", f"The run goes on after {seconds:g} s (AGENT_WAIT_SECONDS).")
-        return read_answer(named, answer_text(run.record, end))
+        return read_answer(named, answer_text(run, end))
 
     async def close(self) -> None:
         await self._services.close()

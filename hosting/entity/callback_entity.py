@@ -22,7 +22,7 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.lost_runs import read_run
 from hosting.service.outcome import run_error
 from hosting.thread.events import Completed, Terminal
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from state.convert import agent_response
 from state.models import ResponseEntry
 
@@ -76,17 +76,17 @@ class CallbackEntity:
             return RefusedOperation(
                 f"The one operation here is {OPERATION!r}, which takes 'agent', 'thread_id' and 'run_id'."
             )
-        record = await read_run(self._log, Address.of_entity(str(agent), str(thread_id)), str(run_id))
-        if isinstance(record, RunRecord) and record.terminal is not None:
-            await self._notify(record, record.terminal)
+        run = await read_run(self._log, Address.of_entity(str(agent), str(thread_id)), str(run_id))
+        if isinstance(run, Run) and run.terminal is not None:
+            await self._notify(run, run.terminal)
         return Done()
 
-    async def _notify(self, record: RunRecord, terminal: Terminal) -> None:
-        await self._listeners.end(record.run_id)
-        methods = self._listeners.of(record.accepted.agent)
+    async def _notify(self, run: Run, terminal: Terminal) -> None:
+        await self._listeners.end(run.run_id)
+        methods = self._listeners.of(run.accepted.agent)
         if methods is None:
             return
-        context = AgentCallbackContext.of(record.accepted)
+        context = AgentCallbackContext.of(run.accepted)
         if not isinstance(terminal, Completed):
             await self._call(methods.failure, run_error(terminal), context)
         elif methods.response is not None and isinstance(terminal.response, ResponseEntry):

@@ -29,7 +29,7 @@ from hosting.runner.agent_runner import with_value
 from hosting.service.outcome import ids, outcome_fields, problem
 from hosting.thread.events import Accepted, Completed, Terminal
 from hosting.thread.messages import approval_id, approval_requests
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from state.codec import read_entry
 from state.contents import checked_content
 from state.convert import agent_response, content_value
@@ -119,15 +119,15 @@ class AgentRunError(Exception):
         self.detail = detail
 
 
-def answer_text(record: RunRecord, terminal: Terminal) -> str:
+def answer_text(run: Run, terminal: Terminal) -> str:
     """Return a run's end as text: the answer's fields and its response entry, or the problem."""
-    fields = dict(outcome_fields(record, terminal))
+    fields = dict(outcome_fields(run, terminal))
     return json.dumps({**fields, "entry": terminal.entry} if isinstance(terminal, Completed) else fields)
 
 
 def refusal_text(accepted: Accepted, error: HostingError) -> str:
     """Return as text why a run was not begun: the problem, with the ids that it would have had."""
-    return json.dumps({"status": "failed", "error": {**problem(error, None), **ids(RunRecord(accepted, 0, 0))}})
+    return json.dumps({"status": "failed", "error": {**problem(error, None), **ids(accepted)}})
 
 
 def read_answer(call: AgentCall, result: object) -> AgentResponse[Any]:

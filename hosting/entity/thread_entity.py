@@ -174,11 +174,11 @@ class ThreadEntity:
         signals = self._signals(given.address, run_id, watched)
         if carried is None or given.operation.is_signal:
             return text, Done(run_id, signals)
-        record = await self._operations.record(given.address, run_id)
-        if record is None or record.is_deleted or record.terminal is None:
+        run = await self._operations.find_run(given.address, run_id)
+        if run is None or run.is_deleted or run.terminal is None:
             deleted = ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
             return text, Done(refusal_text(carried, deleted), signals)
-        return text, Done(answer_text(record, record.terminal), signals)
+        return text, Done(answer_text(run, run.terminal), signals)
 
     def _refused(self, given: OperationInput, accepted: Accepted, refused: commands.Refused) -> Done:
         """Return the answer to a call whose run was not accepted; of a signal nobody reads it.

@@ -85,9 +85,9 @@ class Starting:
             wanted = replace(wanted, thread_id=named)
         thread_id = wanted.thread_id
         try:
-            run = await self._runs.start(agent.name, wanted, request.client, request.caller)
-            thread_id = run.address.thread_id
-            headers = {"Idempotency-Replayed": "true"} if run.replayed else {}
+            started = await self._runs.start(agent.name, wanted, request.client, request.caller)
+            run, thread_id = started.run, started.run.address.thread_id
+            headers = {"Idempotency-Replayed": "true"} if started.replayed else {}
             if wanted.wait.applied:
                 headers["Preference-Applied"] = wanted.wait.applied
             url = request.thread_url(agent.name, thread_id)
@@ -98,7 +98,7 @@ class Starting:
         except HostingError as error:
             error.thread_id = thread_id
             raise
-        return run_reply(run.record, wanted.form, url, headers)
+        return run_reply(run, wanted.form, url, headers)
 
 
 def register_agent(served: Served, agent: AgentPlan, services: Services, settings: Settings) -> None:
@@ -117,13 +117,13 @@ def register_runs(served: Served, services: Services) -> None:
     @serves(served, routes.STATUS)
     async def read(request: HttpRequest) -> Reply:
         run = await runs.find(request.address, request.run_id, request.client)
-        return status_reply(run.record, request.thread_url(request.agent.name, request.thread_id))
+        return status_reply(run, request.thread_url(request.agent.name, request.thread_id))
 
     @serves(served, routes.TIMELINE)
     async def steps(request: HttpRequest) -> Reply:
-        record = (await runs.find(request.address, request.run_id, request.client)).record
-        events = await services.log.events(request.address, record.first - 1, through=record.last)
-        return timeline_reply(record, events)
+        run = await runs.find(request.address, request.run_id, request.client)
+        events = await services.log.events(request.address, run.first - 1, through=run.last)
+        return timeline_reply(run, events)
 
     @serves(served, routes.EVENTS)
     async def follow(request: HttpRequest) -> Reply | Streamed:
@@ -132,8 +132,8 @@ def register_runs(served: Served, services: Services) -> None:
         run = await runs.find(request.address, request.run_id, request.client)
         if wanted is not None:
             return await streams.read(run, request.client, wanted, request.req.headers.get(IF_NONE_MATCH.name, ""))
-        if run.record.terminal is not None and after >= run.record.streamed_through:
-            return Reply(204, "", None, run_headers(run.record))
+        if run.terminal is not None and after >= run.streamed_through:
+            return Reply(204, "", None, run_headers(run))
         return streams.reply(run, request.client, request.thread_url(request.agent.name, request.thread_id), after)
 
     @serves(served, routes.EVENTS_TAIL)
@@ -143,7 +143,7 @@ def register_runs(served: Served, services: Services) -> None:
     @serves(served, routes.CANCEL)
     async def cancel(request: HttpRequest) -> Reply:
         run = await runs.cancel(request.address, request.run_id, request.client)
-        return cancel_reply(run.record)
+        return cancel_reply(run)
 
     async def refuse(req: Request) -> Reply:
         headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
@@ -230,7 +230,7 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
     @serves(served, routes.APPROVALS)
     async def waiting(request: HttpRequest) -> Reply:
         run = await approvals.waiting(request.address)
-        return approvals_reply(request.thread_id, None if run is None else run.record)
+        return approvals_reply(request.thread_id, run)
 
     @serves(served, routes.WAITING)
     async def all_waiting(request: HttpRequest) -> Reply:
@@ -254,12 +254,12 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
             streamed=streams_it,
         )
         if recorded.resumed is None:
-            return answered_reply(recorded.requested.record, wanted.decision, wanted.form)
+            return answered_reply(recorded.requested, wanted.decision, wanted.form)
         if streams_it:
             return streams.reply(recorded.resumed, request.client, url)
         run = await runs.wait_as(wanted.wait, recorded.resumed, request.client)
         headers = {"Preference-Applied": wanted.wait.applied} if wanted.wait.applied else {}
-        return run_reply(run.record, wanted.form, url, headers)
+        return run_reply(run, wanted.form, url, headers)
 
 
 def register_health(

@@ -23,7 +23,7 @@ from hosting.service.outcome import approval_fields, run_error, text_with_approv
 from hosting.service.runs import Runs
 from hosting.settings import Settings
 from hosting.thread.events import Completed
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -81,9 +81,9 @@ class ServedTool:
                 principal = await resolve(self.resolver, request)
             call = parse_call(given.get("arguments") or {}, self.plan.name, owner_of(principal))
             _check_size(len(call.request.message.encode()), most)
-            begun = await self.runs.start(self.plan.name, call, client, Caller.of(principal))
-            run = await self.runs.wait_as(call.wait, begun, client)
-            return _tool_result(run.record, self.plan, self.settings)
+            started = await self.runs.start(self.plan.name, call, client, Caller.of(principal))
+            run = await self.runs.wait_as(call.wait, started.run, client)
+            return _tool_result(run, self.plan, self.settings)
         except HostingError as error:
             return _envelope(error.detail, {"code": error.code}, is_error=True)
         except Exception:
@@ -126,20 +126,20 @@ def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> Start
     )
 
 
-def _tool_result(record: RunRecord, plan: AgentPlan, settings: Settings) -> str:
-    where = {"thread_id": record.accepted.thread_id, "run_id": record.run_id}
-    match record.certain_end:
+def _tool_result(run: Run, plan: AgentPlan, settings: Settings) -> str:
+    where = {"thread_id": run.accepted.thread_id, "run_id": run.run_id}
+    match run.certain_end:
         case Completed() as end:
             text = text_with_approvals(end)
             if not end.approvals:
                 return _envelope(text, {"response": text, **where}, is_error=False)
-            waiting = {"pending_approvals": approval_fields(record, end.approvals)}
-            with_calls = f"{text_with_decisions(record, end)}\n\n{_how_to_answer(record, plan)}"
+            waiting = {"pending_approvals": approval_fields(run, end.approvals)}
+            with_calls = f"{text_with_decisions(run, end)}\n\n{_how_to_answer(run, plan)}"
             return _envelope(with_calls, {"response": text, **waiting, **where}, is_error=False)
         case None:
             late = (
                 f"The agent has not answered within {settings.wait_seconds:g} s. "
-                f"Its run {record.run_id} goes on; ask again on thread {record.accepted.thread_id}."
+                f"Its run {run.run_id} goes on; ask again on thread {run.accepted.thread_id}."
             )
             return _envelope(late, {"code": "run_pending", **where}, is_error=True)
         case end:
@@ -147,9 +147,9 @@ def _tool_result(record: RunRecord, plan: AgentPlan, settings: Settings) -> str:
             return _envelope(error.detail, {"code": error.code, **where}, is_error=True)
 
 
-def _how_to_answer(record: RunRecord, plan: AgentPlan) -> str:
+def _how_to_answer(run: Run, plan: AgentPlan) -> str:
     """Return who may answer and where: over HTTP, so that no model approves its own calls."""
-    accepted = record.accepted
+    accepted = run.accepted
     if not plan.http:
         return "These calls are made only if a person approves them, and this agent has no HTTP endpoint to do so."
     return (

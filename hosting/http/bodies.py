@@ -159,7 +159,7 @@ class ExportedAttachment(TypedDict):
 
 
 class StoredThread(TypedDict):
-    """What is kept about a thread: the stored document as it is, what it refers to, and its runs' records."""
+    """What is kept about a thread: the stored document as it is, what it refers to, and its runs."""
 
     conversation: Any
     attachments: list[ExportedAttachment]

@@ -11,8 +11,8 @@ from hosting.ports import iso
 from hosting.service.figures import Day, DayFigures, Figures
 from hosting.service.outcome import approval_fields
 from hosting.service.overview import AgentFigures, OverviewPage
-from hosting.service.runs import Run
 from hosting.thread.head import Head
+from hosting.thread.run import Run
 
 
 def newest_reply(page: OverviewPage) -> Reply:
@@ -41,7 +41,7 @@ def waiting_reply(paused: Sequence[Run], names: Mapping[str, str], cursor: str |
             **approval,
         }
         for run in paused
-        for approval in approval_fields(run.record, run.record.undecided)
+        for approval in approval_fields(run, run.undecided)
     ]
     body: WaitingApprovals = {"approvals": waiting, "next_cursor": cursor}
     return json_reply(200, body)

@@ -1,4 +1,4 @@
-"""Replies to callers: projections of a run's record or a thread's view (http-api.md sections 2 to 4).
+"""Replies to callers: projections of a run or a thread's view (http-api.md sections 2 to 4).
 
 Free of any web framework. The types of the bodies are those from which the OpenAPI document is made.
 """
@@ -61,7 +61,7 @@ from hosting.service.sharing import grant_id
 from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
 from hosting.thread.events import Completed, Event
 from hosting.thread.head import Grant
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from state.codec import entry_value, write
 from state.conversation import exchanges, message_count
 from state.extension import host_of
@@ -110,14 +110,14 @@ def thread_headers(thread_id: str) -> dict[str, str]:
     return {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id}
 
 
-def run_headers(record: RunRecord) -> dict[str, str]:
+def run_headers(run: Run) -> dict[str, str]:
     """Return the headers of every answer that knows the run."""
-    return {**thread_headers(record.accepted.thread_id), "x-ms-run-id": record.run_id}
+    return {**thread_headers(run.accepted.thread_id), "x-ms-run-id": run.run_id}
 
 
-def run_url(record: RunRecord, thread_url: str) -> str:
+def run_url(run: Run, thread_url: str) -> str:
     """Return where the run's status is read, on the thread that is found there."""
-    return f"{thread_url}/runs/{record.run_id}"
+    return f"{thread_url}/runs/{run.run_id}"
 
 
 def json_reply(status: int, fields: Mapping[str, object], headers: Mapping[str, str] | None = None) -> Reply:
@@ -135,52 +135,52 @@ def problem_reply(
     return Reply(error.status, body, "application/problem+json", headers or {})
 
 
-def run_reply(record: RunRecord, form: Form, thread_url: str, extra: Mapping[str, str] | None = None) -> Reply:
+def run_reply(run: Run, form: Form, thread_url: str, extra: Mapping[str, str] | None = None) -> Reply:
     """Return the answer to the request that started the run: 200, 202, or the problem that it ended in."""
-    headers = {**run_headers(record), **(extra or {})}
-    match record.certain_end:
+    headers = {**run_headers(run), **(extra or {})}
+    match run.certain_end:
         case Completed() as end if form == "text":
-            text = text_with_decisions(record, end, f"{thread_url}/approvals/<id>")
+            text = text_with_decisions(run, end, f"{thread_url}/approvals/<id>")
             return Reply(200, text, "text/plain", headers)
         case Completed() as end:
-            return json_reply(200, completed_fields(record, end), headers)
+            return json_reply(200, completed_fields(run, end), headers)
         case None:
-            return _pending_reply(record, form, thread_url, headers)
+            return _pending_reply(run, form, thread_url, headers)
         case end:
-            return problem_reply(run_error(end), form, headers, ids(record))
+            return problem_reply(run_error(end), form, headers, ids(run.accepted))
 
 
-def _pending_reply(record: RunRecord, form: Form, thread_url: str, headers: Mapping[str, str]) -> Reply:
-    sent = {**headers, "location": run_url(record, thread_url), "retry-after": str(RETRY_AFTER_SECONDS)}
+def _pending_reply(run: Run, form: Form, thread_url: str, headers: Mapping[str, str]) -> Reply:
+    sent = {**headers, "location": run_url(run, thread_url), "retry-after": str(RETRY_AFTER_SECONDS)}
     response = "Agent request accepted"
     if form == "text":
         return Reply(202, response, "text/plain", sent)
-    message = record.accepted.request.message
-    body: PendingRun = {"status": open_status(record), "response": response, "message": message, **ids(record)}
+    message = run.accepted.request.message
+    body: PendingRun = {"status": open_status(run), "response": response, "message": message, **ids(run.accepted)}
     return json_reply(202, body, sent)
 
 
-def status_reply(record: RunRecord, thread_url: str) -> Reply:
+def status_reply(run: Run, thread_url: str) -> Reply:
     """Return the answer of the run's status route: 202 while it is open, else 200 whatever the run ended in."""
-    if (end := record.certain_end) is None:
-        return run_reply(record, "json", thread_url)
-    return json_reply(200, outcome_fields(record, end), run_headers(record))
+    if (end := run.certain_end) is None:
+        return run_reply(run, "json", thread_url)
+    return json_reply(200, outcome_fields(run, end), run_headers(run))
 
 
-def cancel_reply(record: RunRecord) -> Reply:
+def cancel_reply(run: Run) -> Reply:
     """Return how the run stands after a request to cancel it."""
-    body: RunState = {"status": status_of(record), **ids(record)}
-    return json_reply(202, body, run_headers(record))
+    body: RunState = {"status": status_of(run), **ids(run.accepted)}
+    return json_reply(202, body, run_headers(run))
 
 
-def approvals_reply(thread_id: str, paused: RunRecord | None) -> Reply:
+def approvals_reply(thread_id: str, paused: Run | None) -> Reply:
     """Return what the thread waits for now: the approvals of the run `paused` that nobody has answered yet."""
     waiting = [] if paused is None else approval_fields(paused, paused.undecided)
     body: ApprovalList = {**thread_ids(thread_id), "approvals": waiting}
     return json_reply(200, body, thread_headers(thread_id))
 
 
-def answered_reply(paused: RunRecord, decision: Decision, form: Form) -> Reply:
+def answered_reply(paused: Run, decision: Decision, form: Form) -> Reply:
     """Return that an answer was recorded, and what the thread still waits for."""
     thread_id, waiting = paused.accepted.thread_id, paused.undecided
     if form == "text":
@@ -265,21 +265,21 @@ def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
     return json_reply(200, body, thread_headers(view.address.thread_id))
 
 
-def runs_reply(thread_id: str, runs: Sequence[RunRecord]) -> Reply:
+def runs_reply(thread_id: str, runs: Sequence[Run]) -> Reply:
     """Return runs, the newest first, each with its status."""
-    body: RunList = {"runs": [_listed_run(record) for record in runs]}
+    body: RunList = {"runs": [_listed_run(run) for run in runs]}
     return json_reply(200, body, thread_headers(thread_id))
 
 
-def _listed_run(record: RunRecord) -> ListedRun:
-    end = record.certain_end
+def _listed_run(run: Run) -> ListedRun:
+    end = run.certain_end
     listed: ListedRun = {
-        "run_id": record.run_id,
-        "correlation_id": record.run_id,
-        "status": status_of(record),
-        "created_at": iso(record.accepted.at),
+        "run_id": run.run_id,
+        "correlation_id": run.run_id,
+        "status": status_of(run),
+        "created_at": iso(run.accepted.at),
         "ended_at": None if end is None else iso(end.at),
-        "attempts": record.attempts,
+        "attempts": run.attempts,
         "usage": usage_of(end),
     }
     if end is not None and not isinstance(end, Completed):
@@ -287,9 +287,9 @@ def _listed_run(record: RunRecord) -> ListedRun:
     return listed
 
 
-def timeline_reply(record: RunRecord, events: Iterable[tuple[int, Event]]) -> Reply:
+def timeline_reply(run: Run, events: Iterable[tuple[int, Event]]) -> Reply:
     """Return what the run did, step by step."""
-    return json_reply(200, timeline_fields(record, events), run_headers(record))
+    return json_reply(200, timeline_fields(run, events), run_headers(run))
 
 
 def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
@@ -326,13 +326,13 @@ def export_fields(agent: str, export: ThreadExport, now: float) -> Export:
         ],
         "runs": [
             {
-                "accepted": record.accepted.model_dump(mode="json"),
-                "attempts": record.attempts,
-                "steps": [step.model_dump(mode="json") for step in record.steps],
-                "outcome": None if record.terminal is None else record.terminal.model_dump(mode="json"),
-                "answers": [answer.model_dump(mode="json") for answer in record.answers],
+                "accepted": run.accepted.model_dump(mode="json"),
+                "attempts": run.attempts,
+                "steps": [step.model_dump(mode="json") for step in run.steps],
+                "outcome": None if run.terminal is None else run.terminal.model_dump(mode="json"),
+                "answers": [answer.model_dump(mode="json") for answer in run.answers],
             }
-            for record in reversed(export.view.runs)
+            for run in reversed(export.view.runs)
         ],
     }
 

@@ -26,12 +26,12 @@ from typing import Any
 from hosting.errors import HostingError, InternalError, ThreadDeletedError
 from hosting.http.replies import Reply, Streamed, run_headers, run_url
 from hosting.http.timeline import requested_calls, tool_outcome
+from hosting.names import Address
 from hosting.ports import Clock, EntityClient, iso
 from hosting.request.parameters import StreamQuery, offset_of
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.following import Following
 from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
-from hosting.service.runs import Run
 from hosting.thread.events import (
     Accepted,
     Cancelled,
@@ -45,7 +45,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -82,10 +82,11 @@ class Frame:
 class Frames:
     """Folds what follows one run into the frames after position `after`; what is before has none."""
 
-    def __init__(self, after: int, clock: Clock) -> None:
+    def __init__(self, address: Address, after: int, clock: Clock) -> None:
+        self._address = address
         self._after = after
         self._clock = clock
-        self._record: RunRecord | None = None
+        self._run: Run | None = None
         self._position = 0
         self._number = 0
         self._arguments: dict[str, Any] = {}
@@ -94,12 +95,12 @@ class Frames:
     @property
     def position(self) -> int:
         """The position of the last event of the run itself that was folded."""
-        return 0 if self._record is None else self._record.streamed_through
+        return 0 if self._run is None else self._run.streamed_through
 
     @property
     def has_ended(self) -> bool:
         """Whether the last event was folded: there will be no more."""
-        return self._record is not None and self._record.terminal is not None
+        return self._run is not None and self._run.terminal is not None
 
     def next(self, update: Update) -> list[Frame]:
         """Fold one more; return its frame, if it has one, after those of the approvals that it asks for."""
@@ -111,24 +112,24 @@ class Frames:
             delta = {"text": update.text, "offset": update.offset, "at": iso(self._clock())}
             return [Frame(f"{self._position}.{self._number}", "delta", delta)]
         position, event = update.position, update.event
-        if self._record is not None:
-            self._record = self._record.after(position, event)
+        if self._run is not None:
+            self._run = self._run.after(position, event)
         elif isinstance(event, Accepted):
-            self._record = RunRecord(event, position, position)
-        named = None if self._record is None else self._named_fields(event, self._record)
-        if self._record is None or named is None or position <= self._after:
+            self._run = Run(self._address, event, position, position)
+        named = None if self._run is None else self._named_fields(event, self._run)
+        if self._run is None or named is None or position <= self._after:
             return []
         at = iso(event.at)
-        approvals = approval_fields(self._record, event.approvals) if isinstance(event, Completed) else []
+        approvals = approval_fields(self._run, event.approvals) if isinstance(event, Completed) else []
         requests = [Frame(None, "approval_requested", {**approval, "at": at}) for approval in approvals]
         name, fields = named
         return [*requests, Frame(str(position), name, {**fields, "at": at})]
 
-    def _named_fields(self, event: Event, record: RunRecord) -> tuple[str, Mapping[str, Any]] | None:
+    def _named_fields(self, event: Event, run: Run) -> tuple[str, Mapping[str, Any]] | None:
         """Return the name and the fields of an event's frame, None for one that has none."""
         match event:
             case Accepted():
-                return "accepted", {"status": "accepted", **ids(record)}
+                return "accepted", {"status": "accepted", **ids(run.accepted)}
             case Claimed():
                 return "restarted" if event.attempt > 1 else "started", {"attempt": event.attempt}
             case Delta():
@@ -143,20 +144,20 @@ class Frames:
             case ToolResult():
                 return "tool_result", {"id": event.key, "tool": self._tools.get(event.key), **tool_outcome(event)}
             case Completed():
-                return "completed", completed_fields(record, event)
+                return "completed", completed_fields(run, event)
             case Cancelled():
-                return "cancelled", problem(run_error(event), ids(record))
+                return "cancelled", problem(run_error(event), ids(run.accepted))
             case Failed() | TimedOut():
-                return "failed", problem(run_error(event), ids(record))
+                return "failed", problem(run_error(event), ids(run.accepted))
         return None
 
 
-def broken(error: HostingError, record: RunRecord, at: float) -> Frame:
+def broken(error: HostingError, run: Run, at: float) -> Frame:
     """Return the frame that ends a stream which cannot continue, for the reason of `error`.
 
     A deleted thread took the run with it; of every other reason the run knows nothing.
     """
-    fields = {**problem(error, ids(record)), "at": iso(at)}
+    fields = {**problem(error, ids(run.accepted)), "at": iso(at)}
     if isinstance(error, ThreadDeletedError):
         return Frame(None, "cancelled", fields)
     return Frame(None, "unavailable" if error.status == 503 else "failed", fields)
@@ -187,14 +188,13 @@ class Streams:
 
     def reply(self, run: Run, client: EntityClient, thread_url: str, after: int = 0) -> Streamed:
         """Return the run's events after position `after` as an event stream, deltas as they come, up to its end."""
-        location = {"content-location": f"{run_url(run.record, thread_url)}/events"}
-        return Streamed(self._frames(run, client, after), {**run_headers(run.record), **_UNBUFFERED, **location})
+        location = {"content-location": f"{run_url(run, thread_url)}/events"}
+        return Streamed(self._frames(run, client, after), {**run_headers(run), **_UNBUFFERED, **location})
 
     def tail(self, run: Run) -> Reply:
         """Return where the stream ends and whether it is closed, without events."""
-        record = run.record
-        at_end = _position_headers(record.streamed_through, is_closed=record.terminal is not None)
-        return Reply(200, "", "application/json", {**run_headers(record), **_READ_HEADERS, **at_end})
+        at_end = _position_headers(run.streamed_through, is_closed=run.terminal is not None)
+        return Reply(200, "", "application/json", {**run_headers(run), **_READ_HEADERS, **at_end})
 
     async def read(self, run: Run, client: EntityClient, query: StreamQuery, known_tags: str) -> Reply | Streamed:
         """Return the events that a query wants, at once, or once there are some, or as they come.
@@ -202,15 +202,14 @@ class Streams:
         304 where `known_tags` (If-None-Match) say that the reader has them; 204 for a wait that brought none. Raises
         `ThreadDeletedError` and `LogUnavailableError`.
         """
-        record = run.record
-        after = record.streamed_through if query.after is None else query.after
+        after = run.streamed_through if query.after is None else query.after
         interval = int(self._clock() - _CURSOR_EPOCH) // _CURSOR_SECONDS
         cursor = str(max(interval, query.cursor + 1))
-        headers = {**run_headers(record), **_READ_HEADERS}
+        headers = {**run_headers(run), **_READ_HEADERS}
         if query.live == "sse":
             live = {"cache-control": "no-cache, no-store", **_UNBUFFERED}
             return Streamed(self._protocol_events(run, client, after, cursor), {**headers, **live})
-        tag = _tag(record, after, record.streamed_through)
+        tag = _tag(run, after, run.streamed_through)
         if query.live is None and query.after is not None and tag in known_tags:
             return Reply(304, "", None, {**headers, "etag": tag})
         batch = await self._next_batch(run, client, after, waits=query.live is not None)
@@ -220,7 +219,7 @@ class Streams:
         if query.live is not None and not batch.frames:
             return Reply(204, "", None, headers)
         if query.after is not None:
-            headers["etag"] = _tag(record, after, batch.position)
+            headers["etag"] = _tag(run, after, batch.position)
         return Reply(200, batch.messages, "application/json", headers)
 
     async def _batches(
@@ -230,7 +229,7 @@ class Streams:
 
         What is before is folded and not sent. The follower is let go when the generator is closed.
         """
-        frames = Frames(after, self._clock)
+        frames = Frames(run.address, after, self._clock)
         async with aclosing(self._following.follow(run, client, logged_only=logged_only)) as update_lists:
             async for updates in update_lists:
                 new = tuple(frame for one in updates for frame in frames.next(one))
@@ -243,11 +242,11 @@ class Streams:
                     if batch.frames or batch.is_quiet:
                         yield b"".join(frame.encode() for frame in batch.frames) or PING
         except HostingError as error:
-            yield broken(error, run.record, self._clock()).encode()
+            yield broken(error, run, self._clock()).encode()
         except Exception:
             logger.exception("The stream of run %s failed.", run.run_id)
             defect = InternalError("The stream broke off; the cause is in the app's log. Resume it.")
-            yield broken(defect, run.record, self._clock()).encode()
+            yield broken(defect, run, self._clock()).encode()
 
     async def _next_batch(self, run: Run, client: EntityClient, after: int, *, waits: bool) -> FrameBatch:
         """Return what is there; when that is nothing and the reader `waits`, what comes before the first silence."""
@@ -289,6 +288,6 @@ def _position_headers(position: int, *, is_closed: bool) -> dict[str, str]:
     return {"stream-next-offset": offset_of(position), "stream-up-to-date": "true", **closed}
 
 
-def _tag(record: RunRecord, after: int, position: int) -> str:
+def _tag(run: Run, after: int, position: int) -> str:
     """Return the tag of the events from `after` to `position`; the event that closes a stream changes it, too."""
-    return f'"{record.run_id}:{after}:{max(after, position)}"'
+    return f'"{run.run_id}:{after}:{max(after, position)}"'

@@ -32,7 +32,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from state.json_values import portable_value
 
 
@@ -70,17 +70,17 @@ class RunTimeline(RunIds):
     steps: list[TimelineStep]
 
 
-def timeline_fields(record: RunRecord, events: Iterable[tuple[int, Event]]) -> RunTimeline:
+def timeline_fields(run: Run, events: Iterable[tuple[int, Event]]) -> RunTimeline:
     """Return the run's timeline; `events` are those of its thread from the run's first on."""
     timeline = _Timeline()
     for _, event in events:
-        if isinstance(event, RunEvent) and event.run_id == record.run_id:
+        if isinstance(event, RunEvent) and event.run_id == run.run_id:
             timeline.add(event)
-    end = record.certain_end
+    end = run.certain_end
     return {
-        **ids(record),
-        "status": status_of(record),
-        "created_at": iso(record.accepted.at),
+        **ids(run.accepted),
+        "status": status_of(run),
+        "created_at": iso(run.accepted.at),
         "ended_at": None if end is None else iso(end.at),
         "usage": usage_of(end),
         "steps": timeline.steps,

@@ -19,7 +19,7 @@ from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.thread.commands import Change, Command, RecordSteps, RetryRun
 from hosting.thread.events import Claimed, Delta, ModelResult, Step, ToolResult, ToolStarted
 from hosting.thread.head import Head
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 LEASE_SECONDS = 20.0
 RENEWED_SHARE = 0.25
@@ -56,7 +56,7 @@ class HeldRun:
         self,
         log: ThreadLog,
         address: Address,
-        run: RunRecord,
+        run: Run,
         claim: Claimed,
         *,
         began_at: float,

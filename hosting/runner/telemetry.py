@@ -21,7 +21,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from hosting.names import Address
 from hosting.thread.events import Completed, Terminal
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -30,16 +30,16 @@ _W3C = TraceContextTextMapPropagator()
 _HEADER = "traceparent"
 
 
-def log_end(address: Address, terminal: Terminal, record: RunRecord | None) -> None:
+def log_end(address: Address, terminal: Terminal, run: Run | None) -> None:
     """Log how a run ended, at INFO. Called by the process that appended the end, so once for each run.
 
-    The run waited until its last attempt began, and ran for as long as that one took. Without a `record` nobody held
+    The run waited until its last attempt began, and ran for as long as that one took. Without a `run` nobody held
     it. Tokens are '-' for a model that counts none.
     """
     if not logger.isEnabledFor(logging.INFO):
         return
-    agent = address.agent if record is None else record.accepted.agent
-    claim = None if record is None else record.claim
+    agent = address.agent if run is None else run.accepted.agent
+    claim = None if run is None else run.claim
     began = claim.at if claim is not None else terminal.at
     usage = terminal.entry.get("usage")
     counts = usage if isinstance(usage, dict) else {}
@@ -49,8 +49,8 @@ def log_end(address: Address, terminal: Terminal, record: RunRecord | None) -> N
         agent,
         address.thread_id,
         terminal.kind if isinstance(terminal, Completed) else terminal.code,
-        0 if record is None else record.attempts,
-        0.0 if record is None else began - record.accepted.at,
+        0 if run is None else run.attempts,
+        0.0 if run is None else began - run.accepted.at,
         terminal.at - began,
         counts.get("inputTokenCount", "-"),
         counts.get("outputTokenCount", "-"),
@@ -73,9 +73,9 @@ def carried_traceparent(sent: str | None) -> str | None:
 
 
 @contextmanager
-def run_span(record: RunRecord) -> Iterator[Span]:
+def run_span(run: Run) -> Iterator[Span]:
     """Make one attempt a span, current until the end of the block; an exception that leaves it is named by its type."""
-    accepted = record.accepted
+    accepted = run.accepted
     with _TRACER.start_as_current_span(
         f"run {accepted.agent}",
         context=_extracted(accepted.traceparent) if accepted.traceparent else None,
@@ -84,7 +84,7 @@ def run_span(record: RunRecord) -> Iterator[Span]:
             "gen_ai.agent.name": accepted.agent,
             "gen_ai.conversation.id": accepted.thread_id,
             "agent.run.id": accepted.run_id,
-            "agent.run.attempt": record.attempts,
+            "agent.run.attempt": run.attempts,
         },
         record_exception=False,
         set_status_on_exception=False,

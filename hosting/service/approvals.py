@@ -18,12 +18,12 @@ from hosting.request.run_request import Decision, RunRequest
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import read_run
-from hosting.service.runs import Run, Runs
+from hosting.service.runs import Runs
 from hosting.thread.commands import AnswerApproval, Change, Stale, Unchanged
 from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ class Approvals:
         head = await self._log.head(address)
         if head.waiting is None or not head.is_waiting_for_approval(self._log.clocks.wall()):
             return None
-        record = await self._record(address, head, head.waiting.run_id)
-        return None if record is None else Run(address, record)
+        return await self._run(address, head, head.waiting.run_id)
 
     async def answer(
         self,
@@ -85,12 +84,12 @@ class Approvals:
         streamed: bool,
     ) -> Answered:
         run_id = new_id()
-        requested: RunRecord | None = None
+        requested: Run | None = None
 
         async def command(head: Head) -> AnswerApproval:
             nonlocal requested
             row = await self._log.row(address, ApprovalRow, decision.id, head)
-            requested = await self._record(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
+            requested = await self._run(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
             if requested is None and isinstance(row, ApprovalRow):
                 row = None  # what asked for it was removed by age, and what is left of it answers nobody
             at = self._log.clocks.wall()
@@ -106,21 +105,21 @@ class Approvals:
                 self._holders.publish(address, done)
                 resumed = None
             case _:
-                resumed = await self._runs.begun(address, done, run_id, client)
+                resumed = (await self._runs.begun(address, done, run_id, client)).run
         assert requested is not None
         for position, event in done.events:
             requested = requested.after(position, event)
-        return Answered(Run(address, requested), resumed)
+        return Answered(requested, resumed)
 
-    async def _record(self, address: Address, head: Head, run_id: str) -> RunRecord | None:
+    async def _run(self, address: Address, head: Head, run_id: str) -> Run | None:
         found = await read_run(self._log, address, run_id, head)
-        return found if isinstance(found, RunRecord) else None
+        return found if isinstance(found, Run) else None
 
 
 def _resumed(
     address: Address,
     run_id: str,
-    requested: RunRecord | None,
+    requested: Run | None,
     decision: Decision,
     caller: Caller,
     *,

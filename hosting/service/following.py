@@ -19,10 +19,10 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, Update
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import LostRunCheck
-from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, Run, next_pause, unbroken
+from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, next_pause, unbroken
 from hosting.stores.contract import MOST_POSITION, ThreadStore
 from hosting.thread.events import Claimed, Delta, RunEvent
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -90,8 +90,8 @@ class Following:
                 try:
                     if delivery.awaits_holder and not has_gap and not is_here:
                         is_here = await self._holders.claim_next(run.address, run.run_id, client) is not None
-                    if not is_here and delivery.record is not None:
-                        await check.run(delivery.record)
+                    if not is_here and delivery.known is not None:
+                        await check.run(delivery.known)
                     if not is_here and not has_gap:
                         await self._watch(delivery, follower, pause)
                         pause = next_pause(pause)
@@ -119,9 +119,9 @@ class Following:
 
     async def _read(self, delivery: _Delivery) -> list[Update]:
         run, after = delivery.run, delivery.position
-        through = run.record.end or MOST_POSITION
-        events = unbroken(run.record, after, await self._log.events(run.address, after, through=through))
-        if delivery.record is None and not events:
+        through = run.end or MOST_POSITION
+        events = unbroken(run, after, await self._log.events(run.address, after, through=through))
+        if delivery.known is None and not events:
             raise ThreadDeletedError(f"Run {run.run_id!r} was deleted with its thread.")
         return [LoggedEvent(position, event) for position, event in events]
 
@@ -132,21 +132,21 @@ class _Delivery:
     def __init__(self, run: Run, *, logged_only: bool) -> None:
         self.run = run
         self._logged_only = logged_only
-        self.position = run.record.first - 1
-        self.record: RunRecord | None = None
+        self.position = run.first - 1
+        self.known: Run | None = None
         self._text = ""
 
     @property
     def is_over(self) -> bool:
         """Whether the last event was delivered; raises `ThreadDeletedError` for a run that has no end of its own."""
-        if self.record is not None and self.record.is_deleted and self.record.terminal is None:
+        if self.known is not None and self.known.is_deleted and self.known.terminal is None:
             raise ThreadDeletedError(f"Run {self.run.run_id!r} was deleted with its thread.")
-        return self.record is not None and self.record.terminal is not None
+        return self.known is not None and self.known.terminal is not None
 
     @property
     def awaits_holder(self) -> bool:
         """Whether nobody holds the run, as far as the follower knows."""
-        return self.record is not None and self.record.claim is None
+        return self.known is not None and self.known.claim is None
 
     def newer(self, updates: Iterable[Update]) -> list[Update]:
         """Return those of the follower's run that it does not have yet."""
@@ -165,16 +165,16 @@ class _Delivery:
 
     def _appended(self, one: LoggedEvent) -> list[Update]:
         self.position, event = one.position, one.event
-        if self.record is None:
-            self.record = RunRecord(self.run.record.accepted, one.position, one.position)
+        if self.known is None:
+            self.known = Run(self.run.address, self.run.accepted, one.position, one.position)
         else:
-            self.record = self.record.after(one.position, event)
+            self.known = self.known.after(one.position, event)
         if not isinstance(event, RunEvent) or event.run_id != self.run.run_id:
             return []
         if isinstance(event, Delta) and not self._logged_only:
             return [one] if self._add_text(event) else []
         if isinstance(event, Claimed):
-            self._text = self._text[: len(self.record.text)]
+            self._text = self._text[: len(self.known.text)]
         return [one]
 
     def _unlogged(self, delta: DeltaText) -> list[Update]:

@@ -214,15 +214,15 @@ class HeldRuns:
         claim = next((event for _, event in events if isinstance(event, Claimed)), None)
         if claim is None:
             return None
-        record = fold_run(claim.run_id, events)
-        if record is None:
-            record = fold_run(claim.run_id, await self._log.events(address, head.runs[0].first - 1, head))
-        if record is None:
+        run = fold_run(address, claim.run_id, events)
+        if run is None:
+            run = fold_run(address, claim.run_id, await self._log.events(address, head.runs[0].first - 1, head))
+        if run is None:
             raise LogUnavailableError(f"The log does not have the beginning of run {claim.run_id}.")
         held = HeldRun(
             self._log,
             address,
-            record,
+            run,
             claim,
             began_at=decided.began_at,
             until=decided.began_at + self.longest_seconds(address.agent),

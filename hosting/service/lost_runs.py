@@ -18,7 +18,7 @@ from hosting.stores.contract import MOST_POSITION
 from hosting.thread.commands import CancelRun, ExpireRun
 from hosting.thread.head import Head
 from hosting.thread.rows import DeletedRow, RunRow
-from hosting.thread.run import RunRecord, fold_run
+from hosting.thread.run import Run, fold_run
 
 
 @dataclass
@@ -78,7 +78,7 @@ class LostRunCheck:
         self._idle = IdleHolder(self._clock)
         self._queue_time = QueueTime(self._clock, self._clock())
 
-    async def run(self, record: RunRecord) -> None:
+    async def run(self, run: Run) -> None:
         """End the run where it waited, or its holder was silent, for longer than it may.
 
         Raises as `ThreadLog.execute` does.
@@ -86,7 +86,7 @@ class LostRunCheck:
         if self._clock() < self._next_at:
             return
         self._next_at = self._clock() + LEASE_SECONDS
-        head, claimed, now = await self._log.head(self._address), record.claim, self._log.clocks.wall()
+        head, claimed, now = await self._log.head(self._address), run.claim, self._log.clocks.wall()
         if self._queue_time.of(head, self._run_id) >= self._queue_seconds:
             cancelled = CancelRun(now, self._run_id, "queue_time")
             self._publish(self._address, await self._log.execute(self._address, cancelled))
@@ -98,9 +98,7 @@ class LostRunCheck:
                 self._publish(self._address, await self._log.execute(self._address, expired))
 
 
-async def read_run(
-    log: ThreadLog, address: Address, run_id: str, head: Head | None = None
-) -> RunRecord | DeletedRow | None:
+async def read_run(log: ThreadLog, address: Address, run_id: str, head: Head | None = None) -> Run | DeletedRow | None:
     """Return the run as the log has it; None for one that the thread never had, or whose events were removed by age.
 
     `head` is the thread's, where the caller has just read it. Raises `LogUnavailableError` and `NewerVersionError`.
@@ -111,9 +109,9 @@ async def read_run(
         return row
     if row.first <= head.trimmed:
         return None  # whoever trimmed it may have died before all of it was removed
-    record = fold_run(run_id, await log.events(address, row.first - 1, through=row.last or MOST_POSITION))
-    if record is None or row.last is None or not record.requested_approvals:
-        return record
+    run = fold_run(address, run_id, await log.events(address, row.first - 1, through=row.last or MOST_POSITION))
+    if run is None or row.last is None or not run.requested_approvals:
+        return run
     for position, event in await log.events(address, row.last):  # answers to what it asked for stand after its end
-        record = record.after(position, event)
-    return record
+        run = run.after(position, event)
+    return run

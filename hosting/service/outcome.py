@@ -15,8 +15,8 @@ from typing_extensions import NotRequired, TypedDict
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
-from hosting.thread.events import Completed, NoAnswer, Terminal
-from hosting.thread.run import RunRecord
+from hosting.thread.events import Accepted, Completed, NoAnswer, Terminal
+from hosting.thread.run import Run
 from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
@@ -121,29 +121,29 @@ def run_error(terminal: NoAnswer) -> HostingError:
     return RUN_ERROR_BY_CODE.get(terminal.code, RunFailedError)(terminal.detail)
 
 
-def outcome_fields(record: RunRecord, terminal: Terminal) -> CompletedRun | EndedRun:
+def outcome_fields(run: Run, terminal: Terminal) -> CompletedRun | EndedRun:
     """Return what a run ended in, whatever that was: its answer, or its status with the problem."""
     if isinstance(terminal, Completed):
-        return completed_fields(record, terminal)
-    return {"status": terminal.kind, "error": problem(run_error(terminal), ids(record)), **ids(record)}
+        return completed_fields(run, terminal)
+    return {"status": terminal.kind, "error": problem(run_error(terminal), ids(run.accepted)), **ids(run.accepted)}
 
 
-def completed_fields(record: RunRecord, terminal: Completed) -> CompletedRun:
+def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
     """Return the 200 body."""
     body: CompletedRun = {
         "status": "success",
         "response": text_with_approvals(terminal),
-        "message": record.accepted.request.message,
-        "thread_id": record.accepted.thread_id,
-        "session_id": record.accepted.thread_id,
-        "run_id": record.run_id,
-        "correlation_id": record.run_id,
+        "message": run.accepted.request.message,
+        "thread_id": run.accepted.thread_id,
+        "session_id": run.accepted.thread_id,
+        "run_id": run.run_id,
+        "correlation_id": run.run_id,
         "message_count": terminal.message_count,
         "usage": usage_of(terminal),
     }
     if terminal.approvals:
-        body["pending_approvals"] = approval_fields(record, terminal.approvals)
-    elif record.accepted.request.response_format is not None:
+        body["pending_approvals"] = approval_fields(run, terminal.approvals)
+    elif run.accepted.request.response_format is not None:
         body["value"] = completed_value(terminal)
     if not terminal.kept:
         body["kept"] = False
@@ -160,16 +160,16 @@ def usage_of(end: Terminal | None) -> Usage:
     return usage
 
 
-def approval_fields(record: RunRecord, approvals: Sequence[PendingApproval]) -> list[Approval]:
+def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Approval]:
     """Return some of the approvals that a completed run asked for."""
-    terminal = record.terminal
+    terminal = run.terminal
     if not isinstance(terminal, Completed):
         return []
     expires_at = None if terminal.expires_at is None else iso(terminal.expires_at)
     return [
         {
             "id": approval.id,
-            "run_id": record.run_id,
+            "run_id": run.run_id,
             "tool": approval.tool,
             "arguments": approval.arguments,
             "requested_at": iso(terminal.at),
@@ -179,14 +179,14 @@ def approval_fields(record: RunRecord, approvals: Sequence[PendingApproval]) -> 
     ]
 
 
-def text_with_decisions(record: RunRecord, terminal: Completed, url: str = "") -> str:
+def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
     """Return the answer for those who read text only: the agent's text, and a line for each call that waits.
 
     With a `url`, how the calls are answered there.
     """
     waits = [
         f"Waits for approval {approval.id}: {approval.tool}({json.dumps(approval.arguments, ensure_ascii=False)})"
-        for approval in record.requested_approvals
+        for approval in run.requested_approvals
     ]
     choice = '{"approved": true} or {"approved": false, "reason": "..."}'
     how = f"To answer, POST {choice} as application/json to {url}" if waits and url else ""
@@ -213,21 +213,21 @@ def completed_value(terminal: Completed) -> Any:
     return response_value(terminal.response) if isinstance(terminal.response, ResponseEntry) else None
 
 
-def status_of(record: RunRecord) -> RunStatus:
+def status_of(run: Run) -> RunStatus:
     """Return the run's status in one word."""
-    if (end := record.certain_end) is not None:
+    if (end := run.certain_end) is not None:
         return "success" if isinstance(end, Completed) else end.kind
-    return open_status(record)
+    return open_status(run)
 
 
-def open_status(record: RunRecord) -> OpenStatus:
+def open_status(run: Run) -> OpenStatus:
     """Return the status of a run that has not ended."""
-    if record.cancelled:
+    if run.cancelled:
         return "cancelling"
-    return "running" if record.claim else "accepted"
+    return "running" if run.claim else "accepted"
 
 
-def ids(record: RunRecord) -> RunIds:
+def ids(accepted: Accepted) -> RunIds:
     """Return the ids of a run under all their names."""
-    thread_id, run_id = record.accepted.thread_id, record.run_id
+    thread_id, run_id = accepted.thread_id, accepted.run_id
     return {"thread_id": thread_id, "session_id": thread_id, "run_id": run_id, "correlation_id": run_id}

@@ -43,7 +43,7 @@ from hosting.thread.commands import (
 from hosting.thread.events import Accepted, Event
 from hosting.thread.head import Head
 from hosting.thread.rows import DeletedRow, KeyRow
-from hosting.thread.run import RunRecord, fold_run
+from hosting.thread.run import Run, fold_run
 
 logger = logging.getLogger(__name__)
 
@@ -54,17 +54,11 @@ SHORT_WAIT_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run of a thread as it stands; `replayed`: the request found it and did not start it."""
+class Started:
+    """A run that a request began, or found by its key: then it is `replayed`."""
 
-    address: Address
-    record: RunRecord
+    run: Run
     replayed: bool = False
-
-    @property
-    def run_id(self) -> str:
-        """The run's id."""
-        return self.record.run_id
 
 
 STARTS_AT_ONCE = 4
@@ -137,7 +131,7 @@ class Runs:
         self._admits = admits
         self._starts = Starts()
 
-    async def start(self, agent: str, call: StartRun, client: EntityClient, caller: Caller = NOBODY) -> Run:
+    async def start(self, agent: str, call: StartRun, client: EntityClient, caller: Caller = NOBODY) -> Started:
         """Start a run on a thread of the caller's owner, or find the one that its idempotency key started.
 
         Returns once the run is sure to end. Raises what `admits` raise, what the thread refuses
@@ -150,16 +144,19 @@ class Runs:
         address = Address.of(agent, thread_id, caller.owner)
         with self._changes.subscribe(address) as follower:
             async with self._starts:
-                run = await self._holders.shield(self._start(address, agent, call, client, caller))
-            has_updates = call.wait.answer and not (run.replayed or follower.has_missed)
-            return _with_updates(run, follower.drain()) if has_updates else run
+                started = await self._holders.shield(self._start(address, agent, call, client, caller))
+            if call.wait.answer and not (started.replayed or follower.has_missed):
+                return Started(_with_updates(started.run, follower.drain()))
+            return started
 
     def admit(self) -> None:
         """Raise what `admits` raise if no run may start in this process now."""
         for admit in self._admits:
             admit()
 
-    async def _start(self, address: Address, agent: str, call: StartRun, client: EntityClient, caller: Caller) -> Run:
+    async def _start(
+        self, address: Address, agent: str, call: StartRun, client: EntityClient, caller: Caller
+    ) -> Started:
         key = call.idempotency_key
         is_new = call.thread_id is None and key is None
         accepted = Accepted(
@@ -190,7 +187,7 @@ class Runs:
 
     async def begun(
         self, address: Address, decided: Decided, run_id: str, client: EntityClient, *, is_new: bool = False
-    ) -> Run:
+    ) -> Started:
         """Return the run that a command accepted or found, once its signal is taken.
 
         `run_id` is the id of a run that it accepted. If it was claimed, it begins after the signal. If no signal is
@@ -201,14 +198,14 @@ class Runs:
                 if signal:
                     await self._signal(address, client, "delete")
                 raise copy(error)  # a copy: a raised error refers to frames, and they to the request
-            case Change() if (record := fold_run(run_id, decided.events)) is not None:
-                await self._begin(address, decided, record.accepted, client, is_new=is_new)
-                return Run(address, record)
+            case Change() if (run := fold_run(address, run_id, decided.events)) is not None:
+                await self._begin(address, decided, run.accepted, client, is_new=is_new)
+                return Started(run)
             case Change(run_id=found, signal=signal) | Unchanged(run_id=found, signal=signal):
                 self._holders.publish(address, decided)
                 if signal:
                     await self._signal(address, client, "run", run_id=found)
-                return replace(await self._read(address, found, client), replayed=True)
+                return Started(await self._read(address, found, client), replayed=True)
             case Stale():
                 raise LogUnavailableError("The thread changed while the run was begun. Try again.")
 
@@ -259,9 +256,9 @@ class Runs:
             self._changes.subscribe(run.address) as follower,
         ):
             held = self._holders.held.get(run.run_id)
-            if held is None and run.record.certain_end is None:
+            if held is None and run.certain_end is None:
                 run = await self._refresh(run, client if takes else None, check)
-            while run.record.certain_end is None and not run.record.is_deleted and (left := end - clock()) > 0:
+            while run.certain_end is None and not run.is_deleted and (left := end - clock()) > 0:
                 held = (here := self._holders.held.get(run.run_id)) or held
                 updates = await follower.next(min(left, LONGEST_POLL_SECONDS if here is not None else pause))
                 known = _with_updates(run, updates) if not follower.has_missed else run
@@ -294,7 +291,7 @@ class Runs:
     ) -> Run:
         """Return the run after the command, once its signal is taken; one that has ended stays as it is."""
         run = await self._read(address, run_id, client)
-        if run.record.is_over:
+        if run.is_over:
             return run
         decided = await self._log.execute(address, command)
         self._holders.publish(address, decided)
@@ -310,15 +307,14 @@ class Runs:
         With a client, claim it if it is the next, and end it if it is lost.
         """
         try:
-            record = run.record
-            events = unbroken(record, record.last, await self._log.events(run.address, record.last))
-            for position, event in events:
-                record = record.after(position, event)
-            if client is not None and not record.is_over and record.claim is None:
+            newest = run
+            for position, event in unbroken(run, run.last, await self._log.events(run.address, run.last)):
+                newest = newest.after(position, event)
+            if client is not None and not newest.is_over and newest.claim is None:
                 await self._holders.claim_next(run.address, run.run_id, client)
-            if not record.is_over:
-                await check.run(record)
-            return Run(run.address, record, run.replayed)
+            if not newest.is_over:
+                await check.run(newest)
+            return newest
         except LogUnavailableError:
             logger.warning("The log cannot be reached to read run %s.", run.run_id)
             return run
@@ -333,7 +329,7 @@ class Runs:
             raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {address.thread_id[:80]!r}.")
         if isinstance(found, DeletedRow):
             raise ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
-        return _not_deleted(Run(address, found))
+        return _not_deleted(found)
 
     async def _signal(self, address: Address, client: EntityClient, operation: str, **order: object) -> None:
         """Have the thread's entity carry out what the log already has. Raises `EngineUnavailableError`."""
@@ -345,7 +341,7 @@ def next_pause(pause_seconds: float) -> float:
     return min(1.25 * pause_seconds, LONGEST_POLL_SECONDS)
 
 
-def unbroken(run: RunRecord, after: int, events: list[tuple[int, Event]]) -> list[tuple[int, Event]]:
+def unbroken(run: Run, after: int, events: list[tuple[int, Event]]) -> list[tuple[int, Event]]:
     """Return what the log has after that position; raises `ThreadDeletedError` where what came next was removed."""
     if events and events[0][0] != after + 1:
         raise ThreadDeletedError(f"The log of run {run.accepted.run_id!r} was removed.")
@@ -354,14 +350,13 @@ def unbroken(run: RunRecord, after: int, events: list[tuple[int, Event]]) -> lis
 
 def _with_updates(run: Run, updates: Sequence[LoggedEvent | DeltaText]) -> Run:
     """Return the run after what happened, the same one where nothing of it did."""
-    record = run.record
     for one in updates:
-        if isinstance(one, LoggedEvent) and one.position > record.last:
-            record = record.after(one.position, one.event)
-    return run if record is run.record else Run(run.address, record, run.replayed)
+        if isinstance(one, LoggedEvent) and one.position > run.last:
+            run = run.after(one.position, one.event)
+    return run
 
 
 def _not_deleted(run: Run) -> Run:
-    if run.record.is_deleted and run.record.terminal is None:
+    if run.is_deleted and run.terminal is None:
         raise ThreadDeletedError(f"Run {run.run_id!r} was deleted with its thread.")
     return run

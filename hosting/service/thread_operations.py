@@ -35,7 +35,7 @@ from hosting.thread.decide import decide
 from hosting.thread.events import TERMINALS, Accepted, Terminal
 from hosting.thread.head import Head
 from hosting.thread.rows import RunRow
-from hosting.thread.run import RunRecord, unanswered
+from hosting.thread.run import Run, unanswered
 from state.codec import read
 from state.errors import UnreadableDocumentError
 from state.models import Conversation
@@ -152,8 +152,8 @@ class ThreadOperations:
             if head.epoch != epoch:
                 raise OutdatedDocumentError("The thread was deleted meanwhile.")
         if snapshot is None:
-            record = await self.record(address, run_id)
-            ended = [] if record is None or record.terminal is None else [record.terminal]
+            run = await self.find_run(address, run_id)
+            ended = [] if run is None or run.terminal is None else [run.terminal]
         else:
             snapshot, newly = await self._followed(address, snapshot, head)
             ended += newly
@@ -189,13 +189,13 @@ class ThreadOperations:
             decide(head, ClaimRun(self._log.clocks.wall(), terms, idle_append=idle_append, since=since)), Change
         )
 
-    async def record(self, address: Address, run_id: str) -> RunRecord | None:
+    async def find_run(self, address: Address, run_id: str) -> Run | None:
         """Return a run as the log has it; None for one that the thread does not have any more.
 
         Raises `LogUnavailableError`.
         """
         found = await read_run(self._log, address, run_id)
-        return found if isinstance(found, RunRecord) else None
+        return found if isinstance(found, Run) else None
 
     async def accept(self, address: Address, accepted: Accepted) -> Outcome:
         """Accept a run that an operation carries; one that is delivered again finds its run, another is refused.
@@ -206,8 +206,8 @@ class ThreadOperations:
         async def command(head: Head) -> AcceptRun:
             known = await self._log.row(address, RunRow, accepted.run_id, head)
             if isinstance(known, RunRow):
-                record = await self.record(address, accepted.run_id)
-                if record is not None and record.accepted.fingerprint != accepted.fingerprint:
+                run = await self.find_run(address, accepted.run_id)
+                if run is not None and run.accepted.fingerprint != accepted.fingerprint:
                     raise RunIdReusedError(f"The run id {accepted.run_id!r} is another request's. Send one of its own.")
             return AcceptRun(accepted, self._queue_limit, known=known, epoch=epoch)
 

@@ -33,7 +33,7 @@ from hosting.stores.archive import Archive
 from hosting.thread.commands import DeleteThread, RecordInstances, Refused, ResetThread
 from hosting.thread.events import Accepted, Event, InstanceOutcome
 from hosting.thread.head import Head
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from state.attachments import Exchange, references
 from state.codec import read
 from state.conversation import exchanges, with_older
@@ -57,7 +57,7 @@ class ThreadView:
     head: Head
     text: str | None
     conversation: Conversation
-    runs: tuple[RunRecord, ...]
+    runs: tuple[Run, ...]
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,13 @@ class Threads:
             if len(events) == head.position - head.trimmed:
                 followed = snapshot.apply([one for one in events if one[0] > snapshot.since])
                 kept = None if snapshot.discards else text
-                return ThreadView(address, head, kept, followed.conversation, tuple(_runs(events)))
+                return ThreadView(address, head, kept, followed.conversation, tuple(_folded(address, events)))
         raise LogUnavailableError("The thread changes while it is read. Try again.")
 
-    async def runs(self, address: Address, limit: int, client: EntityClient) -> list[RunRecord]:
+    async def runs(self, address: Address, limit: int, client: EntityClient) -> list[Run]:
         """Return the thread's newest runs. Raises as `view` does."""
         head, _ = await self._found(address, client)
-        return _runs(await self._log.events(address, head.trimmed))[:limit]
+        return _folded(address, await self._log.events(address, head.trimmed))[:limit]
 
     async def messages(self, address: Address, window: Window, client: EntityClient) -> MessagesPage:
         """Return a window of the conversation. Raises as `view` does, and what the archive raises."""
@@ -279,18 +279,18 @@ class Threads:
         await client.signal(*address.entity, "delete", {"logged": True})
 
 
-def _runs(events: Sequence[tuple[int, Event]]) -> list[RunRecord]:
+def _folded(address: Address, events: Sequence[tuple[int, Event]]) -> list[Run]:
     """Return the runs of these events of a thread, the newest first."""
-    records: dict[str, RunRecord] = {}
+    runs: dict[str, Run] = {}
     for position, event in events:
         run_id = getattr(event, "run_id", None)
         if isinstance(event, Accepted):
-            records[event.run_id] = RunRecord(event, position, position)
-        elif run_id in records:
-            records[run_id] = records[run_id].after(position, event)
+            runs[event.run_id] = Run(address, event, position, position)
+        elif run_id in runs:
+            runs[run_id] = runs[run_id].after(position, event)
         elif run_id is None:
-            records = {name: record.after(position, event) for name, record in records.items()}
-    return list(reversed(records.values()))
+            runs = {name: run.after(position, event) for name, run in runs.items()}
+    return list(reversed(runs.values()))
 
 
 async def _until(is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool:

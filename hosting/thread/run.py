@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hosting import errors
+from hosting.names import Address
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
 from hosting.thread import events
@@ -20,15 +21,17 @@ from state.models import Entry
 
 
 @dataclass(frozen=True)
-class RunRecord:
-    """One run at a moment. `first` and `last` are the positions of its first event and of its newest.
+class Run:
+    """One run of the thread at `address`, at a moment.
 
+    `first` and `last` are the positions of its first event and of its newest.
     `end` is that of the event that ended it, 0 while there is none: answers to its approvals may stand after.
     `failures` counts the attempts that failed and were made again. `text` is the agent's text so far; as much of
     it as `stable` characters is known to every later attempt. `is_deleted`: its thread went, before the run had an end
     of its own.
     """
 
+    address: Address
     accepted: events.Accepted
     first: int
     last: int
@@ -81,8 +84,8 @@ class RunRecord:
         decided = {answer.decision.id for answer in self.answers}
         return tuple(approval for approval in self.requested_approvals if approval.id not in decided)
 
-    def after(self, position: int, event: events.Event) -> RunRecord:
-        """Return the record after one more event of the thread; one of another run changes nothing."""
+    def after(self, position: int, event: events.Event) -> Run:
+        """Return the run after one more event of the thread; one of another run changes nothing."""
         if isinstance(event, events.Deleting):
             return self if self.is_over else replace(self, last=position, is_deleted=True, end=position)
         if not isinstance(event, events.RunEvent) or event.run_id != self.accepted.run_id:
@@ -107,15 +110,15 @@ class RunRecord:
         return replace(self, **changes)
 
 
-def fold_run(run_id: str, numbered: Iterable[tuple[int, events.Event]]) -> RunRecord | None:
+def fold_run(address: Address, run_id: str, numbered: Iterable[tuple[int, events.Event]]) -> Run | None:
     """Return the run as a fold of its events, from its `accepted` on; None when that is not among them."""
-    record: RunRecord | None = None
+    run: Run | None = None
     for position, event in numbered:
-        if record is not None:
-            record = record.after(position, event)
+        if run is not None:
+            run = run.after(position, event)
         elif isinstance(event, events.Accepted) and event.run_id == run_id:
-            record = RunRecord(event, position, position)
-    return record
+            run = Run(address, event, position, position)
+    return run
 
 
 _KINDS: dict[str, tuple[type[events.NoAnswer], str]] = {

@@ -116,7 +116,7 @@ async def opened(environ: dict[str, str], folder: Path) -> AsyncIterator[ThreadL
 
 async def frames(log: ThreadLog) -> bytes:
     """Return the event stream of all that the log says of the run."""
-    fold = Frames(0, lambda: NOW)
+    fold = Frames(ADDRESS, 0, lambda: NOW)
     events = [received for received in await log.events(ADDRESS, 0) if getattr(received[1], "run_id", "") == "r1"]
     return b"".join(frame.encode() for received in events for frame in fold.next(LoggedEvent(*received)))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hosting.thread.events import ModelResult, ToolResult, ToolStarted
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from tests.faults.planned_app import PlannedApp
 
 
@@ -16,8 +16,8 @@ from tests.faults.planned_app import PlannedApp
 class KilledRun:
     """A run as its log had it at the kill and at its end, how the next process told that, and what was done in both."""
 
-    at_kill: RunRecord
-    at_end: RunRecord
+    at_kill: Run
+    at_end: Run
     outcome: Mapping[str, Any]
     counted: Counter[str]
 
@@ -66,7 +66,7 @@ async def killed_and_finished(app: PlannedApp, points: Mapping[str, Sequence[str
     }
 
 
-def cut_short(record: RunRecord) -> list[ToolStarted]:
+def cut_short(record: Run) -> list[ToolStarted]:
     """Return the tool calls that began and have no result."""
     ended = {step.key for step in record.steps if isinstance(step, ToolResult)}
     return [step for step in record.steps if isinstance(step, ToolStarted) and step.key not in ended]

@@ -19,7 +19,7 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.lost_runs import read_run
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_stores
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from tests.support import planned
 from tests.support.carriers import Api, socket_api
 from tests.support.grouped_app import GroupedApp, grouped_app
@@ -31,7 +31,7 @@ GUARD_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """A run of an agent that stands at a point in the first process that executes it."""
 
     agent: str
@@ -83,11 +83,11 @@ class PlannedApp:
         lines = (line.split(" ", 2) for line in self._notes.read_text(encoding="utf-8").splitlines())
         return [Note(int(process), run_id, what) for process, run_id, what in lines]
 
-    def counted(self, run: Run) -> Counter[str]:
+    def counted(self, run: PlannedRun) -> Counter[str]:
         """Return how often each model call, and each tool call by its key, was made for the run."""
         return Counter(note.what for note in self.notes() if note.run_id == run.run_id and note.what != "stands")
 
-    async def stand(self, host: RunningHost, agents: Mapping[str, Sequence[str]]) -> list[Run]:
+    async def stand(self, host: RunningHost, agents: Mapping[str, Sequence[str]]) -> list[PlannedRun]:
         """Start a run of each agent for each of its points, and return them once all stand there."""
         wanted = [(agent, point) for agent, its_points in agents.items() for point in its_points]
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
@@ -102,19 +102,19 @@ class PlannedApp:
             assert time.monotonic() < end, f"{standing} stand, and {number} should"
             await asyncio.sleep(0.02)
 
-    async def outcomes(self, host: RunningHost, runs: Iterable[Run]) -> dict[Run, dict[str, Any]]:
+    async def outcomes(self, host: RunningHost, runs: Iterable[PlannedRun]) -> dict[PlannedRun, dict[str, Any]]:
         """Return how each run ended, once it has."""
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
             ended = await asyncio.wait_for(asyncio.gather(*(_ended(http, run) for run in runs)), GUARD_SECONDS)
         return dict(zip(runs, ended, strict=True))
 
-    async def until_applied(self, host: RunningHost, runs: Iterable[Run]) -> None:
+    async def until_applied(self, host: RunningHost, runs: Iterable[PlannedRun]) -> None:
         """Return once the host's own conversations have the outcome of each run: it does nothing more for them."""
         api = socket_api(host.origin, self.path)
         async with api.http:
             await asyncio.wait_for(_until_applied(api, {run.thread_id for run in runs}), GUARD_SECONDS)
 
-    async def records(self, runs: Iterable[Run]) -> dict[Run, RunRecord]:
+    async def records(self, runs: Iterable[PlannedRun]) -> dict[PlannedRun, Run]:
         """Return what the log has of each run."""
         stores = choose_stores(read_settings(self._environ), self.path, self._environ, HUB)
         log = ThreadLog(stores.threads, stores.attachments, HUB)
@@ -122,7 +122,7 @@ class PlannedApp:
             found = {run: await read_run(log, Address.of(run.agent, run.thread_id), run.run_id) for run in runs}
         finally:
             await log.close()
-        return {run: record for run, record in found.items() if isinstance(record, RunRecord)}
+        return {run: record for run, record in found.items() if isinstance(record, Run)}
 
     def _standing(self) -> set[str]:
         return {note.run_id for note in self.notes() if note.what == "stands"}
@@ -133,13 +133,13 @@ async def _until_applied(api: Api, threads: set[str]) -> None:
         await asyncio.sleep(0.02)
 
 
-async def _start(http: httpx.AsyncClient, agent: str, point: str) -> Run:
+async def _start(http: httpx.AsyncClient, agent: str, point: str) -> PlannedRun:
     requested = {"message": point, "wait_for_response": False, "thread_id": new_id()}
     answer = (await http.post(f"/api/agents/{agent}/run", json=requested)).json()
-    return Run(agent, point, answer["thread_id"], answer["run_id"])
+    return PlannedRun(agent, point, answer["thread_id"], answer["run_id"])
 
 
-async def _ended(http: httpx.AsyncClient, run: Run) -> dict[str, Any]:
+async def _ended(http: httpx.AsyncClient, run: PlannedRun) -> dict[str, Any]:
     while (answer := await http.get(run.status_path)).status_code == 202:  # noqa: ASYNC110 - another process ends it
         await asyncio.sleep(0.02)
     return dict(answer.json())

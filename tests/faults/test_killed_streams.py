@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from tests.faults.planned_app import PlannedApp, Run, points
+from tests.faults.planned_app import PlannedApp, PlannedRun, points
 from tests.support.event_stream import Frame, frames, parse, words
 from tests.support.planned import ALL_SAID
 from tests.support.running_host import RunningHost
@@ -53,7 +53,7 @@ async def killed_and_resumed(app: PlannedApp) -> dict[str, Seen]:
     return {run.point: Seen(before[run], *received) for run, *received in zip(before, after, anew, strict=True)}
 
 
-async def streamed_until_killed(app: PlannedApp, host: RunningHost) -> dict[Run, bytes]:
+async def streamed_until_killed(app: PlannedApp, host: RunningHost) -> dict[PlannedRun, bytes]:
     """Return what the reader of each run got until the host died under it."""
     got = {point: bytearray() for point in points(APPENDS)}
     async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
@@ -72,13 +72,13 @@ async def stream(http: httpx.AsyncClient, point: str, got: bytearray) -> None:
                 got.extend(piece)
 
 
-def run_of(point: str, received: bytes) -> Run:
+def run_of(point: str, received: bytes) -> PlannedRun:
     """Return the run that a stream's first frame names."""
     accepted = parse(received.decode(errors="replace"))[0].fields
-    return Run("Speaker", point, accepted["thread_id"], accepted["run_id"])
+    return PlannedRun("Speaker", point, accepted["thread_id"], accepted["run_id"])
 
 
-async def resumed(http: httpx.AsyncClient, run: Run, before: bytes) -> bytes:
+async def resumed(http: httpx.AsyncClient, run: PlannedRun, before: bytes) -> bytes:
     """Return the rest of a stream to its end, behind the last whole frame of what came before."""
     whole = parse(before.decode(errors="replace"))
     cursor = {"last-event-id": str(whole[-1].id)} if whole else {}
@@ -140,7 +140,7 @@ async def followed_elsewhere(app: PlannedApp) -> dict[str, Followed]:
             callers = [asyncio.ensure_future(stream(holder, point, received)) for point, received in got.items()]
             await app.until_standing(len(got))
             runs = [run_of(point, bytes(received)) for point, received in got.items()]
-            received: dict[Run, list[Frame]] = {run: [] for run in runs}
+            received: dict[PlannedRun, list[Frame]] = {run: [] for run in runs}
             begun = {run: asyncio.Event() for run in runs}
             readers = [asyncio.ensure_future(follow(http, run, received[run], begun[run])) for run in runs]
             await asyncio.wait_for(asyncio.gather(*(one.wait() for one in begun.values())), GUARD_SECONDS)
@@ -156,7 +156,7 @@ async def followed_elsewhere(app: PlannedApp) -> dict[str, Followed]:
     }
 
 
-async def follow(http: httpx.AsyncClient, run: Run, received: list[Frame], begun: asyncio.Event) -> None:
+async def follow(http: httpx.AsyncClient, run: PlannedRun, received: list[Frame], begun: asyncio.Event) -> None:
     """Read a stream to its end, and say when its first frame is here."""
     async with http.stream("GET", f"{run.status_path}/events") as answer:
         async for frame in frames(answer):

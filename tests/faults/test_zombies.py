@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from tests.faults.killed_runs import cut_short
 from tests.faults.planned_app import PlannedApp, points
 
@@ -37,9 +37,9 @@ APPENDS = 1 + 3 + 5 + 1  # a claim, the model's answers with the begin of what t
 class Seen:
     """A run as its log was when the zombie stopped, when the other had ended it, and when the zombie was done."""
 
-    when_stopped: RunRecord
-    when_ended: RunRecord
-    at_last: RunRecord
+    when_stopped: Run
+    when_ended: Run
+    at_last: Run
     outcome: Mapping[str, Any]
     counted: Counter[str]
     done_late: list[str]

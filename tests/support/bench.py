@@ -26,7 +26,7 @@ from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import AcceptRun, Change, ResetThread
 from hosting.thread.events import Accepted, Event, RunEvent, Terminal
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from tests.support.thread_stores import ArmedStore
 
 HUB = "hub"
@@ -204,15 +204,15 @@ class Bench:
         await self.deliver({"position": decided.head.reset_at}, name="reset", commit=commit)
         return decided.head.reset_at
 
-    async def record(self, run_id: str) -> RunRecord:
+    async def find_run(self, run_id: str) -> Run:
         """Return a run as the log has it."""
-        record = await read_run(self.services.log, ADDRESS, run_id)
-        assert isinstance(record, RunRecord)
-        return record
+        run = await read_run(self.services.log, ADDRESS, run_id)
+        assert isinstance(run, Run)
+        return run
 
     async def terminal(self, run_id: str) -> Terminal:
         """Return the end of a run that has ended."""
-        terminal = (await self.record(run_id)).terminal
+        terminal = (await self.find_run(run_id)).terminal
         assert terminal is not None
         return terminal
 

@@ -111,7 +111,7 @@ def tool_started(run_id: str = "r1", key: str = "1.call") -> ToolStarted:
 
 async def held_run(log: ThreadLog, address: Address, run_id: str = "r1") -> HeldRun:
     """Return the run that the log says is claimed, as the holder of its newest claim has it, from this moment on."""
-    run = fold_run(run_id, await log.events(address, 0))
+    run = fold_run(address, run_id, await log.events(address, 0))
     assert run is not None
     assert run.claim is not None
     return HeldRun(log, address, run, run.claim, began_at=log.clocks.awake(), on_append=lambda decided: None)

@@ -21,11 +21,12 @@ from hosting.http.a2a.objects import (
     timestamp,
     user_messages,
 )
+from hosting.names import Address
 from hosting.request.run_request import PendingApproval
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.service.outcome import completed_text
 from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Delta, Event, Reset, RunEvent, Terminal
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 SUBMITTED, WORKING = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"
 INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED"
@@ -41,13 +42,14 @@ Payload = dict[str, Any]
 
 @dataclass
 class TaskFold:
-    """One task. `record` is the run that it is at, `position` that of the newest event which was folded.
+    """One task. `run` is the run that it is at, `position` that of the newest event which was folded.
 
     `state` and `since` are those of its status; `history_length` is of the task that begins a stream. Updates that were
     folded already and those of other runs change nothing.
     """
 
-    record: RunRecord | None = None
+    address: Address
+    run: Run | None = None
     position: int = 0
     state: str = SUBMITTED
     since: float = 0.0
@@ -74,7 +76,7 @@ class TaskFold:
     @property
     def undecided(self) -> tuple[PendingApproval, ...]:
         """The tool calls that it waits for."""
-        return () if self.record is None else self.record.undecided
+        return () if self.run is None else self.run.undecided
 
     def knows(self, message_id: str) -> bool:
         """Whether a message of that id was sent to it."""
@@ -97,7 +99,7 @@ class TaskFold:
     def next(self, update: Update) -> list[Payload]:
         """Fold one more, and return what a reader gets."""
         if isinstance(update, DeltaText):
-            is_ours = self.record is not None and update.run_id == self.record.run_id and not self.is_over
+            is_ours = self.run is not None and update.run_id == self.run.run_id and not self.is_over
             return self._say(update.offset, update.text) if is_ours else []
         if update.position <= self.position:
             return []
@@ -106,7 +108,7 @@ class TaskFold:
 
     def expire(self, now: float) -> list[Payload]:
         """Have the task fail whose approvals came too late, and return what a reader gets."""
-        end = None if self.record is None else self.record.terminal
+        end = None if self.run is None else self.run.terminal
         if self.waits and isinstance(end, Completed) and end.expires_at is not None and now >= end.expires_at:
             return self._give_up(end.expires_at, "Nobody approved the tool calls in time.")
         return []
@@ -114,15 +116,15 @@ class TaskFold:
     def _fold(self, position: int, event: Event) -> list[Payload]:
         if isinstance(event, Accepted):
             return self._accept(position, event)
-        if self.record is None or self.is_over:
+        if self.run is None or self.is_over:
             return []
         if isinstance(event, Reset) and self.waits:
             return self.expire(event.at) or self._give_up(event.at, "The conversation was reset.")
-        if not isinstance(event, RunEvent) or event.run_id != self.record.run_id:
+        if not isinstance(event, RunEvent) or event.run_id != self.run.run_id:
             return []
-        had_ended = self.record.certain_end is not None
-        self.record = self.record.after(position, event)
-        end = self.record.certain_end
+        had_ended = self.run.certain_end is not None
+        self.run = self.run.after(position, event)
+        end = self.run.certain_end
         if end is not None:
             if not had_ended:
                 return self._end(position, end)
@@ -130,14 +132,14 @@ class TaskFold:
         if isinstance(event, Delta):
             return self._say(event.offset, event.text)
         if isinstance(event, Claimed):
-            self._texts[self.record.run_id] = self._text[: len(self.record.text)]
+            self._texts[self.run.run_id] = self._text[: len(self.run.text)]
             return self._turn(WORKING, event.at) if self.state == SUBMITTED else []
         return []
 
     def _accept(self, position: int, event: Accepted) -> list[Payload]:
         """Begin, or go on with the run that decides on what the task waits for."""
-        is_first = self.record is None
-        requested = () if self.record is None else self.record.requested_approvals
+        is_first = self.run is None
+        requested = () if self.run is None else self.run.requested_approvals
         decided = {decision.id for decision in event.request.decisions}
         if is_first:
             self.id, self.context_id = names.task_id(event.run_id, event.thread_id), event.thread_id
@@ -149,7 +151,7 @@ class TaskFold:
             return self._turn(CANCELED, event.at)
         elif self._message is not None:
             self._history.append(self._message)
-        self.record = RunRecord(event, position, position)
+        self.run = Run(self.address, event, position, position)
         self._sent = ""
         self._texts[event.run_id] = ""
         messages = user_messages(event, self.id)
@@ -164,14 +166,14 @@ class TaskFold:
 
     @property
     def _text(self) -> str:
-        return "" if self.record is None else self._texts[self.record.run_id]
+        return "" if self.run is None else self._texts[self.run.run_id]
 
     def _say(self, offset: int, text: str) -> list[Payload]:
         """Put text at that offset of the answer; what is there already is not sent again."""
-        assert self.record is not None
+        assert self.run is not None
         if self._text[offset : offset + len(text)] == text:
             return []
-        self._texts[self.record.run_id] = self._text[:offset] + text
+        self._texts[self.run.run_id] = self._text[:offset] + text
         return self._send(is_whole=False)
 
     def _send(self, *, is_whole: bool) -> list[Payload]:
@@ -179,7 +181,7 @@ class TaskFold:
 
         Words that a reader had already, and that come again until the answer `is_whole`, may yet come.
         """
-        assert self.record is not None
+        assert self.run is not None
         text, sent = self._text, self._sent
         if text == sent or (not is_whole and sent.startswith(text)):
             return []
@@ -188,39 +190,37 @@ class TaskFold:
         return [self._update([{"text": text[len(sent) :] if appends else text}], appends=appends)]
 
     def _update(self, parts: list[dict[str, Any]], *, appends: bool) -> Payload:
-        assert self.record is not None
-        shown = artifact(self.record.run_id, parts)
+        assert self.run is not None
+        shown = artifact(self.run.run_id, parts)
         return {"artifactUpdate": {**self._ids(), "artifact": shown, "append": appends}}
 
     def _end(self, position: int, end: Terminal) -> list[Payload]:
-        assert self.record is not None
+        assert self.run is not None
         if isinstance(end, Completed):
-            self._texts[self.record.run_id] = completed_text(end)
+            self._texts[self.run.run_id] = completed_text(end)
             sent = self._send(is_whole=True)
-            if more := parts_beside_text(self.record.accepted, end):
-                self._more[self.record.run_id] = more
+            if more := parts_beside_text(self.run.accepted, end):
+                self._more[self.run.run_id] = more
                 sent.append(self._update(more, appends=bool(self._sent)))
             if end.approvals:
                 return [*sent, *self._ask(position)]
             return [*sent, *self._turn(COMPLETED, end.at)]
-        self._texts[self.record.run_id] = self.record.text  # words that were not logged are nobody's
+        self._texts[self.run.run_id] = self.run.text  # words that were not logged are nobody's
         sent = self._send(is_whole=True)
         if isinstance(end, Cancelled):
             return [*sent, *self._turn(CANCELED, end.at)]
-        message = status_message(self.record, position, self.id, [{"text": end.detail}], {"code": end.code})
+        message = status_message(self.run, position, self.id, [{"text": end.detail}], {"code": end.code})
         return [*sent, *self._turn(FAILED, end.at, message)]
 
     def _ask(self, position: int) -> list[Payload]:
-        assert self.record is not None
-        assert self.record.terminal is not None
-        message = approvals_message(self.record, position, self.id)
-        return self._turn(INPUT_REQUIRED, self.record.terminal.at, message)
+        assert self.run is not None
+        assert self.run.terminal is not None
+        message = approvals_message(self.run, position, self.id)
+        return self._turn(INPUT_REQUIRED, self.run.terminal.at, message)
 
     def _give_up(self, at: float, detail: str) -> list[Payload]:
-        assert self.record is not None
-        message = status_message(
-            self.record, self.record.end, self.id, [{"text": detail}], {"code": "approval_expired"}
-        )
+        assert self.run is not None
+        message = status_message(self.run, self.run.end, self.id, [{"text": detail}], {"code": "approval_expired"})
         return self._turn(FAILED, at, message)
 
     def _turn(self, state: str, at: float, message: dict[str, Any] | None = None) -> list[Payload]:
@@ -235,8 +235,8 @@ class TaskFold:
         return status if self._message is None else {**status, "message": self._message}
 
 
-def fold_tasks(events: Iterable[tuple[int, Event]]) -> list[TaskFold]:
-    """Return the tasks of a thread, the oldest first."""
+def fold_tasks(address: Address, events: Iterable[tuple[int, Event]]) -> list[TaskFold]:
+    """Return the tasks of the thread, the oldest first."""
     folds: list[TaskFold] = []
     by_run: dict[str, TaskFold] = {}
     for position, event in events:
@@ -244,10 +244,10 @@ def fold_tasks(events: Iterable[tuple[int, Event]]) -> list[TaskFold]:
         if isinstance(event, Accepted | Reset):
             for fold in [one for one in folds if one.waits]:
                 fold.next(update)
-                if fold.record is not None:
-                    by_run[fold.record.run_id] = fold
+                if fold.run is not None:
+                    by_run[fold.run.run_id] = fold
         if isinstance(event, Accepted) and event.run_id not in by_run:
-            by_run[event.run_id] = TaskFold()
+            by_run[event.run_id] = TaskFold(address)
             folds.append(by_run[event.run_id])
         if isinstance(event, RunEvent) and event.run_id in by_run:
             by_run[event.run_id].next(update)

@@ -1,4 +1,4 @@
-"""The protocol's objects as projections of a run's record: messages, artifacts and the card of an agent."""
+"""The protocol's objects as projections of a run: messages, artifacts and the card of an agent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hosting.request.contents import ModelInputs
 from hosting.request.run_request import UserMessage
 from hosting.service.outcome import approval_fields, completed_value
 from hosting.thread.events import Accepted, Completed
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 HOW_TO_ANSWER = (
     "Answer with a message to this task: the text 'approve', any other text to refuse with that reason, or a data part "
@@ -42,12 +42,12 @@ def parts_beside_text(accepted: Accepted, end: Completed) -> list[dict[str, Any]
 
 
 def status_message(
-    record: RunRecord, position: int, task_id: str, parts: list[dict[str, Any]], metadata: Mapping[str, Any]
+    run: Run, position: int, task_id: str, parts: list[dict[str, Any]], metadata: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what the agent says of a task's status, under an id made of run and position."""
     return {
-        "messageId": f"{record.run_id}.{position}",
-        "contextId": record.accepted.thread_id,
+        "messageId": f"{run.run_id}.{position}",
+        "contextId": run.accepted.thread_id,
         "taskId": task_id,
         "role": "ROLE_AGENT",
         "parts": parts,
@@ -55,14 +55,14 @@ def status_message(
     }
 
 
-def approvals_message(record: RunRecord, position: int, task_id: str) -> dict[str, Any]:
+def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
     """Return what the agent asks a person: the tool calls that nobody has decided on, as a text and as data."""
-    approvals = approval_fields(record, record.undecided)
+    approvals = approval_fields(run, run.undecided)
     calls = [f"{one['tool']}({json.dumps(one['arguments'], ensure_ascii=False)})" for one in approvals]
     text = f"Waits for a person's approval of: {', '.join(calls)}. {HOW_TO_ANSWER}"
     asked = [{name: one[name] for name in ("id", "tool", "arguments", "expires_at")} for one in approvals]
     parts: list[dict[str, Any]] = [{"text": text}, {"data": {"approvals": asked}, "mediaType": "application/json"}]
-    return status_message(record, position, task_id, parts, {"code": "approvals_pending"})
+    return status_message(run, position, task_id, parts, {"code": "approvals_pending"})
 
 
 def user_messages(accepted: Accepted, task_id: str) -> list[dict[str, Any]]:

@@ -33,10 +33,11 @@ from hosting.request.run_request import Decision, ResponseFormat, RunRequest
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.following import QUIET_SECONDS
 from hosting.service.overview import OverviewQuery
-from hosting.service.runs import FIRST_POLL_SECONDS, SHORT_WAIT_SECONDS, Run, next_pause
+from hosting.service.runs import FIRST_POLL_SECONDS, SHORT_WAIT_SECONDS, next_pause
 from hosting.service.services import Services
 from hosting.stores.contract import MOST_POSITION
 from hosting.thread.events import Event
+from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +101,7 @@ class A2AWire:
         if wanted.task_id is None:
             run = await self._start(request, agent, wanted, wait, streams=streams)
             if streams:
-                return self._streamed(TaskFold(history_length=wanted.history_length), run, client, call)
+                return self._streamed(TaskFold(run.address, history_length=wanted.history_length), run, client, call)
             fold = await self._fold(await self._runs.wait_as(wait, run, client))
             return _result(call, {"task": fold.task(wanted.history_length)})
         fold, address = await self._find(request, agent, wanted.task_id)
@@ -128,7 +129,7 @@ class A2AWire:
             streams=streams or not wanted.waits,
             wire={names.PATH: wanted.kept},
         )
-        return await self._runs.start(agent.name, start, request.client, request.caller)
+        return (await self._runs.start(agent.name, start, request.client, request.caller)).run
 
     async def _decide(
         self, request: WireRequest, fold: TaskFold, address: Address, wanted: Send, wait: Wait, *, streams: bool
@@ -229,7 +230,7 @@ class A2AWire:
         head = await self._services.log.head(address)
         if head.state != "open":
             return []
-        folds = fold_tasks(await self._services.log.events(address, head.trimmed, head))
+        folds = fold_tasks(address, await self._services.log.events(address, head.trimmed, head))
         for fold in folds:
             fold.expire(self._services.log.clocks.wall())
         return folds
@@ -245,12 +246,12 @@ class A2AWire:
 
     async def _fold(self, run: Run) -> TaskFold:
         """Return the task that the run began, as the log has it."""
-        fold, record = TaskFold(), run.record
-        is_alone = record.is_over and not record.requested_approvals
-        through = record.end if is_alone else MOST_POSITION
-        for position, event in await self._services.log.events(run.address, record.first - 1, through=through):
+        fold = TaskFold(run.address)
+        is_alone = run.is_over and not run.requested_approvals
+        through = run.end if is_alone else MOST_POSITION
+        for position, event in await self._services.log.events(run.address, run.first - 1, through=through):
             fold.next(LoggedEvent(position, event))
-        if fold.record is None or fold.id != names.task_id(run.run_id, record.accepted.thread_id):
+        if fold.run is None or fold.id != names.task_id(run.run_id, run.accepted.thread_id):
             raise UnknownRunError("There is no such task any more.")
         fold.expire(self._services.log.clocks.wall())
         return fold
@@ -333,8 +334,8 @@ class A2AWire:
 
 
 def _run_id(fold: TaskFold) -> str:
-    assert fold.record is not None
-    return fold.record.run_id
+    assert fold.run is not None
+    return fold.run.run_id
 
 
 def _order(fold: TaskFold) -> tuple[float, str]:

@@ -38,7 +38,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 VERSION = "1.0"
 ANSWER_SCHEMA = {
@@ -80,10 +80,10 @@ class RunFold:
     `waited` has the ids of the calls for which the run before waited, by the model's own.
     """
 
-    def __init__(self, wanted: RunInput, record: RunRecord, waited: Mapping[str, str]) -> None:
+    def __init__(self, wanted: RunInput, run: Run, waited: Mapping[str, str]) -> None:
         self._wanted = wanted
         self._ids = {"threadId": wanted.thread_id, "runId": wanted.run_id}
-        self._prefix = own_prefix((record.accepted.wire or {}).get("run_id") or record.run_id)
+        self._prefix = own_prefix((run.accepted.wire or {}).get("run_id") or run.run_id)
         self._history = [one for one in wanted.sent if not one["id"].startswith(self._prefix)]
         self._waited = waited
         self._shown: list[_Message | dict[str, Any]] = []

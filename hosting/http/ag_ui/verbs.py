@@ -21,9 +21,8 @@ from hosting.ports import EntityClient
 from hosting.request.contents import limits_of
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.run_request import RunRequest
-from hosting.service.runs import Run
 from hosting.service.services import Services
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -56,8 +55,8 @@ class AgUiWire:
             run, waited = await self._decide(request, agent, wanted)
         else:
             run = await self._start(request, agent, wanted)
-        fold = RunFold(wanted, run.record, waited)
-        headers = {**run_headers(run.record), "x-accel-buffering": "no"}
+        fold = RunFold(wanted, run, waited)
+        headers = {**run_headers(run), "x-accel-buffering": "no"}
         return Streamed(self._events(fold, run, request.client), headers)
 
     async def _start(self, request: WireRequest, agent: AgentPlan, wanted: RunInput) -> Run:
@@ -73,7 +72,7 @@ class AgUiWire:
             streams=True,
             wire={"run_id": wanted.run_id},
         )
-        return await self._services.runs.start(agent.name, start, request.client, request.caller)
+        return (await self._services.runs.start(agent.name, start, request.client, request.caller)).run
 
     async def _decide(self, request: WireRequest, agent: AgentPlan, wanted: RunInput) -> tuple[Run, Mapping[str, str]]:
         """Record the decisions, which must be on all that the thread waits for.
@@ -83,7 +82,7 @@ class AgUiWire:
         approvals, decisions = self._services.approvals, wanted.decisions
         address = Address.of(agent.name, wanted.thread_id, request.caller.owner)
         waiting = await approvals.waiting(address)
-        undecided = {} if waiting is None else {one.id: one.tool for one in waiting.record.undecided}
+        undecided = {} if waiting is None else {one.id: one.tool for one in waiting.undecided}
         if missing := undecided.keys() - {decision.id for decision in decisions}:
             tools = ", ".join(sorted(undecided[name] for name in missing))
             raise UnservedInputError(f"The answer on {tools} is missing in 'resume'. Send all answers together.")
@@ -100,7 +99,7 @@ class AgUiWire:
             last = answered if answered.resumed is not None else last
         if last is None or last.resumed is None:
             raise UnservedInputError("These answers are recorded; the thread waits for others. Send those.")
-        return last.resumed, waited_calls(last.requested.record)
+        return last.resumed, waited_calls(last.requested)
 
     async def _events(self, fold: RunFold, run: Run, client: EntityClient) -> AsyncGenerator[bytes, None]:
         """Yield the run's events to its end, words as they come."""
@@ -119,11 +118,11 @@ class AgUiWire:
             yield encoded(fold.broken(defect))
 
 
-def waited_calls(record: RunRecord) -> dict[str, str]:
+def waited_calls(run: Run) -> dict[str, str]:
     """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
-    messages = record.terminal.entry.get("messages", ()) if record.terminal is not None else ()
+    messages = run.terminal.entry.get("messages", ()) if run.terminal is not None else ()
     contents = [content for message in messages for content in message.get("contents", ())]
-    waiting, found = list(record.requested_approvals), dict[str, str]()
+    waiting, found = list(run.requested_approvals), dict[str, str]()
     for call in (content for content in contents if content.get("$type") == "functionCall"):
         for approval in waiting:
             if (approval.tool, approval.arguments) == (call.get("name"), call.get("arguments")):

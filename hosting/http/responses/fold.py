@@ -19,6 +19,7 @@ from typing import Any
 
 from hosting.http.responses.objects import approval_item, response_object
 from hosting.http.timeline import arguments_text
+from hosting.names import Address
 from hosting.runner.deltas import common_length
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.outcome import completed_text
@@ -35,7 +36,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 _ATTEMPT = 2**32
 _END = 2**20 * _ATTEMPT
@@ -84,7 +85,8 @@ class ResponseFold:
     """One run: `next` returns the events of one more update, `response` the object as it stands then."""
 
     agent: str
-    record: RunRecord | None = None
+    address: Address
+    run: Run | None = None
     _items: list[_Item] = field(default_factory=list)
     _message: _Item | None = None
     _calls: dict[str, _Item] = field(default_factory=dict)
@@ -102,17 +104,17 @@ class ResponseFold:
         if isinstance(update, DeltaText):
             self._say(update.offset, update.text)
         else:
-            if self.record is not None:
-                self.record = self.record.after(update.position, update.event)
+            if self.run is not None:
+                self.run = self.run.after(update.position, update.event)
             elif isinstance(update.event, Accepted):
-                self.record = RunRecord(update.event, update.position, update.position)
+                self.run = Run(self.address, update.event, update.position, update.position)
             self._fold(update.position, update.event)
         return self._events
 
     def response(self) -> dict[str, Any]:
         """Return the response as it stands."""
-        assert self.record is not None
-        return response_object(self.agent, self.record, self.output())
+        assert self.run is not None
+        return response_object(self.agent, self.run, self.output())
 
     def output(self) -> list[dict[str, Any]]:
         """Return the items that are not void."""
@@ -189,9 +191,9 @@ class ResponseFold:
 
     def _begin_again(self, position: int) -> None:
         """Another attempt: the model's recorded answers stand, and what came behind them does not."""
-        assert self.record is not None
+        assert self.run is not None
         is_calling = any(item.value["status"] == "in_progress" for item in self._calls.values())
-        if self._message is None and self.record.accepted.streamed and not is_calling:
+        if self._message is None and self.run.accepted.streamed and not is_calling:
             self._begin_message()
         self._attempt += 1
         self._count = -1
@@ -200,9 +202,9 @@ class ResponseFold:
         self._anchor = str(position)
 
     def _begin_message(self) -> None:
-        assert self.record is not None
+        assert self.run is not None
         value = {
-            "id": f"msg_{self.record.run_id}_{self._anchor}",
+            "id": f"msg_{self.run.run_id}_{self._anchor}",
             "type": "message",
             "role": "assistant",
             "status": "in_progress",
@@ -242,8 +244,8 @@ class ResponseFold:
                 self._arguments[f"{event.key}.{content.get('call_id')}"] = content.get("arguments")
         if event.within:
             return
-        assert self.record is not None
-        if not self.record.accepted.streamed:
+        assert self.run is not None
+        if not self.run.accepted.streamed:
             texts = (
                 "".join(one.get("text") or "" for one in message.get("contents", ()) if one.get("type") == "text")
                 for message in messages
@@ -257,8 +259,8 @@ class ResponseFold:
         """A call that waited for a person was asked for by the run before, which its caller's `wire` has."""
         self._end_message()
         self._anchor = str(position)
-        assert self.record is not None
-        wire, approved = self.record.accepted.wire or {}, None
+        assert self.run is not None
+        wire, approved = self.run.accepted.wire or {}, None
         arguments = self._arguments.get(event.key)
         if event.key not in self._arguments:
             arguments = wire.get("calls", {}).get(event.key.partition(".")[2])
@@ -268,7 +270,7 @@ class ResponseFold:
             )
             approved = next((name for one in same if (name := f"mcpr_{one['id']}") not in used), None)
         value = {
-            "id": f"mcp_{self.record.run_id}_{position}",
+            "id": f"mcp_{self.run.run_id}_{position}",
             "type": "mcp_call",
             "server_label": self.agent,
             "name": event.name,

@@ -15,7 +15,7 @@ from hosting.http.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply
 from hosting.http.route import Route
 from hosting.http.wire import UnknownPathError
 from hosting.names import Address, is_id
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 FUNCTION = "http_responses"
 PATH = "openai"
@@ -43,9 +43,9 @@ class Named:
         return Address.of(self.agent, self.thread_id, owner)
 
 
-def response_id(record: RunRecord) -> str:
+def response_id(run: Run) -> str:
     """Return the id of a run's response."""
-    return f"resp_{record.run_id}~{record.accepted.agent.lower()}~{record.accepted.thread_id}"
+    return f"resp_{run.run_id}~{run.accepted.agent.lower()}~{run.accepted.thread_id}"
 
 
 def conversation_id(agent: str, thread_id: str) -> str:

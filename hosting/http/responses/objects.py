@@ -1,4 +1,4 @@
-"""The protocol's objects as projections of a run's record: responses, items, lists of them, models, conversations."""
+"""The protocol's objects as projections of a run: responses, items, lists of them, models, conversations."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hosting.http.responses.names import conversation_id, response_id
 from hosting.http.timeline import arguments_text
 from hosting.request.run_request import PendingApproval, ResponseFormat, UserMessage
 from hosting.thread.events import Cancelled, Completed, Terminal
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 
 MOST_ITEMS = 100
 _DEFAULT_ITEMS = 20
 
 
-def response_object(agent: str, record: RunRecord, output: list[dict[str, Any]]) -> dict[str, Any]:
+def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the response of a run with that output. What its caller sent besides the request is in it again."""
-    accepted, end = record.accepted, record.certain_end
+    accepted, end = run.accepted, run.certain_end
     wire = accepted.wire or {}
     named = {"id": conversation_id(accepted.agent, accepted.thread_id)}
     return {
-        "id": response_id(record),
+        "id": response_id(run),
         "object": "response",
         "created_at": int(accepted.at),
         "completed_at": int(end.at) if isinstance(end, Completed) else None,
-        "status": _status(record, end),
+        "status": _status(run, end),
         "background": bool(wire.get("background")),
         "conversation": named if wire.get("in_conversation") else None,
         "error": _error(end),
@@ -48,9 +48,9 @@ def response_object(agent: str, record: RunRecord, output: list[dict[str, Any]])
     }
 
 
-def _status(record: RunRecord, end: Terminal | None) -> str:
+def _status(run: Run, end: Terminal | None) -> str:
     if end is None:
-        return "queued" if record.claim is None else "in_progress"
+        return "queued" if run.claim is None else "in_progress"
     if isinstance(end, Completed):
         return "completed"
     return "cancelled" if isinstance(end, Cancelled) else "failed"
@@ -95,9 +95,9 @@ def approval_item(agent: str, approval: PendingApproval) -> dict[str, Any]:
     }
 
 
-def input_items(record: RunRecord) -> list[dict[str, Any]]:
+def input_items(run: Run) -> list[dict[str, Any]]:
     """Return what a run answers, the oldest first: messages, or decisions on tool calls."""
-    request, run_id = record.accepted.request, record.run_id
+    request, run_id = run.accepted.request, run.run_id
     if request.decisions:
         return [
             {

@@ -36,10 +36,11 @@ from hosting.ports import EntityClient
 from hosting.request.contents import Limits, limits_of
 from hosting.request.run_call import RawRequest
 from hosting.service.broadcast import LoggedEvent
-from hosting.service.runs import SHORT_WAIT_SECONDS, Run
+from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.stores.contract import MOST_POSITION
 from hosting.thread.events import Accepted, Completed, Reset, RunEvent, Terminal
+from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ class ResponsesWire:
             return self._streamed(run, request.client, -1, forgets=not wanted.stores)
         run = await self._runs.wait_as(wanted.start.wait, run, request.client)
         reply = await self._shown(run)
-        if not wanted.stores and run.record.certain_end is not None:
+        if not wanted.stores and run.certain_end is not None:
             await self._forget(run, request.client)
         return reply
 
@@ -118,8 +119,8 @@ class ResponsesWire:
             check_thread_id(wanted.conversation.thread_id, wanted.agent, request.caller.owner)
         if wanted.previous is not None:
             before = await self._find(request, wanted.previous)
-            start = replace(start, follows=before.record.first)
-        return await self._runs.start(wanted.agent, start, request.client, request.caller)
+            start = replace(start, follows=before.first)
+        return (await self._runs.start(wanted.agent, start, request.client, request.caller)).run
 
     async def _decide(self, request: WireRequest, wanted: Create) -> Run:
         """Record the decisions, which must be on all that the thread waits for, and return the run that goes on."""
@@ -128,12 +129,12 @@ class ResponsesWire:
         address = place.address(request.caller.owner)
         waiting = await approvals.waiting(address)
         decided = {decision.id: decision for decision in wanted.decisions}
-        missing = [] if waiting is None else [one.tool for one in waiting.record.undecided if one.id not in decided]
+        missing = [] if waiting is None else [one.tool for one in waiting.undecided if one.id not in decided]
         if missing:
             raise NotServedError(f"The answer on {', '.join(missing)} is missing. Send all answers together.", "input")
-        requested = {} if waiting is None else {one.id: one for one in waiting.record.requested_approvals}
+        requested = {} if waiting is None else {one.id: one for one in waiting.requested_approvals}
         approved = [requested[name].model_dump() for name, one in decided.items() if one.approved and name in requested]
-        calls = {} if waiting is None else _calls(waiting.record.terminal)
+        calls = {} if waiting is None else _calls(waiting.terminal)
         wire = {**(wanted.start.wire or {}), "approved": approved, "calls": calls}
         resumed = None
         for decision in decided.values():
@@ -178,7 +179,7 @@ class ResponsesWire:
 
     async def _list_input(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         run = await self._find(request, names.read_response_id(parts["id"]))
-        return json_reply(200, page(input_items(run.record), request.query))
+        return json_reply(200, page(input_items(run), request.query))
 
     async def _begin(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         """Nothing is written before the first response: the id says whose conversation it is, and since when."""
@@ -200,7 +201,7 @@ class ResponsesWire:
     async def _read_conversation(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         named = names.read_conversation_id(parts["id"])
         folds, _ = await self._conversation(request, named)
-        accepted = next((fold.record.accepted for fold in folds if fold.record is not None), None)
+        accepted = next((fold.run.accepted for fold in folds if fold.run is not None), None)
         created_at = int(named.thread_id[:_SECONDS_LENGTH], 16) if accepted is None else int(accepted.at)
         return json_reply(200, conversation_object(self._agent(named.agent).name, named.thread_id, created_at))
 
@@ -239,14 +240,14 @@ class ResponsesWire:
                 folds.clear()
             elif isinstance(event, RunEvent):
                 if isinstance(event, Accepted):
-                    folds[event.run_id] = ResponseFold(agent)
+                    folds[event.run_id] = ResponseFold(agent, address)
                 if event.run_id in folds:
                     folds[event.run_id].next(LoggedEvent(position, event))
         items = []
         for fold in folds.values():
-            assert fold.record is not None
-            if fold.record.certain_end is None or isinstance(fold.record.certain_end, Completed):
-                items += [*input_items(fold.record), *fold.output()]
+            assert fold.run is not None
+            if fold.run.certain_end is None or isinstance(fold.run.certain_end, Completed):
+                items += [*input_items(fold.run), *fold.output()]
         return list(folds.values()), items
 
     async def _find(self, request: WireRequest, named: Named) -> Run:
@@ -257,13 +258,12 @@ class ResponsesWire:
 
     async def _shown(self, run: Run) -> Reply:
         """Return the response as its log has it."""
-        record = run.record
-        fold = ResponseFold(self._agent(record.accepted.agent).name)
-        through = record.end or MOST_POSITION
-        for position, event in await self._services.log.events(run.address, record.first - 1, through=through):
+        fold = ResponseFold(self._agent(run.accepted.agent).name, run.address)
+        through = run.end or MOST_POSITION
+        for position, event in await self._services.log.events(run.address, run.first - 1, through=through):
             if isinstance(event, RunEvent) and event.run_id == run.run_id:
                 fold.next(LoggedEvent(position, event))
-        if fold.record is None:
+        if fold.run is None:
             raise UnknownRunError("There is no such response any more.")
         return json_reply(200, fold.response())
 
@@ -274,7 +274,7 @@ class ResponsesWire:
         self, run: Run, client: EntityClient, after: int, *, forgets: bool
     ) -> AsyncGenerator[bytes, None]:
         """Yield the events behind that number up to the run's end, deltas as they come."""
-        fold, number = ResponseFold(self._agent(run.record.accepted.agent).name), after
+        fold, number = ResponseFold(self._agent(run.accepted.agent).name, run.address), after
         try:
             async with aclosing(self._services.following.follow(run, client)) as lists:
                 async for updates in lists:

@@ -87,7 +87,7 @@ async def test_the_claim_stands_in_the_log_before_the_agent_runs(bench: Bench) -
     bench.agent.work = look
     await bench.signal(run_id)
 
-    claim = (await bench.record(run_id)).claim
+    claim = (await bench.find_run(run_id)).claim
     assert during == [["accepted", "claimed"]]
     assert claim is not None
     assert (claim.attempt, claim.holder, round(claim.deadline - claim.at)) == (1, "entity", 300)
@@ -151,7 +151,7 @@ async def test_a_known_run_id_with_another_request_is_refused(
     else:
         assert (result["status"], result["error"]["code"], lines) == ("failed", "run_id_reused", [])
     assert (await bench.kinds("r-1"), bench.state) == (kinds, state)
-    assert (await bench.record("r-1")).accepted.request.message == ("hi" if opened is None else "elsewhere")
+    assert (await bench.find_run("r-1")).accepted.request.message == ("hi" if opened is None else "elsewhere")
 
 
 @pytest.mark.behaviour("orchestrations.run-id-reused")

@@ -9,9 +9,8 @@ from hosting.names import Address
 from hosting.ports import EntityClient
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.service.following import Following
-from hosting.service.runs import Run
 from hosting.thread.events import Claimed, Delta
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from tests.support.threads import NOW, accepted, completed
 
 NO_CLIENT: Any = None
@@ -54,8 +53,8 @@ class ScriptedFollowing(Following):
 
 def run_after(*news: Update) -> Run:
     """Return the run as it stands behind its beginning and these."""
-    record = RunRecord(accepted(), FIRST, FIRST)
+    run = Run(Address.of("Helper", "t1"), accepted(), FIRST, FIRST)
     for one in (*BEGUN[1:], *news):
         assert isinstance(one, LoggedEvent)
-        record = record.after(one.position, one.event)
-    return Run(Address.of("Helper", "t1"), record)
+        run = run.after(one.position, one.event)
+    return run

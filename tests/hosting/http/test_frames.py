@@ -8,12 +8,14 @@ import pytest
 
 from hosting.errors import HostingError, InternalError, LogUnavailableError, ThreadDeletedError
 from hosting.http.streams import Frame, Frames, broken
+from hosting.names import Address
 from hosting.ports import iso
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.thread.events import Claimed, Delta, Event, Failed, ModelResult, Released, TimedOut, ToolResult
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from tests.support.threads import NOW, accepted, completed, tool_started
 
+ADDRESS = Address.of("Helper", "t1")
 AT = iso(NOW)
 IDS = {"thread_id": "t1", "session_id": "t1", "run_id": "r1", "correlation_id": "r1"}
 ACCEPTED = Frame("4", "accepted", {"status": "accepted", **IDS, "at": AT})
@@ -33,7 +35,7 @@ def delta(offset: int, text: str) -> Delta:
 
 def frames_of(*news: Update, after: int = 0) -> list[Frame]:
     """Return the frames of a run that was accepted at position 4."""
-    frames = Frames(after, lambda: NOW)
+    frames = Frames(ADDRESS, after, lambda: NOW)
     return [frame for one in (LoggedEvent(4, accepted()), *news) for frame in frames.next(one)]
 
 
@@ -172,7 +174,7 @@ def test_a_run_without_an_answer_ends_with_its_problem(kind: type[Failed] | type
 )
 def test_a_stream_that_cannot_go_on_says_why(error: HostingError, event: str) -> None:
     """Without an id; a deleted thread took its runs with it."""
-    frame = broken(error, RunRecord(accepted(), 4, 4), NOW)
+    frame = broken(error, Run(ADDRESS, accepted(), 4, 4), NOW)
 
     assert (frame.id, frame.event) == (None, event)
     assert frame.fields.items() >= {"code": error.code, "detail": error.detail, **IDS, "at": AT}.items()

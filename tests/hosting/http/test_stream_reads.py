@@ -13,8 +13,8 @@ from hosting.http.streams import Streams
 from hosting.request.parameters import StreamQuery
 from hosting.request.run_request import Decision
 from hosting.service.broadcast import LoggedEvent, Update
-from hosting.service.runs import Run
 from hosting.thread.events import ApprovalAnswered
+from hosting.thread.run import Run
 from tests.hosting.http.scripted_following import BEGUN, END, ENDED, LOGGED, NO_CLIENT, ScriptedFollowing, run_after
 from tests.support.threads import NOW
 
@@ -73,7 +73,7 @@ async def test_an_answer_to_an_approval_behind_the_end_moves_no_offset() -> None
     tail = Streams(ScriptedFollowing(), lambda: NOW).tail(run)
     _, messages, headers = await read(ScriptedFollowing(ALL), run, None)
 
-    assert run.record.last == ANSWERED.position
+    assert run.last == ANSWERED.position
     assert (tail.headers["stream-next-offset"], tail.headers["stream-closed"]) == (f"{ENDED:09d}", "true")
     assert (messages, headers["stream-next-offset"], headers["stream-closed"]) == ([], f"{ENDED:09d}", "true")
 

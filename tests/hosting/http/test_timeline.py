@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hosting.http.timeline import timeline_fields
+from hosting.names import Address
 from hosting.ports import iso
 from hosting.request.run_request import RunRequest
 from hosting.thread.events import (
@@ -55,10 +56,10 @@ def completed(at: float) -> Completed:
 def steps(*events: Event) -> list[dict[str, Any]]:
     """The timeline of these events, times in seconds."""
     listed = list(enumerate(events, start=1))
-    record = fold_run("r", listed)
-    assert record is not None
+    run = fold_run(Address.of("Joker", "t"), "r", listed)
+    assert run is not None
     seconds = {iso(event.at): event.at for event in events}
-    shown = [dict(step) for step in timeline_fields(record, listed)["steps"]]
+    shown = [dict(step) for step in timeline_fields(run, listed)["steps"]]
     return [{**step, "at": seconds[step["at"]], "ended_at": seconds.get(step["ended_at"])} for step in shown]
 
 

@@ -82,7 +82,7 @@ async def test_every_call_inside_has_a_key_of_its_own() -> None:
     place = f"{run_id}-1.call-0-0/1.call-0"
     keys = {what.rpartition(" ")[2] for what in noted if what.startswith("inner add")}
     assert keys == {f"{place}-0/1.call-0-0", f"{place}-1/1.call-0-0"}
-    started = [step for step in (await bench.record(run_id)).steps if isinstance(step, ToolStarted)]
+    started = [step for step in (await bench.find_run(run_id)).steps if isinstance(step, ToolStarted)]
     assert Counter(step.name for step in started) == Counter(middle=1, helper=2, add=2)
 
 
@@ -92,7 +92,7 @@ async def test_a_stream_tells_the_calls_inside_with_their_arguments() -> None:
     await asyncio.wait_for(bench.run("go"), GUARD_SECONDS)
     bench.loop.close()
 
-    frames, events = Frames(0, time.time), await bench.services.log.events(ADDRESS, 0)
+    frames, events = Frames(ADDRESS, 0, time.time), await bench.services.log.events(ADDRESS, 0)
     fields_of_frames = [frame.fields for at, event in events for frame in frames.next(LoggedEvent(at, event))]
 
     calls = {

@@ -19,7 +19,7 @@ from hosting.service.lost_runs import read_run
 from hosting.settings import read_settings
 from hosting.thread.commands import CancelRun
 from hosting.thread.events import Claimed, Failed
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from tests.support.bench import ADDRESS, Bench, answer
 from tests.support.planned import PlannedClient, planned_agent
 
@@ -61,7 +61,7 @@ async def test_a_failed_attempt_is_made_again_inside_the_run(bench: Bench) -> No
 
     result = await bench.deliver(order(TWICE), signal=False)
 
-    restarted = (await bench.record("run-1")).claim
+    restarted = (await bench.find_run("run-1")).claim
     assert (result["response"], bench.places()) == ("echo: hi", ["run-1"])
     assert await bench.kinds("run-1") == ["accepted", "claimed", "claimed", "completed"]
     assert restarted is not None
@@ -162,7 +162,7 @@ async def until_retried(bench: Bench) -> None:
     """Return once the run is claimed for its second attempt."""
     while True:
         record = await read_run(bench.services.log, ADDRESS, "run-1")
-        if isinstance(record, RunRecord) and record.failures:
+        if isinstance(record, Run) and record.failures:
             return
         await asyncio.sleep(0)
 

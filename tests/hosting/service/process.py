@@ -34,6 +34,7 @@ from hosting.service.threads import Threads
 from hosting.settings import read_settings
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.events import Accepted, Terminal
+from hosting.thread.run import Run
 from state.codec import write
 from tests.support.archives import memory_archive
 from tests.support.thread_stores import ArmedStore
@@ -197,6 +198,10 @@ class Process:
         self.attachments, self.archive = attachments, engine.archive
         self.deletion = ThreadDeletion(self.log, engine.archive, attachments, "hub")
 
+    async def start(self, call: StartRun) -> Run:
+        """Start a run of the agent as a caller asks, and return it."""
+        return (await self.runs.start(AGENT, call, self.engine)).run
+
     async def deliver(self, run_id: str) -> OperationOutcome:
         """Have the thread's entity do its operation here, and commit what comes of it."""
         watched = await self.operations.run(ADDRESS, self.engine.documents.get("t1"), run_id)
@@ -206,9 +211,9 @@ class Process:
 
     async def end_of(self, run_id: str) -> Terminal | None:
         """Return how a run that the thread has ended, None while it has not."""
-        record = await self.operations.record(ADDRESS, run_id)
-        assert record is not None
-        return record.terminal
+        run = await self.operations.find_run(ADDRESS, run_id)
+        assert run is not None
+        return run.terminal
 
     async def deliver_delete(self) -> None:
         """Have the thread's entity delete it here, and commit what comes of it."""

@@ -28,10 +28,10 @@ Processes = tuple[Process, Process]
 async def paused(process: Process, *calls: str) -> list[str]:
     """Have a run ask for approval of these calls; return the ids under which they are answered."""
     process.agent.asks = list(calls)
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     ended = await process.runs.wait(run, process.engine, 5.0)
-    assert isinstance(ended.record.terminal, Completed)
-    return [approval.id for approval in ended.record.terminal.approvals]
+    assert isinstance(ended.terminal, Completed)
+    return [approval.id for approval in ended.terminal.approvals]
 
 
 async def answer(process: Process, approval_id: str, *, approved: bool = True, waits: bool = True) -> Answered:
@@ -52,8 +52,8 @@ async def test_the_last_answer_begins_the_run_that_goes_on(processes: Processes)
     ended = await other.runs.wait(last.resumed, other.engine, 5.0)
 
     assert earlier.resumed is None
-    assert isinstance(ended.record.terminal, Completed)
-    assert [decision.id for decision in ended.record.accepted.request.decisions] == [first, second]
+    assert isinstance(ended.terminal, Completed)
+    assert [decision.id for decision in ended.accepted.request.decisions] == [first, second]
     assert len(other.agent.turns) == 1
 
 
@@ -67,9 +67,9 @@ async def test_the_thread_lists_what_it_waits_for_and_takes_no_message(processes
     waiting = await other.approvals.waiting(Address.of(AGENT, "t1"))
 
     assert waiting is not None
-    assert [answered.decision.id for answered in waiting.record.answers] == [first]
+    assert [answered.decision.id for answered in waiting.answers] == [first]
     with pytest.raises(ApprovalsPendingError):
-        await other.runs.start(AGENT, call(), other.engine)
+        await other.start(call())
 
 
 @pytest.mark.behaviour("service.approvals")
@@ -109,7 +109,7 @@ async def test_two_last_answers_at_one_moment_begin_one_run(processes: Processes
 
     resumed = [found.resumed for found in both if found.resumed is not None]
     assert len(resumed) == 1
-    assert {decision.id for decision in resumed[0].record.accepted.request.decisions} == {first, second}
+    assert {decision.id for decision in resumed[0].accepted.request.decisions} == {first, second}
 
 
 @pytest.mark.behaviour("service.approvals")
@@ -123,7 +123,7 @@ async def test_a_repeated_last_answer_finds_the_run_that_goes_on(processes: Proc
 
     assert last.resumed is not None
     assert again.resumed is not None
-    assert (again.resumed.run_id, again.resumed.replayed) == (last.resumed.run_id, True)
+    assert again.resumed.run_id == last.resumed.run_id
     with pytest.raises(ApprovalAnsweredError):
         await answer(other, approval, approved=False)
 
@@ -141,7 +141,7 @@ async def test_an_answer_whose_signal_was_not_taken_is_repeated_and_goes_on(proc
     assert again.resumed is not None
     ended = await process.runs.wait(again.resumed, process.engine, 5.0)
 
-    assert isinstance(ended.record.terminal, Completed)
+    assert isinstance(ended.terminal, Completed)
     assert process.engine.signals[-1] == ("run", {"run_id": ended.run_id, "logged": True})
 
 

@@ -76,7 +76,7 @@ async def test_an_answer_larger_than_a_conversation_is_told_and_leaves_an_error_
     """The document stays within twice its limit, and the model never sees the turn."""
     bench.agent.work = answer_at_length
     run_id = await bench.run(str(LIMIT))
-    reply = json.loads(run_reply(await bench.record(run_id), "json", "").body)
+    reply = json.loads(run_reply(await bench.find_run(run_id), "json", "").body)
     await bench.run("1")
 
     assert (reply["response"], reply["kept"], reply["message_count"]) == ("x" * LIMIT, False, 2)
@@ -88,7 +88,7 @@ async def test_an_answer_larger_than_a_conversation_is_told_and_leaves_an_error_
 async def test_an_answer_that_is_kept_says_nothing_of_it(bench: Bench) -> None:
     """The field is there when it is false, and for nobody else."""
     form: Form = "json"
-    record = await bench.record(await bench.run("hi"))
+    record = await bench.find_run(await bench.run("hi"))
 
     assert isinstance(record.terminal, Completed)
     assert "kept" not in json.loads(run_reply(record, form, "").body)

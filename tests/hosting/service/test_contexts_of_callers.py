@@ -14,10 +14,10 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from hosting.invocation import TASK_MARK, begin_invocation, current_invocation
 from hosting.ports import OrchestrationStatus
-from hosting.service.runs import Run
 from hosting.stores.memory import MemoryObjects, SharedMemory
+from hosting.thread.run import Run
 from hosting.tools import ENGINE, Engine, Orchestrations
-from tests.hosting.service.process import AGENT, EchoAgent, Process, call
+from tests.hosting.service.process import EchoAgent, Process, call
 from tests.hosting.service.process import Engine as DurableEngine
 
 GUARD_SECONDS = 5.0
@@ -94,7 +94,7 @@ async def asked(process: Process, number: int, client: Client, begun: asyncio.Ev
     ENGINE.set(Engine(client, asyncio.get_running_loop()))
     span = NonRecordingSpan(SpanContext(number, 1, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
     with trace.use_span(span):
-        run = await process.runs.start(AGENT, call(f"run {number}"), process.engine)
+        run = await process.start(call(f"run {number}"))
         begun.set()
         return await process.runs.wait(run, process.engine, GUARD_SECONDS)
 
@@ -115,7 +115,7 @@ async def test_a_run_that_is_claimed_with_the_end_before_it_has_the_context_of_i
     ended = await asyncio.gather(*waiting)
 
     assert (await process.kinds()).count("claimed") == 3
-    assert [run.record.terminal.kind for run in ended if run.record.terminal] == ["completed"] * 3
+    assert [run.terminal.kind for run in ended if run.terminal] == ["completed"] * 3
     assert agent.seen == {
         f"run {number}": Seen(f"invocation {number}", f"invocation {number}", number) for number in (1, 2, 3)
     }

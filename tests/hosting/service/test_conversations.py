@@ -25,13 +25,13 @@ async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Pr
     """The log lacks what came between."""
     one, other = processes
     for process, message in ((one, "one"), (other, "two")):
-        run = await process.runs.start(AGENT, call(message), process.engine)
+        run = await process.start(call(message))
         await process.runs.wait(run, process.engine, 5.0)
     await other.deliver(run.run_id)
     trimmed = (await other.log.execute(ADDRESS, TrimThread(1.0, 6))).head.trimmed
     await other.store.trim(ADDRESS, trimmed, 0)
 
-    run = await one.runs.start(AGENT, call("three"), one.engine)
+    run = await one.start(call("three"))
     await one.runs.wait(run, one.engine, 5.0)
 
     assert one.agent.turns[-1] == ["one", "echo: one", "two", "echo: two", "three"]
@@ -60,12 +60,12 @@ async def test_what_is_remembered_of_threads_that_say_nothing_is_bounded_too(siz
 async def test_a_document_that_was_stored_behind_a_runs_claim_is_not_ahead_of_its_log(processes: Processes) -> None:
     """The log went on, too: another request came in."""
     one, other = processes
-    before = await other.runs.start(AGENT, call("before"), other.engine)
+    before = await other.start(call("before"))
     await other.runs.wait(before, other.engine, 5.0)
     one.engine.gate.clear()
-    starts = [asyncio.ensure_future(one.runs.start(AGENT, call("mine"), one.engine))]
+    starts = [asyncio.ensure_future(one.start(call("mine")))]
     await asyncio.sleep(0.02)
-    starts.append(asyncio.ensure_future(other.runs.start(AGENT, call("theirs", waits=False), other.engine)))
+    starts.append(asyncio.ensure_future(other.start(call("theirs", waits=False))))
     await asyncio.sleep(0.02)
     await other.deliver(before.run_id)
     one.engine.gate.set()
@@ -74,7 +74,7 @@ async def test_a_document_that_was_stored_behind_a_runs_claim_is_not_ahead_of_it
     ended = await one.runs.wait(mine, one.engine, 1.0)
     await one.runs.wait(theirs, one.engine, 1.0)
 
-    assert isinstance(ended.record.terminal, Completed)
+    assert isinstance(ended.terminal, Completed)
     assert one.agent.turns[-1] == ["before", "echo: before", "mine", "echo: mine", "theirs"]
 
 
@@ -83,18 +83,18 @@ async def test_a_process_that_is_behind_reads_the_log_and_not_the_document(proce
     """But for a thread that was deleted meanwhile and begun anew: there the document counts."""
     one, other = processes
     for process in (one, other):
-        run = await process.runs.start(AGENT, call("old"), process.engine)
+        run = await process.start(call("old"))
         await process.runs.wait(run, process.engine, 5.0)
     documents = Conversations(one.log)
     first = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
-    run = await other.runs.start(AGENT, call("more"), other.engine)
+    run = await other.start(call("more"))
     await other.runs.wait(run, other.engine, 5.0)
     before = one.engine.reads
     second = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
     reads = one.engine.reads - before
     await other.log.execute(ADDRESS, DeleteThread(1.0))
     await other.log.execute(ADDRESS, FinishDelete(2.0, {}))
-    await other.runs.start(AGENT, call("new", waits=False), other.engine)
+    await other.start(call("new", waits=False))
     third = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
 
     assert [len(one.conversation.data.conversation_history.stored) for one in (first, second, third)] == [4, 6, 0]
@@ -114,11 +114,11 @@ async def test_a_long_conversation_is_remembered_within_its_bytes_and_cut_seldom
         SharedMemory(), MemoryObjects(), Engine(), remembering={"shorten": shorten, "document_bytes": 8000}
     )
     for number in range(60):
-        run = await process.runs.start(AGENT, call(f"m{number}"), process.engine)
+        run = await process.start(call(f"m{number}"))
         run = await process.runs.wait(run, process.engine, 5.0)
 
     assert max(map(len, process.agent.turns)) <= max(cuts) < 60
     assert len(cuts) < 8
-    assert isinstance(run.record.terminal, Completed)
-    assert run.record.terminal.message_count == 120
+    assert isinstance(run.terminal, Completed)
+    assert run.terminal.message_count == 120
     process.loop.close()

@@ -11,10 +11,10 @@ from hosting.errors import LogUnavailableError, ThreadDeletedError
 from hosting.names import Address
 from hosting.service.broadcast import DeltaText, Follower, LoggedEvent, Update
 from hosting.service.following import Following
-from hosting.service.runs import Run
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import ClaimRun, DeleteThread, FinishDelete, RecordSteps
 from hosting.thread.events import Delta
+from hosting.thread.run import Run
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import end, terms
 
@@ -56,7 +56,7 @@ async def text_of(process: Process, run: Run) -> str:
 @pytest.mark.behaviour("service.following")
 async def test_a_follower_in_the_process_that_holds_the_run_hears_each_word_once(process: Process) -> None:
     """When it comes, and not again when it is logged."""
-    run = await process.runs.start(AGENT, call(streams=True), process.engine)
+    run = await process.start(call(streams=True))
 
     assert await followed(process, run) == WHOLE
 
@@ -65,7 +65,7 @@ async def test_a_follower_in_the_process_that_holds_the_run_hears_each_word_once
 async def test_a_follower_in_another_process_has_the_same_text_from_the_log(processes: Processes) -> None:
     """In other pieces, perhaps."""
     one, other = processes
-    run = await one.runs.start(AGENT, call(streams=True), one.engine)
+    run = await one.start(call(streams=True))
     found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
 
     assert await text_of(other, found) == "echo: hi"
@@ -75,7 +75,7 @@ async def test_a_follower_in_another_process_has_the_same_text_from_the_log(proc
 async def test_a_run_that_has_ended_is_told_from_its_log(processes: Processes) -> None:
     """With its words joined as they were logged."""
     one, other = processes
-    run = await one.runs.start(AGENT, call(streams=True), one.engine)
+    run = await one.start(call(streams=True))
     await one.runs.wait(run, one.engine, 5.0)
 
     received = await followed(other, run)
@@ -89,10 +89,10 @@ async def test_what_another_process_appends_between_keeps_no_follower_waiting(pr
     """A run that is accepted elsewhere on the same thread has a position, too."""
     one, other = processes
     one.agent.gate.clear()
-    run = await one.runs.start(AGENT, call(streams=True), one.engine)
+    run = await one.start(call(streams=True))
     following = asyncio.ensure_future(followed(one, run))
     await asyncio.sleep(0.05)
-    await other.runs.start(AGENT, call("second", waits=False), other.engine)
+    await other.start(call("second", waits=False))
     one.agent.gate.set()
 
     assert await asyncio.wait_for(following, 5.0) == WHOLE
@@ -103,7 +103,7 @@ async def test_a_run_that_is_taken_over_is_followed_to_its_end(processes: Proces
     """What was not settled is said anew, from its offset on."""
     one, other = processes
     one.agent.gate.clear()
-    run = await one.runs.start(AGENT, call(streams=True), one.engine)
+    run = await one.start(call(streams=True))
     found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
     following = asyncio.ensure_future(text_of(other, found))
     await asyncio.sleep(0.1)
@@ -118,7 +118,7 @@ async def test_a_run_that_is_taken_over_is_followed_to_its_end(processes: Proces
 async def test_a_quiet_run_is_told_as_quiet(process: Process) -> None:
     """So that whoever stands between does not cut the stream."""
     process.agent.gate.clear()
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     quiet = 0
     async for news in process.following.follow(run, process.engine):
         quiet += not news
@@ -133,7 +133,7 @@ async def test_a_deleted_thread_ends_those_who_follow_it(processes: Processes) -
     """By a refusal of ours, and not by silence."""
     one, other = processes
     one.agent.gate.clear()
-    run = await one.runs.start(AGENT, call(), one.engine)
+    run = await one.start(call())
     following = asyncio.ensure_future(followed(other, run))
     await asyncio.sleep(0.02)
     await other.log.execute(ADDRESS, DeleteThread(1.0))
@@ -148,7 +148,7 @@ async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(proce
     """It was deleted and erased between two looks."""
     one, other = processes
     one.agent.gate.clear()
-    run = await one.runs.start(AGENT, call(), one.engine)
+    run = await one.start(call())
     following = asyncio.ensure_future(followed(other, run))
     waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 2.0))
     await asyncio.sleep(0.02)
@@ -168,8 +168,8 @@ async def test_a_follower_of_a_run_that_waits_hears_it_begin_in_its_process(proc
     process.store.pushes = False
     patient = Following(process.log, process.store, process.changes, process.holders, first_poll_seconds=60.0)
     process.agent.gate.clear()
-    await process.runs.start(AGENT, call("first"), process.engine)
-    run = await process.runs.start(AGENT, call("hi", streams=True), process.engine)
+    await process.start(call("first"))
+    run = await process.start(call("hi", streams=True))
     waiting = asyncio.ensure_future(process.runs.wait(run, process.engine, 5.0))
     process.following = patient
     following = asyncio.ensure_future(followed(process, run))
@@ -185,8 +185,8 @@ async def test_a_run_that_waited_begins_in_the_process_that_follows_it(processes
     """With nobody else who would wait for it."""
     one, other = processes
     one.agent.gate.clear()
-    await one.runs.start(AGENT, call("first"), one.engine)
-    run = await other.runs.start(AGENT, call("hi", streams=True), other.engine)
+    await one.start(call("first"))
+    run = await other.start(call("hi", streams=True))
     following = asyncio.ensure_future(followed(other, run))
     await asyncio.sleep(0.02)
     one.agent.gate.set()
@@ -200,8 +200,8 @@ async def test_a_run_that_waited_behind_one_of_its_own_process_is_claimed_with_t
     """Its follower is as good as one who waits: two appends end the first run and the second."""
     process = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"lease_seconds": 60.0})
     process.agent.gate.clear()
-    await process.runs.start(AGENT, call("first"), process.engine)
-    run = await process.runs.start(AGENT, call("hi"), process.engine)
+    await process.start(call("first"))
+    run = await process.start(call("hi"))
     following = asyncio.ensure_future(followed(process, run))
     await asyncio.sleep(0.02)
     process.store.calls.clear()
@@ -217,7 +217,7 @@ async def test_a_follower_of_the_log_alone_is_told_each_position_once_and_no_wor
     process: Process,
 ) -> None:
     """Its frames can bear positions and nothing else."""
-    run = await process.runs.start(AGENT, call(streams=True), process.engine)
+    run = await process.start(call(streams=True))
     received = await joined(process.following.follow(run, process.engine, logged_only=True))
     events = await process.log.events(ADDRESS, 0)
 
@@ -228,7 +228,7 @@ async def test_a_follower_of_the_log_alone_is_told_each_position_once_and_no_wor
 @pytest.mark.behaviour("service.following")
 async def test_what_a_later_attempt_says_anew_takes_the_place_of_what_an_earlier_one_said(process: Process) -> None:
     """Also where it is the beginning of that."""
-    run = await process.runs.start(AGENT, call(waits=False, streams=True), process.engine)
+    run = await process.start(call(waits=False, streams=True))
     run_id, log = run.run_id, process.log
     for number, text in enumerate(("Good evening", "Good")):
         silent = (await log.head(ADDRESS)).append_id
@@ -244,7 +244,7 @@ async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(
     """Whoever shows the stream is then told that the log is away."""
     one, other = processes
     one.agent.gate.clear()
-    run = await one.runs.start(AGENT, call(streams=True), one.engine)
+    run = await one.start(call(streams=True))
     short = Following(other.log, other.store, other.changes, other.holders, outage_seconds=0.05)
     outliving, ending = asyncio.ensure_future(followed(other, run)), short.follow(run, other.engine)
     assert shown(await anext(ending))[0] == "accepted"

@@ -12,7 +12,7 @@ from hosting.thread.events import Accepted, Failed
 from state.conversation import append_turn
 from state.convert import request_entry
 from state.models import Conversation
-from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+from tests.hosting.service.process import ADDRESS, Engine, Process, call
 from tests.support.state_documents import response_entry
 
 
@@ -46,7 +46,7 @@ async def test_an_agent_is_given_what_its_conversation_refers_to() -> None:
     contents = Contents()
     process = process_with(inline=contents.inline)
     for message in ("one", "two"):
-        run = await process.runs.start(AGENT, call(message), process.engine)
+        run = await process.start(call(message))
         await process.runs.wait(run, process.engine, 5.0)
 
     assert process.agent.turns == [["whole", "yes", "one"], ["one", "echo: one", "whole", "yes", "two"]]
@@ -60,7 +60,7 @@ async def test_a_run_whose_conversation_cannot_be_had_whole_goes_on_when_it_can(
     contents = Contents()
     process = process_with(inline=contents.inline)
     contents.is_away = True
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     await process.runs.wait(run, process.engine, 0.05)
     assert await process.kinds() == ["accepted", "claimed", "released"]
 
@@ -82,8 +82,8 @@ async def test_a_request_without_room_in_its_conversation_ends_before_its_agent(
         return ThreadFullError("No room.") if accepted.request.message == "large" else None
 
     process = process_with(admits=admits)
-    run = await process.runs.start(AGENT, call("large"), process.engine)
-    ended = (await process.runs.wait(run, process.engine, 5.0)).record.terminal
+    run = await process.start(call("large"))
+    ended = (await process.runs.wait(run, process.engine, 5.0)).terminal
 
     assert isinstance(ended, Failed)
     assert (ended.code, ended.detail, process.agent.turns) == ("thread_full", "No room.", [])

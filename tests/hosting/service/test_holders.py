@@ -16,11 +16,11 @@ from hosting.request.run_request import Retry
 from hosting.runner.callbacks import CallbackCalls, Listener, Listeners
 from hosting.runner.held_run import HeldRun
 from hosting.service.broadcast import Follower
-from hosting.service.runs import Run
 from hosting.stores.contract import Append, Appended, StoredHead
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import DeleteThread
 from hosting.thread.events import Failed
+from hosting.thread.run import Run
 from tests.hosting.service.process import ADDRESS, AGENT, LEASE_SECONDS, Engine, Process, call
 
 Processes = tuple[Process, Process]
@@ -29,8 +29,8 @@ Processes = tuple[Process, Process]
 async def queued(process: Process) -> tuple[Run, asyncio.Task[Run]]:
     """Begin a run that the closed gate holds back, and another one behind it; return both, the second waited for."""
     process.agent.gate.clear()
-    first = await process.runs.start(AGENT, call("first"), process.engine)
-    second = await process.runs.start(AGENT, call("second"), process.engine)
+    first = await process.start(call("first"))
+    second = await process.start(call("second"))
     waiting = asyncio.ensure_future(process.runs.wait(second, process.engine, 5.0))
     await asyncio.sleep(0)
     return first, waiting
@@ -41,14 +41,14 @@ async def test_a_request_cancelled_while_its_run_is_appended_leaves_a_run_that_e
     """Its append may count: then somebody holds it, and its signal is taken."""
     one, other = processes
     one.store.fails = ["answer lost"]
-    starting = asyncio.ensure_future(one.runs.start(AGENT, call(key="k"), one.engine))
+    starting = asyncio.ensure_future(one.start(call(key="k")))
     await asyncio.sleep(0.02)
     starting.cancel()
     await asyncio.wait((starting,))
 
-    found = await other.runs.start(AGENT, call(key="k"), other.engine)
+    found = await other.start(call(key="k"))
 
-    assert (await other.runs.wait(found, other.engine, 1.0)).record.terminal is not None
+    assert (await other.runs.wait(found, other.engine, 1.0)).terminal is not None
     assert len(one.agent.turns) == 1
 
 
@@ -56,13 +56,13 @@ async def test_a_request_cancelled_while_its_run_is_appended_leaves_a_run_that_e
 async def test_a_waiter_cancelled_while_it_claims_its_run_leaves_a_run_that_ends(processes: Processes) -> None:
     """Nobody else would begin it before its lease is out."""
     one, other = processes
-    run = await one.runs.start(AGENT, call(waits=False), one.engine)
+    run = await one.start(call(waits=False))
     other.store.fails = ["answer lost"]
     waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 5.0))
     await asyncio.sleep(0.02)
     waiting.cancel()
 
-    assert (await one.runs.wait(run, one.engine, 1.0)).record.terminal is not None
+    assert (await one.runs.wait(run, one.engine, 1.0)).terminal is not None
     assert len(other.agent.turns) == 1
 
 
@@ -106,7 +106,7 @@ async def test_a_process_claims_no_more_runs_than_it_may_hold() -> None:
     process = Process(SharedMemory(), MemoryObjects(), Engine(), most=1)
     process.agent.gate.clear()
     process.store.before_append = lambda: asyncio.sleep(0)
-    starts = [process.runs.start(AGENT, call(thread_id=None), process.engine) for _ in range(3)]
+    starts = [process.start(call(thread_id=None)) for _ in range(3)]
     runs = await asyncio.gather(*starts)
 
     assert sum(process.holders.held.get(run.run_id) is not None for run in runs) == 1
@@ -118,7 +118,7 @@ async def test_a_process_claims_no_more_runs_than_it_may_hold() -> None:
 async def test_a_cancel_in_the_process_that_holds_the_run_is_seen_at_once(process: Process) -> None:
     """Without a look at the log."""
     process.agent.gate.clear()
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     held = process.holders.held.get(run.run_id)
 
     await process.runs.cancel(Address.of(AGENT, "t1"), run.run_id, process.engine)
@@ -133,7 +133,7 @@ async def test_a_look_at_the_head_while_an_attempt_is_made_again_stops_nothing(p
     process.agent.gate.clear()
     process.agent.fails = [RuntimeError("once")]
     request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
-    run = await process.runs.start(AGENT, replace(call(), request=request), process.engine)
+    run = await process.start(replace(call(), request=request))
     process.store.before_append = lambda: asyncio.sleep(0.15)
     process.agent.gate.set()
 
@@ -149,8 +149,8 @@ async def test_a_thread_that_a_newer_version_works_on_keeps_no_other_run_from_be
     """Its own run is left to that version."""
     one, other = processes
     one.agent.gate.clear()
-    await one.runs.start(AGENT, call(thread_id="t2"), one.engine)
-    run = await one.runs.start(AGENT, call(), one.engine)
+    await one.start(call(thread_id="t2"))
+    run = await one.start(call())
     await came_newer(one, Address.of(AGENT, "t2"))
     await asyncio.sleep(0.1)
 
@@ -158,7 +158,7 @@ async def test_a_thread_that_a_newer_version_works_on_keeps_no_other_run_from_be
     ended = await one.runs.wait(run, one.engine, 1.0)
     one.agent.gate.set()
 
-    assert ended.record.terminal is not None
+    assert ended.terminal is not None
 
 
 @pytest.mark.behaviour("service.versions")
@@ -167,7 +167,7 @@ async def test_a_run_to_whose_thread_a_newer_version_came_is_stopped_and_let_go_
 ) -> None:
     """Its caller is told to come again, and the log in one sentence why; the thread stays as that version left it."""
     process.agent.gate.clear()
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     newer = await came_newer(process, ADDRESS)
     asyncio.get_running_loop().call_later(0.2, process.agent.gate.set)  # a thread, which nobody can stop
 
@@ -193,7 +193,7 @@ async def came_newer(process: Process, address: Address) -> StoredHead:
 async def test_a_run_whose_document_cannot_be_reached_is_released_and_not_cancelled(process: Process) -> None:
     """Its signal was taken, so its entity goes on at once."""
     process.engine.has_no_documents_now = True
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     await process.runs.wait(run, process.engine, 0.05)
 
     assert await process.kinds() == ["accepted", "claimed", "released"]
@@ -205,19 +205,19 @@ async def test_a_run_whose_document_cannot_be_reached_is_released_and_not_cancel
 async def test_a_run_whose_document_cannot_be_read_fails_by_that_name(process: Process, stored: str) -> None:
     """Its caller does not wait for what cannot come."""
     process.engine.documents["t1"] = stored
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
 
     ended = await process.runs.wait(run, process.engine, 1.0)
 
-    assert isinstance(ended.record.terminal, Failed)
-    assert ended.record.terminal.code == "unreadable_state"
+    assert isinstance(ended.terminal, Failed)
+    assert ended.terminal.code == "unreadable_state"
 
 
 @pytest.mark.behaviour("service.leave")
 async def test_a_run_that_has_not_begun_when_its_process_is_told_to_stop_is_handed_on(process: Process) -> None:
     """Nobody cancelled it."""
     process.engine.gate.clear()
-    starting = asyncio.ensure_future(process.runs.start(AGENT, call(), process.engine))
+    starting = asyncio.ensure_future(process.start(call()))
     await asyncio.sleep(0.02)
     leaving = asyncio.ensure_future(process.holders.drain(0.0))
     await asyncio.sleep(0.02)
@@ -233,7 +233,7 @@ async def test_a_process_that_is_told_to_stop_takes_no_further_run(process: Proc
     _, waiting = await queued(process)
     leaving = asyncio.ensure_future(process.holders.drain(5.0))
     await asyncio.sleep(0)
-    await process.runs.start(AGENT, call(thread_id="t2"), process.engine)
+    await process.start(call(thread_id="t2"))
     process.agent.gate.set()
     await leaving
     waiting.cancel()
@@ -245,7 +245,7 @@ async def test_a_process_that_is_told_to_stop_takes_no_further_run(process: Proc
 @pytest.mark.behaviour("service.stale")
 async def test_a_run_taken_over_in_the_same_process_is_held_until_its_own_end(process: Process) -> None:
     """The holder before it lets go of its own claim only."""
-    run = await process.runs.start(AGENT, call(waits=False), process.engine)
+    run = await process.start(call(waits=False))
     process.agent.gate.clear()
     first = asyncio.ensure_future(process.deliver(run.run_id))
     await asyncio.sleep(0.05)
@@ -264,7 +264,7 @@ async def test_an_entity_runs_a_conversation_that_is_too_large_to_be_remembered(
     """It was given it."""
     process = Process(SharedMemory(), MemoryObjects(), Engine(), cached_bytes=0)
     for message in ("one", "two"):
-        run = await process.runs.start(AGENT, call(message, waits=False), process.engine)
+        run = await process.start(call(message, waits=False))
         await asyncio.wait_for(process.deliver(run.run_id), 2.0)
 
     assert process.agent.turns == [["one"], ["one", "echo: one", "two"]]
@@ -274,9 +274,9 @@ async def test_an_entity_runs_a_conversation_that_is_too_large_to_be_remembered(
 @pytest.mark.behaviour("service.runs-here")
 async def test_an_answer_longer_than_a_follower_may_fall_behind_ends_its_callers_wait(process: Process) -> None:
     """It has the end from the log."""
-    run = await process.runs.start(AGENT, call("x" * 1_000_001, streams=True), process.engine)
+    run = await process.start(call("x" * 1_000_001, streams=True))
 
-    assert (await process.runs.wait(run, process.engine, 2.0)).record.terminal is not None
+    assert (await process.runs.wait(run, process.engine, 2.0)).terminal is not None
 
 
 class Heard:
@@ -299,7 +299,7 @@ async def test_nothing_of_many_runs_stays_but_their_conversations(times: int) ->
     listeners.add(AGENT, heard)
     process = Process(SharedMemory(), MemoryObjects(), Engine(), listener=listeners.begin)
     for number in range(times):
-        run = await process.runs.start(AGENT, call(thread_id=f"t{number % 20}", streams=True), process.engine)
+        run = await process.start(call(thread_id=f"t{number % 20}", streams=True))
         await process.runs.wait(run, process.engine, 5.0)
     del run
     await process.holders.drain(0.0)
@@ -322,7 +322,7 @@ def what_a_run_needs() -> set[int]:
 async def test_a_caller_is_told_that_its_signal_failed_when_its_run_is_taken_back(process: Process) -> None:
     """It may send the same key again at once."""
     process.engine.gate.clear()
-    starting = asyncio.ensure_future(process.runs.start(AGENT, call(key="k"), process.engine))
+    starting = asyncio.ensure_future(process.start(call(key="k")))
     await asyncio.sleep(0.02)
     process.store.before_append = lambda: asyncio.sleep(0.02)
     process.engine.is_away = True
@@ -336,12 +336,12 @@ async def test_a_caller_is_told_that_its_signal_failed_when_its_run_is_taken_bac
 @pytest.mark.behaviour("service.promises")
 async def test_whoever_is_refused_by_a_thread_that_is_being_deleted_signals_for_that(process: Process) -> None:
     """The process that began to delete it may have died."""
-    await process.runs.start(AGENT, call(waits=False), process.engine)
+    await process.start(call(waits=False))
     process.engine.signals.clear()
     await process.log.execute(ADDRESS, DeleteThread(1.0))
 
     with pytest.raises(ThreadDeletingError):
-        await process.runs.start(AGENT, call(), process.engine)
+        await process.start(call())
     assert process.engine.signals == [("delete", {"logged": True})]
 
 
@@ -350,7 +350,7 @@ async def test_one_slow_look_keeps_no_other_run_from_being_looked_after(processe
     """Neither from the renewal of its lease nor from its cancellation."""
     one, other = processes
     one.agent.gate.clear()
-    runs = [await one.runs.start(AGENT, call(thread_id=name), one.engine) for name in ("t1", "t2")]
+    runs = [await one.start(call(thread_id=name)) for name in ("t1", "t2")]
     async with one.store.holding("head"):
         for run in runs:
             await other.runs.cancel(Address.of(AGENT, run.address.thread_id), run.run_id, other.engine)
@@ -374,7 +374,7 @@ async def test_the_lease_of_a_claim_counts_from_before_its_append(process: Proce
         now += 2 * LEASE_SECONDS
 
     process.store.before_append = take_long
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     has_lease = process.holders.held[run.run_id].has_lease
     process.agent.gate.set()
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from hosting.runner.held_run import HeldRun
-from hosting.service.runs import Run
 from hosting.stores.memory import MemoryObjects, SharedMemory
-from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+from hosting.thread.run import Run
+from tests.hosting.service.process import ADDRESS, Engine, Process, call
 from tests.support.planned import planned_agent
 
 LOOKED = ["accepted", "claimed", "model_result", "tool_started", "tool_result"]
@@ -32,7 +32,7 @@ class Looking:
 
     async def left(self) -> tuple[Run, HeldRun]:
         """Return a run whose only caller has left while the tool works."""
-        run = await self.process.runs.start(AGENT, call(), self.process.engine)
+        run = await self.process.start(call())
         held = self.process.holders.held.get(run.run_id)
         assert held is not None
         while (await self.process.kinds())[-1] != "tool_started":
@@ -79,7 +79,7 @@ async def test_a_caller_who_comes_back_before_that_step_keeps_the_run_here(looki
 @pytest.mark.behaviour("service.callers-leave")
 async def test_a_stream_that_is_closed_leaves_its_run_too(looking: Looking) -> None:
     """Its reader has gone."""
-    run = await looking.process.runs.start(AGENT, call(), looking.process.engine)
+    run = await looking.process.start(call())
     held = looking.process.holders.held.get(run.run_id)
     assert held is not None
     following = looking.process.following.follow(run, looking.process.engine)
@@ -92,7 +92,7 @@ async def test_a_stream_that_is_closed_leaves_its_run_too(looking: Looking) -> N
 @pytest.mark.behaviour("service.callers-leave")
 async def test_a_run_that_its_entity_holds_is_not_handed_on_when_a_caller_leaves(looking: Looking) -> None:
     """Its operation is the invocation that keeps the instance alive."""
-    run = await looking.process.runs.start(AGENT, call(waits=False), looking.process.engine)
+    run = await looking.process.start(call(waits=False))
     delivery = asyncio.ensure_future(looking.process.deliver(run.run_id))
     await asyncio.to_thread(looking.looks.wait, 5.0)
     await looking.process.runs.wait(run, looking.process.engine, 0.02)
@@ -106,7 +106,7 @@ async def test_a_run_that_its_entity_holds_is_not_handed_on_when_a_caller_leaves
 async def test_an_agent_without_another_step_ends_where_its_caller_left(process: Process) -> None:
     """There is nothing to go on from."""
     process.agent.gate.clear()
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     held = process.holders.held.get(run.run_id)
     assert held is not None
     await process.runs.wait(run, process.engine, 0.02)

@@ -32,7 +32,7 @@ class FastClock:
 async def end_of(process: Process, run_id: str) -> tuple[str, str]:
     """Return the kind and the code of a run's end."""
     run = await process.runs.find(Address.of(AGENT, "t1"), run_id, process.engine)
-    terminal = run.record.terminal
+    terminal = run.terminal
     assert isinstance(terminal, Failed)
     return terminal.kind, terminal.code
 
@@ -56,7 +56,7 @@ async def test_a_run_whose_holder_is_gone_for_as_long_as_it_could_run_is_lost_to
 
     ended = await process.runs.wait(run, process.engine, 5.0)
 
-    assert ended.record.terminal is not None
+    assert ended.terminal is not None
     assert await end_of(process, "r1") == ("failed", "run_lost")
 
 
@@ -72,7 +72,7 @@ async def test_a_holder_that_lives_loses_nothing_to_a_clock_that_is_off(process:
         await process.log.execute(ADDRESS, RecordSteps("elsewhere"))
         await asyncio.wait((waiting,), timeout=0.05)
 
-    assert not waiting.result().record.is_over
+    assert not waiting.result().is_over
 
 
 @pytest.mark.behaviour("service.lost-runs")
@@ -80,8 +80,8 @@ async def test_a_run_that_waits_for_its_turn_for_too_long_ends_in_its_turn(proce
     """Ended by whoever waits for it or follows it, as lost."""
     one, other = processes
     one.agent.gate.clear()
-    await one.runs.start(AGENT, call("first"), one.engine)
-    run = await other.runs.start(AGENT, call("second"), other.engine)
+    await one.start(call("first"))
+    run = await other.start(call("second"))
     other.log.clocks = Clocks(awake=FastClock())
     impatient = Following(other.log, other.store, other.changes, other.holders, queue_seconds=100.0)
     async for news in impatient.follow(run, other.engine):
@@ -97,8 +97,8 @@ async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: P
     """Each goes on from what the one before it saw."""
     one, other = processes
     one.agent.gate.clear()
-    await one.runs.start(AGENT, call("first"), one.engine)
-    run = await one.runs.start(AGENT, call("second", waits=False), one.engine)
+    await one.start(call("first"))
+    run = await one.start(call("second", waits=False))
     bounds = {"queue_limit": 32, "queue_seconds": 1.1, "watched_seconds": 0.6, "first_pause_seconds": 0.01}
     operations = ThreadOperations(other.log, other.operations._conversations, other.holders, **bounds)
     seen = await operations.run(ADDRESS, None, run.run_id)
@@ -108,7 +108,7 @@ async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: P
     one.agent.gate.set()
 
     assert seen.must_continue
-    cancelled = await operations.record(ADDRESS, run.run_id)
+    cancelled = await operations.find_run(ADDRESS, run.run_id)
     assert cancelled is not None
     assert cancelled.cancelled
 
@@ -118,7 +118,7 @@ async def test_new_requests_keep_no_dead_holder_alive(processes: Processes) -> N
     """They are appends of others, and say nothing of it."""
     one, other = processes
     one.agent.gate.clear()
-    run = await one.runs.start(AGENT, call(), one.engine)
+    run = await one.start(call())
     await asyncio.sleep(0.02)
     one.die()
     delivery = asyncio.ensure_future(other.deliver(run.run_id))

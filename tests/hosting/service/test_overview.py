@@ -71,7 +71,7 @@ class App:
     async def turn(self, thread_id: str, message: str = "hi") -> None:
         """Have a turn, and its entity commit."""
         one = self.processes[0]
-        run = await one.runs.start(AGENT, call(message, thread_id=thread_id), one.engine)
+        run = await one.start(call(message, thread_id=thread_id))
         await one.runs.wait(run, one.engine, 5.0)
         self.engine.changed[thread_id] = iso(time.time())
 
@@ -156,8 +156,8 @@ async def test_a_run_that_was_open_at_a_look_is_counted_when_it_has_ended(app: A
     """With the time since its request; and the one that ended in between is not counted once more."""
     one = app.processes[0]
     one.agent.gate.clear()
-    first = await one.runs.start(AGENT, call("first"), one.engine)
-    queued = await one.runs.start(AGENT, call("queued", waits=False), one.engine)
+    first = await one.start(call("first"))
+    queued = await one.start(call("queued", waits=False))
     one.agent.gate.set()
     await one.runs.wait(first, one.engine, 5.0)
     app.engine.changed["t1"] = iso(time.time())
@@ -268,7 +268,7 @@ async def test_what_waits_for_approval_is_found_across_threads(app: App) -> None
         await app.turn(thread_id)
         run = await one.approvals.waiting(Address.of(AGENT, thread_id))
         assert run is not None
-        asked[thread_id] = run.record.undecided[0].id
+        asked[thread_id] = run.undecided[0].id
     waiting = await app.overviews[1].waiting([AGENT], APP, ALL, app.engine)
     await one.approvals.answer(Address.of(AGENT, "first"), Decision(id=asked["first"], approved=True), app.engine)
     left = await app.overviews[1].waiting([AGENT], APP, ALL, app.engine)

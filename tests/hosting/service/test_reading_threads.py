@@ -32,7 +32,7 @@ THEIRS = (
 
 async def answered(process: Process, message: str = "hi") -> str:
     """Have a run answered and stored; return its id."""
-    run = await process.runs.start(AGENT, call(message), process.engine)
+    run = await process.start(call(message))
     await process.runs.wait(run, process.engine, 5.0)
     await process.deliver(run.run_id)
     return run.run_id
@@ -53,8 +53,8 @@ async def test_reading_a_thread_takes_two_calls_of_the_log_however_many_runs_it_
     other.store.calls.clear()
     newest = await other.threads.runs(Address.of(AGENT, "t1"), 3, other.engine)
 
-    assert [record.run_id for record in view.runs] == ids[::-1]
-    assert [record.run_id for record in newest] == ids[:-4:-1]
+    assert [run.run_id for run in view.runs] == ids[::-1]
+    assert [run.run_id for run in newest] == ids[:-4:-1]
     assert seen == dict(other.store.calls) == {"head": 1, "events": 1}
 
 
@@ -70,7 +70,7 @@ async def test_reading_an_old_run_reads_its_own_events_and_none_behind(processes
     other.store.events_read = 0
 
     if reading == "found":
-        assert (await other.runs.find(ADDRESS, first, other.engine)).record == run.record
+        assert await other.runs.find(ADDRESS, first, other.engine) == run
     elif reading == "followed":
         told = [news async for news in other.following.follow(run, other.engine)]
         assert [one.event.kind for news in told for one in news] == ["accepted", "claimed", "completed"]
@@ -86,10 +86,10 @@ async def test_answers_to_approvals_are_read_behind_the_end_of_their_run(process
     one, other = processes
     one.agent.asks = ["c1", "c2"]
     asked = await answered(one)
-    first, second = (await one.runs.find(ADDRESS, asked, one.engine)).record.requested_approvals
+    first, second = (await one.runs.find(ADDRESS, asked, one.engine)).requested_approvals
     await one.approvals.answer(ADDRESS, Decision(id=first.id, approved=True), one.engine)
 
-    found = (await other.runs.find(ADDRESS, asked, other.engine)).record
+    found = await other.runs.find(ADDRESS, asked, other.engine)
 
     assert [given.decision.id for given in found.answers] == [first.id]
     assert found.undecided == (second,)
@@ -112,7 +112,7 @@ async def test_a_document_of_an_earlier_life_counts_as_none(process: Process) ->
     old = process.engine.documents["t1"]
     await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
     await process.deliver_delete()
-    run = await process.runs.start(AGENT, call("new"), process.engine)
+    run = await process.start(call("new"))
     await process.runs.wait(run, process.engine, 5.0)
     process.engine.documents["t1"] = old
 
@@ -151,7 +151,7 @@ async def test_messages_are_those_of_the_archive_the_document_and_the_log(proces
     await answered(process, "one")
     await answered(process, "two")
     await archive_the_first(process)
-    run = await process.runs.start(AGENT, call("three"), process.engine)
+    run = await process.start(call("three"))
     await process.runs.wait(run, process.engine, 5.0)
 
     page = await process.threads.messages(Address.of(AGENT, "t1"), FIRST, process.engine)
@@ -207,7 +207,7 @@ async def test_two_who_delete_at_one_moment_are_both_told_that_it_is_gone(proces
 async def test_a_run_held_in_the_process_that_deletes_is_stopped_at_once(process: Process) -> None:
     """It need not look for that."""
     process.agent.gate.clear()
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     held = process.holders.held.get(run.run_id)
     assert held is not None
 

@@ -11,7 +11,7 @@ import pytest
 from hosting.errors import HostingError
 from hosting.thread.commands import DeleteThread
 from hosting.thread.events import Accepted
-from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.hosting.service.process import ADDRESS, Process, call
 
 TIMES = 20
 
@@ -34,7 +34,7 @@ def kept(message: str) -> int:
 async def refused(process: Process, **members: str) -> str:
     """Send a request that is refused; return the code."""
     try:
-        await process.runs.start(AGENT, call("refused", **members), process.engine)
+        await process.start(call("refused", **members))
     except HostingError as error:
         return error.code
     return ""
@@ -47,7 +47,7 @@ async def test_a_refused_request_is_gone_with_its_answer(process: Process, code:
     """Not once a garbage collector comes: until then hundreds of large ones would be held."""
     process.agent.gate.clear()
     for number in range(32):
-        await process.runs.start(AGENT, call(f"{number}", key=f"k{number}", waits=False), process.engine)
+        await process.start(call(f"{number}", key=f"k{number}", waits=False))
     if code == "thread_deleting":
         await process.log.execute(ADDRESS, DeleteThread(0.0))
 

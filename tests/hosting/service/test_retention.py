@@ -12,8 +12,8 @@ from hosting.names import Address
 from hosting.request.run_request import Decision
 from hosting.service.lost_runs import read_run
 from hosting.service.retention import DAY_SECONDS, EVENTS_BETWEEN_TRIMS, Retention
-from hosting.service.runs import Run
 from hosting.thread.commands import TrimThread
+from hosting.thread.run import Run
 from state.codec import read
 from state.extension import LogMark, host_of
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
@@ -35,7 +35,7 @@ def retention(process: Process, days: float) -> Retention:
 
 async def stored(process: Process, message: str = "hi") -> Run:
     """Have a run answered and stored."""
-    run = await process.runs.start(AGENT, call(message, key=message), process.engine)
+    run = await process.start(call(message, key=message))
     ended = await process.runs.wait(run, process.engine, 5.0)
     await process.deliver(run.run_id)
     return ended
@@ -94,13 +94,13 @@ async def test_what_the_given_document_lacks_stays_however_old(process: Process)
 async def test_a_run_goes_only_when_its_end_is_too_old(process: Process) -> None:
     """Its status and its key are kept for so long behind it."""
     process.agent.gate.clear()
-    run = await process.runs.start(AGENT, call(key="k"), process.engine)
+    run = await process.start(call(key="k"))
     began = (await process.log.events(ADDRESS, 0))[0][1].at
     process.agent.gate.set()
     ended = await process.runs.wait(run, process.engine, 5.0)
     await process.deliver(run.run_id)
-    assert ended.record.terminal is not None
-    between = (began + ended.record.terminal.at) / 2 + DAYS * DAY_SECONDS
+    assert ended.terminal is not None
+    between = (began + ended.terminal.at) / 2 + DAYS * DAY_SECONDS
 
     await Retention(process.log_at(lambda: between), DAYS).trim(ADDRESS, mark(process))
 
@@ -165,14 +165,14 @@ def test_most_operations_do_not_look(process: Process) -> None:
 async def test_an_approval_whose_run_was_removed_is_unknown(process: Process) -> None:
     """Also where the process that removed it died before its rows went."""
     process.agent.asks = ["c1"]
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     ended = await process.runs.wait(run, process.engine, 5.0)
-    (approval,) = ended.record.requested_approvals
+    (approval,) = ended.requested_approvals
     decision = Decision(id=approval.id, approved=True)
     answered = await process.approvals.answer(Address.of(AGENT, "t1"), decision, process.engine)
     assert answered.resumed is not None
     await process.runs.wait(answered.resumed, process.engine, 5.0)
-    await process.log.execute(ADDRESS, TrimThread(time.time(), ended.record.last))
+    await process.log.execute(ADDRESS, TrimThread(time.time(), ended.last))
 
     with pytest.raises(UnknownApprovalError):
         await process.approvals.answer(Address.of(AGENT, "t1"), decision, process.engine)

@@ -12,9 +12,10 @@ from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, Un
 from hosting.names import Address
 from hosting.request.run_call import Form, Wait
 from hosting.request.run_request import Retry, RunRequest
-from hosting.service.runs import STARTS_AT_ONCE, Run, Starts
+from hosting.service.runs import STARTS_AT_ONCE, Starts
 from hosting.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteThread, FinishDelete
 from hosting.thread.events import Accepted, Claimed, Completed
+from hosting.thread.run import Run
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 from tests.support.threads import NOW, terms
 
@@ -25,14 +26,14 @@ GUARD_SECONDS = 5.0
 
 def text_of(run: Run) -> str:
     """Return the text that a run answered."""
-    assert isinstance(run.record.terminal, Completed)
-    text: str = run.record.terminal.entry["messages"][-1]["contents"][0]["text"]
+    assert isinstance(run.terminal, Completed)
+    text: str = run.terminal.entry["messages"][-1]["contents"][0]["text"]
     return text
 
 
 async def answered(process: Process, message: str = "hi", **members: object) -> Run:
     """Start a run and wait for its answer."""
-    run = await process.runs.start(AGENT, call(message, **members), process.engine)  # type: ignore[arg-type]
+    run = await process.start(call(message, **members))  # type: ignore[arg-type]
     return await process.runs.wait(run, process.engine, 5.0)
 
 
@@ -79,8 +80,8 @@ async def test_two_runs_of_one_thread_have_their_turns_in_two_processes(processe
     """The one that waits is executed by its own process, behind the other."""
     one, other = processes
     one.agent.gate.clear()
-    first = await one.runs.start(AGENT, call("first"), one.engine)
-    second = await other.runs.start(AGENT, call("second"), other.engine)
+    first = await one.start(call("first"))
+    second = await other.start(call("second"))
     waiting = asyncio.ensure_future(other.runs.wait(second, other.engine, 5.0))
     one.agent.gate.set()
 
@@ -96,8 +97,8 @@ async def test_two_runs_of_one_thread_have_their_turns_in_two_processes(processe
 async def test_the_next_run_of_the_same_process_is_claimed_with_the_end_before_it(process: Process) -> None:
     """In one append."""
     process.agent.gate.clear()
-    first = await process.runs.start(AGENT, call("first"), process.engine)
-    second = await process.runs.start(AGENT, call("second"), process.engine)
+    first = await process.start(call("first"))
+    second = await process.start(call("second"))
     waiting = asyncio.ensure_future(process.runs.wait(second, process.engine, 5.0))
     await asyncio.sleep(0)
     process.agent.gate.set()
@@ -111,7 +112,7 @@ async def test_the_next_run_of_the_same_process_is_claimed_with_the_end_before_i
 async def test_a_caller_that_leaves_ends_nothing(process: Process) -> None:
     """The run is a task of its own."""
     process.agent.gate.clear()
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     waiting = asyncio.ensure_future(process.runs.wait(run, process.engine, 5.0))
     await asyncio.sleep(0.02)
     waiting.cancel()
@@ -133,7 +134,7 @@ async def test_a_run_is_claimed_for_a_caller_who_stays(
     """Who waits for a second or less is answered 202 before most agents are done; who reads the events stays."""
     one, other = processes
     asked = replace(call(), wait=Wait(seconds), form=form)
-    run = await one.runs.start(AGENT, asked, one.engine)
+    run = await one.start(asked)
     accepted_by_it = await one.kinds()
     waiting = asyncio.ensure_future(one.runs.wait_as(asked.wait, run, one.engine))
     await asyncio.wait((waiting,), timeout=0.05)  # it looks at the log once or twice
@@ -150,9 +151,9 @@ async def test_a_run_is_claimed_for_a_caller_who_stays(
 async def test_the_end_before_it_claims_no_run_whose_caller_hardly_waits(process: Process) -> None:
     """It would be handed on at the first step, by a caller who has left."""
     process.agent.gate.clear()
-    first = await process.runs.start(AGENT, call("first"), process.engine)
+    first = await process.start(call("first"))
     hasty = replace(call("second"), wait=Wait(1.0))
-    second = await process.runs.start(AGENT, hasty, process.engine)
+    second = await process.start(hasty)
     waiting = asyncio.ensure_future(process.runs.wait_as(hasty.wait, second, process.engine))
     await asyncio.wait((waiting,), timeout=0.05)
     process.agent.gate.set()
@@ -165,7 +166,7 @@ async def test_the_end_before_it_claims_no_run_whose_caller_hardly_waits(process
 @pytest.mark.behaviour("service.promises")
 async def test_a_run_that_nobody_waits_for_is_left_to_its_entity(process: Process) -> None:
     """Its signal is taken before the answer."""
-    run = await process.runs.start(AGENT, call(waits=False), process.engine)
+    run = await process.start(call(waits=False))
 
     assert await process.kinds() == ["accepted"]
     assert process.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
@@ -179,12 +180,13 @@ async def test_a_signal_that_fails_leaves_nothing_but_a_cancelled_run_and_a_free
     """The agent was not run; the same key begins anew."""
     process.engine.is_away = True
     with pytest.raises(EngineUnavailableError):
-        await process.runs.start(AGENT, call(waits=waits, key="k"), process.engine)
+        await process.start(call(waits=waits, key="k"))
     process.engine.is_away = False
 
-    run = await answered(process, key="k")
+    started = await process.runs.start(AGENT, call(key="k"), process.engine)
+    run = await process.runs.wait(started.run, process.engine, 5.0)
 
-    assert (text_of(run), run.replayed) == ("echo: hi", False)
+    assert (text_of(run), started.replayed) == ("echo: hi", False)
     assert len(process.agent.turns) == 1
     assert (await process.kinds())[-4:][0] in ("cancelled", "accepted")
 
@@ -193,12 +195,12 @@ async def test_a_signal_that_fails_leaves_nothing_but_a_cancelled_run_and_a_free
 async def test_a_repeated_key_finds_its_run_and_signals_for_it(processes: Processes) -> None:
     """Whoever accepted it may have died before its own signal."""
     one, other = processes
-    run = await one.runs.start(AGENT, call(waits=False, key="k"), one.engine)
+    run = await one.start(call(waits=False, key="k"))
     one.engine.signals.clear()
 
     again = await other.runs.start(AGENT, call(waits=False, key="k"), other.engine)
 
-    assert (again.run_id, again.replayed) == (run.run_id, True)
+    assert (again.run.run_id, again.replayed) == (run.run_id, True)
     assert other.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
 
 
@@ -209,7 +211,7 @@ async def test_a_key_with_another_request_is_refused(processes: Processes) -> No
     await answered(one, "hi", key="k")
 
     with pytest.raises(IdempotencyKeyReusedError):
-        await other.runs.start(AGENT, call("something else", key="k"), other.engine)
+        await other.start(call("something else", key="k"))
 
 
 @pytest.mark.behaviour("service.promises")
@@ -231,7 +233,7 @@ async def test_a_cancelled_run_whose_attempt_fails_asks_the_model_no_more(proces
     one.agent.gate.clear()
     one.agent.fails = [RuntimeError("once")]
     request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
-    run = await one.runs.start(AGENT, replace(call(), request=request), one.engine)
+    run = await one.start(replace(call(), request=request))
 
     await other.log.execute(ADDRESS, CancelRun(NOW, run.run_id))
     one.agent.gate.set()
@@ -246,13 +248,13 @@ async def test_a_run_that_another_process_holds_is_cancelled_within_a_look(proce
     """Its holder reads the head now and then."""
     one, other = processes
     one.agent.gate.clear()
-    run = await one.runs.start(AGENT, call(), one.engine)
+    run = await one.start(call())
 
     await other.runs.cancel(Address.of(AGENT, "t1"), run.run_id, other.engine)
     ended = await one.runs.wait(run, one.engine, 5.0)
 
-    assert ended.record.terminal is not None
-    assert ended.record.terminal.kind == "cancelled"
+    assert ended.terminal is not None
+    assert ended.terminal.kind == "cancelled"
 
 
 @pytest.mark.behaviour("service.stale")
@@ -260,7 +262,7 @@ async def test_a_holder_that_was_taken_over_appends_nothing_more(processes: Proc
     """And its agent is stopped; whoever waits has the end from the log."""
     one, other = processes
     one.agent.gate.clear()
-    run = await one.runs.start(AGENT, call(), one.engine)
+    run = await one.start(call())
     head = await other.log.head(ADDRESS)
     await other.log.execute(ADDRESS, ClaimRun(0.0, terms("entity-token", "entity"), idle_append=head.append_id))
     one.agent.gate.set()
@@ -276,7 +278,7 @@ async def test_a_holder_that_was_taken_over_appends_nothing_more(processes: Proc
 async def test_a_process_that_is_told_to_stop_hands_its_runs_on(process: Process) -> None:
     """Behind a time in which they may end."""
     process.agent.gate.clear()
-    await process.runs.start(AGENT, call(), process.engine)
+    await process.start(call())
 
     await process.holders.drain(0.05)
 
@@ -331,27 +333,27 @@ async def test_a_run_of_a_deleted_thread_is_gone(process: Process) -> None:
 async def test_words_are_heard_here_before_they_are_logged(process: Process) -> None:
     """And stand in the log, by their offset, before the end."""
     with process.changes.subscribe(ADDRESS) as follower:
-        run = await process.runs.start(AGENT, call(streams=True), process.engine)
+        run = await process.start(call(streams=True))
         ended = await process.runs.wait(run, process.engine, 5.0)
         news = await follower.next(1.0)
 
     spoken = [(one.offset, one.text) for one in news if hasattr(one, "offset")]
     assert spoken[0] == (0, "echo:")
-    assert ended.record.text == text_of(ended) == "echo: hi"
+    assert ended.text == text_of(ended) == "echo: hi"
 
 
 @pytest.mark.behaviour("service.outage")
 async def test_an_end_that_cannot_be_logged_is_left_to_the_entity(process: Process) -> None:
     """The caller is told at once that its run goes on, however long it would wait; nothing is ended twice."""
     process.agent.gate.clear()
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     process.store.is_away = True
     process.agent.gate.set()
 
     waited = await asyncio.wait_for(process.runs.wait(run, process.engine, 60.0), GUARD_SECONDS)
 
     process.store.is_away = False
-    assert waited.record.terminal is None
+    assert waited.terminal is None
     assert await process.kinds() == ["accepted", "claimed"]
 
 
@@ -361,7 +363,7 @@ async def test_a_failed_attempt_is_made_again_in_its_own_claim(processes: Proces
     process = processes[0]
     process.agent.fails = [RuntimeError("once")]
     request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
-    run = await process.runs.start(AGENT, replace(call(), request=request), process.engine)
+    run = await process.start(replace(call(), request=request))
 
     ended = await process.runs.wait(run, process.engine, 5.0)
 

@@ -25,7 +25,7 @@ OWN = "@dafx-echo@t1"
 async def carried(process: Process, message: str, orchestration_id: str | None = None) -> None:
     """Have a run answered and stored that an orchestration asked for."""
     requested = replace(call(message), request=RunRequest(message=message, orchestration_id=orchestration_id))
-    run = await process.runs.start(AGENT, requested, process.engine)
+    run = await process.start(requested)
     await process.runs.wait(run, process.engine, 5.0)
     await process.deliver(run.run_id)
 
@@ -148,7 +148,7 @@ async def test_the_entity_of_a_thread_that_begins_again_meanwhile_is_not_purged(
     await deleted(one)
 
     async def begin_again() -> None:
-        await other.runs.start(AGENT, call("new", waits=False), other.engine)
+        await other.start(call("new", waits=False))
 
     one.engine.before_purge = begin_again
     await one.threads.purge_instances(ADDRESS, one.engine)
@@ -188,7 +188,7 @@ async def test_a_thread_with_an_answer_that_is_not_stored_yet_is_kept(processes:
     """It begins the time anew, once its entity comes by."""
     one, other = processes
     await carried(one, "one")
-    run = await other.runs.start(AGENT, call("two"), other.engine)
+    run = await other.start(call("two"))
     await other.runs.wait(run, other.engine, 5.0)
 
     assert not await one.deletion.expire(ADDRESS, one.engine.documents["t1"])
@@ -202,7 +202,7 @@ async def test_a_message_that_comes_while_an_expired_thread_is_looked_at_wins(pr
     await carried(one, "one")
 
     async def come_first() -> None:
-        run = await other.runs.start(AGENT, call("two"), other.engine)
+        run = await other.start(call("two"))
         await other.runs.wait(run, other.engine, 5.0)
 
     one.store.before_append = come_first

@@ -154,7 +154,7 @@ async def test_a_thread_that_is_asked_early_is_asked_again_a_time_to_live_later(
 @pytest.mark.behaviour("erasure.sweep")
 async def test_a_thread_that_nobody_uses_loses_its_old_events_to_the_sweep(process: Process, threads: Threads) -> None:
     """Its conversation stays; one that is in use is not asked."""
-    run = await process.runs.start(AGENT, call(), process.engine)
+    run = await process.start(call())
     await process.runs.wait(run, process.engine, 5.0)
     await process.deliver(run.run_id)
     threads.documents = process.engine.documents

@@ -30,7 +30,7 @@ def output(process: Process) -> list[str]:
 async def test_a_run_that_nobody_waits_for_is_executed_by_its_entity(processes: Processes) -> None:
     """And stands in the stored conversation, which names its position."""
     caller, durable = processes
-    run = await caller.runs.start(AGENT, call(waits=False), caller.engine)
+    run = await caller.start(call(waits=False))
 
     await durable.deliver(run.run_id)
 
@@ -44,7 +44,7 @@ async def test_a_run_that_its_caller_holds_is_watched_and_then_stored(processes:
     """Its agent is not run again."""
     caller, durable = processes
     caller.agent.gate.clear()
-    run = await caller.runs.start(AGENT, call(), caller.engine)
+    run = await caller.start(call())
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
     await asyncio.sleep(0.05)
     caller.agent.gate.set()
@@ -60,7 +60,7 @@ async def test_a_run_whose_process_died_is_taken_over_when_its_lease_is_out(proc
     """By the watchman's own clock, without anybody asking."""
     caller, durable = processes
     caller.agent.gate.clear()
-    run = await caller.runs.start(AGENT, call(), caller.engine)
+    run = await caller.start(call())
     await asyncio.sleep(0.02)
     caller.die()
 
@@ -76,7 +76,7 @@ async def test_a_live_holder_is_not_taken_over_however_long_its_agent_takes(proc
     """It renews its lease while nothing else is appended."""
     caller, durable = processes
     caller.agent.gate.clear()
-    run = await caller.runs.start(AGENT, call(), caller.engine)
+    run = await caller.start(call())
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
     await asyncio.sleep(1.0)  # three leases
     caller.agent.gate.set()
@@ -90,7 +90,7 @@ async def test_a_live_holder_is_not_taken_over_however_long_its_agent_takes(proc
 async def test_the_same_operation_delivered_again_changes_nothing(processes: Processes) -> None:
     """It finds its run ended, and in the document."""
     caller, durable = processes
-    run = await caller.runs.start(AGENT, call(waits=False), caller.engine)
+    run = await caller.start(call(waits=False))
     await durable.deliver(run.run_id)
     before = durable.engine.documents["t1"]
 
@@ -105,7 +105,7 @@ async def test_runs_that_ended_elsewhere_are_stored_in_their_order(processes: Pr
     """However many there are behind the document."""
     caller, durable = processes
     for number in range(3):
-        run = await caller.runs.start(AGENT, call(f"m{number}"), caller.engine)
+        run = await caller.start(call(f"m{number}"))
         await caller.runs.wait(run, caller.engine, 5.0)
 
     await durable.deliver(run.run_id)
@@ -117,7 +117,7 @@ async def test_runs_that_ended_elsewhere_are_stored_in_their_order(processes: Pr
 async def test_two_executions_of_one_operation_end_a_run_once(processes: Processes) -> None:
     """The engine can lose its lease; the later one takes the claim over, and the earlier one drops what it did."""
     one, other = processes
-    run = await one.runs.start(AGENT, call(waits=False), one.engine)
+    run = await one.start(call(waits=False))
     one.agent.gate.clear()
     first = asyncio.ensure_future(one.operations.run(ADDRESS, None, run.run_id))
     await asyncio.sleep(0.05)
@@ -127,10 +127,10 @@ async def test_two_executions_of_one_operation_end_a_run_once(processes: Process
     await first
 
     assert await other.kinds() == ["accepted", "claimed", "claimed", "completed"]
-    record = await other.operations.record(ADDRESS, run.run_id)
-    assert record is not None
-    assert record.claim is not None
-    assert record.claim.attempt == 2
+    run = await other.operations.find_run(ADDRESS, run.run_id)
+    assert run is not None
+    assert run.claim is not None
+    assert run.claim.attempt == 2
 
 
 @pytest.mark.behaviour("service.thread-operations")
@@ -138,7 +138,7 @@ async def test_an_operation_that_watched_for_long_enough_sends_itself_on(process
     """With what ended meanwhile stored."""
     caller, durable = processes
     caller.agent.gate.clear()
-    first = await caller.runs.start(AGENT, call("first"), caller.engine)
+    first = await caller.start(call("first"))
 
     watched = await durable.deliver(first.run_id)
     caller.agent.gate.set()
@@ -167,10 +167,10 @@ async def test_a_request_that_an_operation_carries_is_accepted_once(process: Pro
 async def test_a_reset_empties_the_document_and_what_began_before_it_leaves_nothing(processes: Processes) -> None:
     """Delivered again it empties nothing that came behind it."""
     caller, durable = processes
-    run = await caller.runs.start(AGENT, call("before"), caller.engine)
+    run = await caller.start(call("before"))
     await caller.runs.wait(run, caller.engine, 5.0)
     decided = await caller.log.execute(ADDRESS, ResetThread(1.0))
-    after = await caller.runs.start(AGENT, call("after"), caller.engine)
+    after = await caller.start(call("after"))
     await caller.runs.wait(after, caller.engine, 5.0)
 
     watched = await durable.operations.reset(ADDRESS, None, decided.head.reset_at)
@@ -199,11 +199,11 @@ async def test_a_reset_begins_anew_with_a_document_that_is_ahead_of_its_log(proc
 async def test_a_late_reset_of_a_deleted_thread_forgets_nothing_of_its_next_life(processes: Processes) -> None:
     """Its position is of the life before."""
     caller, durable = processes
-    await caller.runs.start(AGENT, call("before", waits=False), caller.engine)
+    await caller.start(call("before", waits=False))
     decided = await caller.log.execute(ADDRESS, ResetThread(1.0))
     await caller.log.execute(ADDRESS, DeleteThread(2.0))
     await caller.log.execute(ADDRESS, FinishDelete(3.0, {}))
-    after = await caller.runs.start(AGENT, call("after"), caller.engine)
+    after = await caller.start(call("after"))
     await caller.runs.wait(after, caller.engine, 5.0)
 
     watched = await durable.operations.reset(ADDRESS, None, decided.head.reset_at)
@@ -216,11 +216,11 @@ async def test_a_late_reset_of_a_deleted_thread_forgets_nothing_of_its_next_life
 async def test_a_document_that_was_handed_out_too_early_is_asked_for_again(processes: Processes) -> None:
     """A newer one was stored, and the log trimmed behind it."""
     caller, durable = processes
-    run = await caller.runs.start(AGENT, call("one"), caller.engine)
+    run = await caller.start(call("one"))
     await caller.runs.wait(run, caller.engine, 5.0)
     await durable.deliver(run.run_id)
     old = durable.engine.documents["t1"]
-    run = await caller.runs.start(AGENT, call("two"), caller.engine)
+    run = await caller.start(call("two"))
     await caller.runs.wait(run, caller.engine, 5.0)
     await durable.deliver(run.run_id)
     await durable.log.execute(ADDRESS, TrimThread(1.0, 6))
@@ -235,7 +235,7 @@ async def test_a_document_that_cannot_be_read_stays_and_ends_the_run_by_that_nam
     process: Process, stored: str
 ) -> None:
     """The operation is not delivered again for ever, and the agent is not run."""
-    run = await process.runs.start(AGENT, call(waits=False), process.engine)
+    run = await process.start(call(waits=False))
 
     watched = await process.operations.run(ADDRESS, stored, run.run_id)
 
@@ -249,7 +249,7 @@ async def test_a_document_that_cannot_be_read_stays_and_ends_the_run_by_that_nam
 @pytest.mark.behaviour("service.thread-operations")
 async def test_a_run_that_no_longer_fits_into_the_operation_is_left_to_the_next_one(process: Process) -> None:
     """The platform would end the worker."""
-    run = await process.runs.start(AGENT, call(waits=False), process.engine)
+    run = await process.start(call(waits=False))
 
     watched = await process.operations.run(ADDRESS, None, run.run_id, most_seconds=0.05)
 
@@ -262,7 +262,7 @@ async def test_watching_reads_the_head_and_the_events_once(processes: Processes)
     """When the run has ended: nothing else is of use before that."""
     caller, durable = processes
     caller.agent.gate.clear()
-    run = await caller.runs.start(AGENT, call(), caller.engine)
+    run = await caller.start(call())
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
     await asyncio.sleep(0.05)
     assert set(durable.store.calls) == {"head"}
@@ -278,7 +278,7 @@ async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(proc
     """By another execution: what it was handed belongs to the life before."""
     caller, durable = processes
     caller.agent.gate.clear()
-    run = await caller.runs.start(AGENT, call(), caller.engine)
+    run = await caller.start(call())
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
     await asyncio.sleep(0.02)
     await caller.log.execute(ADDRESS, DeleteThread(1.0))
@@ -293,7 +293,7 @@ async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(proc
 async def test_a_late_operation_of_a_deleted_thread_changes_nothing(processes: Processes) -> None:
     """Its run is gone, and the document that it was handed counts as empty."""
     caller, durable = processes
-    run = await caller.runs.start(AGENT, call(), caller.engine)
+    run = await caller.start(call())
     await caller.runs.wait(run, caller.engine, 5.0)
     await durable.deliver(run.run_id)
     await caller.log.execute(ADDRESS, DeleteThread(1.0))
@@ -301,7 +301,7 @@ async def test_a_late_operation_of_a_deleted_thread_changes_nothing(processes: P
 
     await durable.deliver(run.run_id)
 
-    assert await durable.operations.record(ADDRESS, run.run_id) is None
+    assert await durable.operations.find_run(ADDRESS, run.run_id) is None
     assert output(durable) == []
 
 
@@ -309,7 +309,7 @@ async def test_a_late_operation_of_a_deleted_thread_changes_nothing(processes: P
 async def test_an_operation_beside_the_runs_holder_reads_nothing(counted: Process) -> None:
     """It waits for the end in its own process, which has all that was appended."""
     counted.agent.gate.clear()
-    run = await counted.runs.start(AGENT, call(), counted.engine)
+    run = await counted.start(call())
     counted.store.calls.clear()
     watching = counted.operations.run(ADDRESS, None, run.run_id)
     operation = asyncio.ensure_future(watching)
@@ -332,7 +332,7 @@ async def test_a_process_that_can_take_no_run_leaves_it_until_it_can() -> None:
         return asked[-1]
 
     process = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"takes_runs": takes_runs})
-    run = await process.runs.start(AGENT, call(waits=False), process.engine)
+    run = await process.start(call(waits=False))
     kinds = await process.kinds()
     await process.deliver(run.run_id)
     process.loop.close()

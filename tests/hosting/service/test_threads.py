@@ -11,9 +11,9 @@ import pytest
 from hosting.errors import LogUnavailableError, ThreadDeletedError, ThreadDeletingError, UnknownThreadError
 from hosting.names import Address
 from hosting.runner.thread_log import epoch_store_key, store_key
-from hosting.service.runs import Run
 from hosting.stores.archive import Volume
 from hosting.thread.commands import DeleteThread
+from hosting.thread.run import Run
 from state.codec import read, write
 from state.conversation import with_log_mark
 from state.extension import LogMark
@@ -25,7 +25,7 @@ Processes = tuple[Process, Process]
 
 async def answered(process: Process, message: str = "hi") -> Run:
     """Start a run and wait for its answer."""
-    run = await process.runs.start(AGENT, call(message), process.engine)
+    run = await process.start(call(message))
     return await process.runs.wait(run, process.engine, 5.0)
 
 
@@ -76,7 +76,7 @@ async def test_a_reset_holds_in_every_process_once_it_is_answered(processes: Pro
     assert other.agent.turns[-1] == ["after"]
     assert await output(one) == ["after", "echo: after"]
     assert one.engine.signals[1] == ("reset", {"position": 4})
-    assert run.record.terminal is not None
+    assert run.terminal is not None
 
 
 @pytest.mark.behaviour("service.delete")
@@ -102,11 +102,11 @@ async def test_a_deletion_ends_open_runs_and_takes_no_new_ones(processes: Proces
     """Their keys and ids are gone from then on."""
     one, other = processes
     one.agent.gate.clear()
-    run = await one.runs.start(AGENT, call(), one.engine)
+    run = await one.start(call())
     is_done = await other.threads.delete(Address.of(AGENT, "t1"), other.engine, 0.0)
 
     with pytest.raises(ThreadDeletingError):
-        await other.runs.start(AGENT, call("new"), other.engine)
+        await other.start(call("new"))
     with pytest.raises(ThreadDeletedError):
         await one.runs.wait(run, one.engine, 5.0)
     one.agent.gate.set()
@@ -122,9 +122,9 @@ async def test_whoever_meets_a_deletion_under_way_signals_for_it(processes: Proc
     one, other = processes
     run = await answered(one)
     key_is_known = call("keyed", key="k1")
-    await other.runs.wait(await one.runs.start(AGENT, key_is_known, one.engine), other.engine, 5.0)
+    await other.runs.wait(await one.start(key_is_known), other.engine, 5.0)
     one.agent.gate.clear()
-    running = await one.runs.start(AGENT, call("open"), one.engine)
+    running = await one.start(call("open"))
     await one.log.execute(ADDRESS, DeleteThread(1.0))
     meetings: dict[str, Callable[[], Awaitable[object]]] = {
         "view": lambda: other.threads.view(Address.of(AGENT, "t1"), other.engine),
@@ -133,8 +133,8 @@ async def test_whoever_meets_a_deletion_under_way_signals_for_it(processes: Proc
         "find": lambda: other.runs.find(Address.of(AGENT, "t1"), running.run_id, other.engine),
         "find ended": lambda: other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine),
         "cancel": lambda: other.runs.cancel(Address.of(AGENT, "t1"), running.run_id, other.engine),
-        "key": lambda: other.runs.start(AGENT, key_is_known, other.engine),
-        "open": lambda: other.runs.start(AGENT, call("new"), other.engine),
+        "key": lambda: other.start(key_is_known),
+        "open": lambda: other.start(call("new")),
     }
 
     signalled = {name: await deletions_signalled(meeting, other) for name, meeting in meetings.items()}
@@ -246,9 +246,9 @@ async def test_a_thread_that_is_not_there_is_deleted_already(process: Process) -
 async def test_a_deletion_delivered_late_takes_no_attachment_of_the_present_life(process: Process) -> None:
     """It finishes what it was sent for, and that is older."""
     for _ in range(2):
-        run = await process.runs.start(AGENT, call(), process.engine)
+        run = await process.start(call())
         await process.runs.wait(run, process.engine, 5.0)
-        if run.record.first == 1:
+        if run.first == 1:
             await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
             await process.deliver_delete()
     await process.attachments.put(process.place(2), {"a" * 64: b"new"})

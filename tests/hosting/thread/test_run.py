@@ -2,18 +2,21 @@
 
 import pytest
 
+from hosting.names import Address
 from hosting.request.run_request import Decision
 from hosting.thread.commands import CancelRun, ClaimRun, DeleteThread, RecordSteps
 from hosting.thread.events import ApprovalAnswered, Delta
-from hosting.thread.run import RunRecord, fold_run
+from hosting.thread.run import Run, fold_run
 from tests.support.threads import NOW, Thread, accept, accepted, completed, end, model_result, terms, tool_started
 
+ADDRESS = Address.of("Helper", "t1")
 
-def record_of(thread: Thread, run_id: str = "r1") -> RunRecord:
+
+def run_of(thread: Thread, run_id: str = "r1") -> Run:
     """Return the run as the thread's events tell it."""
-    record = fold_run(run_id, enumerate(thread.events, start=1))
-    assert record is not None
-    return record
+    run = fold_run(ADDRESS, run_id, enumerate(thread.events, start=1))
+    assert run is not None
+    return run
 
 
 def words(offset: int, text: str) -> Delta:
@@ -28,7 +31,7 @@ def test_words_stand_where_their_offset_says() -> None:
     thread.do(accept("r1", claimed=True))
     thread.do(RecordSteps("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))))
 
-    assert record_of(thread).text == "Good morning"
+    assert run_of(thread).text == "Good morning"
 
 
 @pytest.mark.behaviour("thread.run")
@@ -40,7 +43,7 @@ def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> Non
 
     thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
 
-    assert record_of(thread).text == "Let me see. "
+    assert run_of(thread).text == "Let me see. "
 
 
 @pytest.mark.behaviour("thread.run")
@@ -48,16 +51,17 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
     """All that a later attempt is given again, and whoever asks is answered."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    begun = record_of(thread)
+    begun = run_of(thread)
     steps = (model_result(), tool_started())
     thread.do(RecordSteps("token-r1", steps))
     thread.do(end("r1", "a1"))
     yes = Decision(id="a1", approved=True)
     thread.do(accept("r2", decisions=(yes,)))
 
-    assert begun == RunRecord(accepted("r1"), 1, 2, claim=thread.events[1])  # type: ignore[arg-type]
+    assert begun == Run(ADDRESS, accepted("r1"), 1, 2, claim=thread.events[1])  # type: ignore[arg-type]
     assert (begun.cancelled is not None, begun.is_over, begun.stable) == (False, False, 0)
-    assert record_of(thread) == RunRecord(
+    assert run_of(thread) == Run(
+        ADDRESS,
         accepted=accepted("r1"),
         first=1,
         last=6,
@@ -74,12 +78,12 @@ def test_a_run_is_told_up_to_its_end_whatever_stands_behind() -> None:
     """Answers to its approvals change no stream of it."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    begun = record_of(thread)
+    begun = run_of(thread)
     thread.do(end("r1", "a1"))
     thread.do(accept("r2", decisions=(Decision(id="a1", approved=True),)))
 
     assert (begun.end, begun.streamed_through) == (0, 2)
-    assert (record_of(thread).last, record_of(thread).end, record_of(thread).streamed_through) == (4, 3, 3)
+    assert (run_of(thread).last, run_of(thread).end, run_of(thread).streamed_through) == (4, 3, 3)
 
 
 @pytest.mark.behaviour("thread.run")
@@ -87,9 +91,9 @@ def test_a_run_knows_what_it_asked_for_and_what_nobody_answered() -> None:
     """In the order of the model; one that has not completed asked for nothing."""
     thread = Thread()
     thread.do(accept("r1", claimed=True))
-    begun = record_of(thread)
+    begun = run_of(thread)
     thread.do(end("r1", "a1", "a2"))
-    ended = record_of(thread).after(9, ApprovalAnswered(at=NOW, run_id="r1", decision=Decision(id="a1", approved=True)))
+    ended = run_of(thread).after(9, ApprovalAnswered(at=NOW, run_id="r1", decision=Decision(id="a1", approved=True)))
 
     assert (begun.requested_approvals, begun.undecided) == ((), ())
     assert [approval.id for approval in ended.requested_approvals] == ["a1", "a2"]
@@ -106,11 +110,11 @@ def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
     thread.do(end("r1"))
     thread.do(CancelRun(NOW, "r2"))
 
-    record = record_of(thread)
+    run = run_of(thread)
 
-    assert (record.first, record.last, record.cancelled is not None, record.is_over) == (1, 5, True, True)
-    assert record.terminal == completed("r1")
-    assert fold_run("r9", enumerate(thread.events, start=1)) is None
+    assert (run.first, run.last, run.cancelled is not None, run.is_over) == (1, 5, True, True)
+    assert run.terminal == completed("r1")
+    assert fold_run(ADDRESS, "r9", enumerate(thread.events, start=1)) is None
 
 
 @pytest.mark.behaviour("thread.delete")
@@ -120,9 +124,9 @@ def test_a_run_whose_thread_is_deleted_is_over() -> None:
     thread.do(accept("r1", claimed=True))
     thread.do(DeleteThread(NOW))
 
-    record = record_of(thread)
+    run = run_of(thread)
 
-    assert (record.is_deleted, record.is_over, record.terminal, record.last) == (True, True, None, 3)
+    assert (run.is_deleted, run.is_over, run.terminal, run.last) == (True, True, None, 3)
 
 
 @pytest.mark.behaviour("thread.delete")
@@ -133,6 +137,6 @@ def test_a_run_that_had_ended_before_its_thread_was_deleted_has_its_end() -> Non
     thread.do(end("r1"))
     thread.do(DeleteThread(NOW))
 
-    record = record_of(thread)
+    run = run_of(thread)
 
-    assert (record.is_deleted, record.terminal, record.last) == (False, completed("r1"), 3)
+    assert (run.is_deleted, run.terminal, run.last) == (False, completed("r1"), 3)

@@ -9,6 +9,7 @@ import pytest
 
 from hosting.errors import RunCancelledError, RunFailedError
 from hosting.http.a2a.fold import TaskFold, fold_tasks
+from hosting.names import Address
 from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.thread.events import (
@@ -25,6 +26,7 @@ from hosting.thread.events import (
 from hosting.thread.run import unanswered
 from tests.support.a2a import taken
 
+ADDRESS = Address.of("Joker", "t")
 AT = 1_700_000_000.0
 WAITS = PendingApproval(id="p", tool="refund", arguments={"n": "7"})
 
@@ -98,7 +100,7 @@ def numbered(run: Iterable[Event | DeltaText]) -> list[tuple[int, Event]]:
 
 def folded(run: Iterable[Event | DeltaText]) -> TaskFold:
     """Return the task as the log has it."""
-    fold = TaskFold()
+    fold = TaskFold(ADDRESS)
     for position, event in numbered(run):
         fold.next(LoggedEvent(position, event))
     return fold
@@ -111,7 +113,7 @@ def test_who_follows_a_task_has_what_is_read_of_it(name: str) -> None:
     given = updates(RUNS[name])
     final = folded(RUNS[name]).task()
     for begin in range(1, len(given)):
-        fold, stream = TaskFold(), list[dict[str, Any]]()
+        fold, stream = TaskFold(ADDRESS), list[dict[str, Any]]()
         for update in given[:begin]:
             fold.next(update)
         stream.append(fold.snapshot())
@@ -136,7 +138,7 @@ def test_words_that_are_said_again_are_not_sent_again() -> None:
 
 def artifact_updates(run: Iterable[Event | DeltaText]) -> list[tuple[bool, list[dict[str, str]]]]:
     """Return the parts that a reader gets, and whether they are appended."""
-    fold = TaskFold()
+    fold = TaskFold(ADDRESS)
     sent = [payload for update in updates(run) for payload in fold.next(update) if "artifactUpdate" in payload]
     return [(one["artifactUpdate"]["append"], one["artifactUpdate"]["artifact"]["parts"]) for one in sent]
 
@@ -161,7 +163,7 @@ def test_words_of_a_lost_attempt_are_not_there_when_the_next_begins() -> None:
 def test_the_run_that_its_approvals_begin_is_the_same_task() -> None:
     """Beside another run of the thread, which is another one."""
     other = (*APPROVED, accepted("u"), completed("Hm", "u"))
-    tasks = [fold.task() for fold in fold_tasks(numbered(other))]
+    tasks = [fold.task() for fold in fold_tasks(ADDRESS, numbered(other))]
 
     assert [(task["id"], task["status"]["state"]) for task in tasks] == [
         ("r~t", "TASK_STATE_COMPLETED"),

@@ -8,9 +8,10 @@ import pytest
 
 from hosting.http.ag_ui.fold import RunFold
 from hosting.http.ag_ui.requests import RunInput
+from hosting.names import Address
 from hosting.service.broadcast import LoggedEvent, Update
 from hosting.thread.events import Accepted
-from hosting.thread.run import RunRecord
+from hosting.thread.run import Run
 from tests.support.ag_ui import Events, folded, joined
 from tests.support.run_events import RUNS, logged, updates
 
@@ -30,9 +31,9 @@ def events_of(given: Iterable[Update]) -> Events:
     first = updates[0]
     assert isinstance(first, LoggedEvent)
     assert isinstance(first.event, Accepted)
-    record = RunRecord(first.event, first.position, first.position)
+    run = Run(Address.of("Joker", "t"), first.event, first.position, first.position)
     wanted = RunInput("t", "r", (), (), HISTORY, is_versioned=True)
-    fold = RunFold(wanted, record, {})
+    fold = RunFold(wanted, run, {})
     return [*fold.start(), *(event for update in updates for event in fold.next(update))]
 
 

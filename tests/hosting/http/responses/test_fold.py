@@ -9,6 +9,7 @@ import pytest
 
 from hosting.errors import RunCancelledError
 from hosting.http.responses.fold import ResponseFold, WireEvent
+from hosting.names import Address
 from hosting.service.broadcast import DeltaText, Update
 from hosting.thread.events import Accepted, Delta, ModelResult
 from hosting.thread.run import unanswered
@@ -30,7 +31,7 @@ from tests.support.run_events import (
 
 def folded(given: Iterable[Update]) -> list[WireEvent]:
     """Return all events, each held strictly."""
-    fold = ResponseFold("Joker")
+    fold = ResponseFold("Joker", Address.of("Joker", "t"))
     events = [one for update in given for one in fold.next(update)]
     for one in events:
         event({"type": one.type, "sequence_number": one.number, **one.fields})
