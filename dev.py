@@ -12,6 +12,7 @@
     python dev.py test --explore [MINUTES]    what chooses at random, with new seeds, until one fails or time is over
     python dev.py test --url URL [--key KEY]  the endpoint tests against the app that runs there, and its figures
     python dev.py docs                        the pages as a site, in site/html
+    python dev.py build [OPTIONS]             the two wheels, in dist
 
 Each makes `.venv` beside this file and installs what the requirements files ask for, again only when one of them
 changed; with `uv` where that is installed. Standard library only, and readable by Python 3.7, so that an interpreter
@@ -135,6 +136,8 @@ def command_line() -> argparse.ArgumentParser:
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
     commands.add_parser("docs", help="make a site of the pages, and refuse a link that leads nowhere")
+    build_command = commands.add_parser("build", help="build the two wheels")
+    build_command.add_argument("arguments", nargs=argparse.REMAINDER, help="--out FOLDER, --url URL, --suite FOLDER")
     return parser
 
 
@@ -232,6 +235,12 @@ def docs(options: argparse.Namespace, rest: list[str]) -> NoReturn:
     """Become what makes the site of the pages."""
     install(ROOT / "requirements-docs.txt")
     become([str(VENV_PYTHON), str(ROOT / "docs" / "build_site.py"), *rest], ROOT)
+
+
+def build(options: argparse.Namespace, rest: list[str]) -> NoReturn:
+    """Become what builds the wheels."""
+    install(ROOT / "requirements-build.txt")
+    become([str(VENV_PYTHON), str(ROOT / "packages" / "build.py"), *options.arguments, *rest], Path.cwd())
 
 
 def target_variables(options: argparse.Namespace) -> dict[str, str]:
@@ -377,7 +386,7 @@ def exit_code_of(child: subprocess.Popen[bytes]) -> int:
     return child.returncode
 
 
-COMMANDS = {"run": run, "host": host, "owners": owners, "exec": execute, "test": test, "docs": docs}
+COMMANDS = {"run": run, "host": host, "owners": owners, "exec": execute, "test": test, "docs": docs, "build": build}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

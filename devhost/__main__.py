@@ -6,12 +6,16 @@ import gc
 import signal
 import sys
 
-# Until the host takes the signal over, Ctrl-C ends it without a traceback from the midst of some import.
-signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-# What start-up makes stays: the collector would walk it again and again. `host.py` has it collect from then on.
-gc.disable()
+def run() -> int:
+    """Run the command line, with what has to be so before anything of it is imported; return its exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the host takes it over, no traceback from some import
+    # What start-up makes stays: the collector would walk it again and again. `host.py` has it collect from then on.
+    gc.disable()
+    from devhost.cli import main
 
-from devhost.cli import main  # noqa: E402 - imports are what takes the time
+    return main()
 
-sys.exit(main())
+
+if __name__ == "__main__":
+    sys.exit(run())

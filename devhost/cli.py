@@ -57,7 +57,7 @@ def command_line() -> argparse.ArgumentParser:
     start.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback)")
     start.add_argument("--verbose", action="store_true", help="log each request, and more")
     start.add_argument("--watch", action="store_true", help="start again when the app's files change")
-    start.add_argument("--auth", action="store_true", help="ask for keys, as on Azure; `devhost keys` prints them")
+    start.add_argument("--auth", action="store_true", help="ask for keys, as on Azure, which the command keys prints")
     start.add_argument(
         "--principal",
         type=_principal,
@@ -165,7 +165,7 @@ def _start_watching(options: argparse.Namespace) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)
     flags += ["--watched-by", str(os.getpid())]
-    command = ["-m", "devhost", "start", "--host", options.host, "--port", str(port), *flags]
+    command = ["-m", str(__package__), "start", "--host", options.host, "--port", str(port), *flags]
     keep_running(command, folder, stop, lambda: asked[:1] == [signal.SIGINT])
 
 

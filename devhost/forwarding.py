@@ -34,7 +34,7 @@ THREAD_STORAGE = threading.local()
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _PARAMETER = re.compile(r"""([?&]([\w%.-]+)=)[^&\s"'<>#]+""")
 _NAMES_OF_KEYS = ("code", "sig", "signature", "key", "token", "secret", "password")
-_OF_THE_HOST = ("devhost", "uvicorn")
+_OF_THE_HOST = (__name__.partition(".")[0], "uvicorn")
 
 
 def mark_task(invocation_id: str) -> None:

@@ -130,14 +130,13 @@ class AgentFunctionApp(df.DFApp):
         self.enable_http_endpoints = enable_http_endpoints
         self.enable_mcp_tool_trigger = enable_mcp_tool_trigger
         self.default_callback = default_callback
-        requires_key = self.auth_level is not func.AuthLevel.ANONYMOUS
-        scheme = getattr(_checked_resolver(principal), "sign_in_scheme", None)
-        self._plan = Plan(has_owners=principal is not None, requires_key=requires_key, sign_in_scheme=scheme)
+        self._plan = Plan(has_owners=_checked_resolver(principal) is not None)
         self._ttls: dict[str, float] = {}
         self._has_callbacks = False
         report_missing(environ)
         report_unknown(environ)
         folder = Path.cwd()
+        requires_key = self.auth_level is not func.AuthLevel.ANONYMOUS
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not requires_key)
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
@@ -146,7 +145,7 @@ class AgentFunctionApp(df.DFApp):
         prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
         self._orchestrations = OrchestrationRoutes(self._served, "api" if prefix is None else str(prefix))
         self._has_page = not is_production(environ) if enable_page is None else enable_page
-        self._register_shared(lists_agents=health_lists_agents)
+        self._register_shared(lists_agents=health_lists_agents, requires_key=requires_key)
         self._wire_functions = register_wires(self._served, wires, self._services)
         for agent in agents or ():
             self.add_agent(agent)
@@ -172,7 +171,7 @@ class AgentFunctionApp(df.DFApp):
             working_seconds=self._time_limit.working_seconds,
         )
 
-    def _register_shared(self, *, lists_agents: bool) -> None:
+    def _register_shared(self, *, lists_agents: bool, requires_key: bool) -> None:
         """Register what all agents share: one function for each route, whichever agent and thread it names."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
@@ -182,7 +181,7 @@ class AgentFunctionApp(df.DFApp):
         if plan.has_owners:
             register_grants(served, services, settings)
             register_owners(served, services, settings.wait_seconds)
-        register_openapi(served, settings, has_health=self.enable_health_check)
+        register_openapi(served, settings, has_health=self.enable_health_check, requires_key=requires_key)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
         overview = OverviewSweep(services.overview, plan.by_name)

@@ -134,7 +134,7 @@ class DurableAgent(Generic[TaskT]):
 
 def _carried(retry: object) -> dict[str, float] | None:
     if retry is not None and not isinstance(retry, Retry):
-        raise InvalidFieldError(f"retry is a {type(retry).__name__}. Give a hosting.request.run_request.Retry.")
+        raise InvalidFieldError(f"retry is a {type(retry).__name__}. Give a {Retry.__module__}.Retry.")
     return None if retry is None else retry.fields()
 
 

@@ -282,7 +282,7 @@ def register_health(
         return json_reply(200, {"status": "ready"})
 
 
-def register_openapi(served: Served, settings: Settings, *, has_health: bool) -> None:
+def register_openapi(served: Served, settings: Settings, *, has_health: bool, requires_key: bool) -> None:
     """Register `GET openapi.json`; agents that are added later are in the document too."""
 
     @serves(served, routes.OPENAPI)
@@ -291,7 +291,7 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool) ->
         described = ServedApp(
             agents,
             has_health,
-            served.plan.requires_key,
+            requires_key,
             has_owners=served.access.resolver is not None,
             has_orchestrations=routes.ORCHESTRATION in served.routes,
         )

@@ -14,6 +14,10 @@ STANDARD_LIBRARY = ("python -m http.server", "python samples/reliable_streaming/
 """Programs that any Python runs as it is."""
 
 
+WITHOUT_A_CLONE = ("pip install durable-agent-host", "pip install functions-local-host")
+"""For whoever has the packages instead."""
+
+
 def commands_in(page: Path) -> list[str]:
     """Return what the page gives to type: in a block, at the beginning of a line, or as code in a sentence."""
     return [" ".join(found[1].split()) for found in COMMAND.finditer(page.read_text(encoding="utf-8"))]
@@ -21,7 +25,7 @@ def commands_in(page: Path) -> list[str]:
 
 def refusal(command: str) -> str:
     """Return what is wrong with typing the command in a clone, nothing if it works."""
-    if command.startswith(STANDARD_LIBRARY):
+    if command.startswith((*STANDARD_LIBRARY, *WITHOUT_A_CLONE)):
         return ""
     command = re.sub(r"^python (?:\.\./)+dev", "python dev", command)
     if not command.startswith("python dev.py "):

@@ -59,7 +59,8 @@ def test_the_reader_tells_what_the_page_says(tmp_path: Path, capsys: pytest.Capt
     file.write_bytes(block("json").encode())
     command, received = block("console").split("\n", 1)
 
-    assert command == "$ python dev.py exec python -m state thread.json"
+    assert command.startswith("$ python dev.py exec ")
+    assert command.endswith(" thread.json")
     assert main([str(file)]) == 0
     assert capsys.readouterr().out == received
 

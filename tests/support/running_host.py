@@ -15,6 +15,7 @@ from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
+from devhost import __name__ as DEVHOST
 from tests.support.dotnet_reader import faults
 from tests.support.warm_python import WarmProcess, WarmPython
 
@@ -37,7 +38,7 @@ def host_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 def run_command(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess:
     """Run `python -m devhost` with the arguments in the folder to its end."""
     return subprocess.run(
-        [sys.executable, "-m", "devhost", *arguments],
+        [sys.executable, "-m", DEVHOST, *arguments],
         cwd=folder,
         env=host_environment(environ),
         capture_output=True,
@@ -66,12 +67,12 @@ class RunningHost:
         folder: Path,
         *arguments: str,
         environ: Mapping[str, str] | None = None,
-        module: str = "devhost",
+        module: str = DEVHOST,
         start_seconds: float = START_GUARD_SECONDS,
         in_terminal: bool = False,
     ) -> None:
         self._folder = folder
-        given = arguments if module != "devhost" else ("start", *(arguments or ("--port", "0")))
+        given = arguments if module != DEVHOST else ("start", *(arguments or ("--port", "0")))
         has_its_own = (folder / "hosting").exists()  # a copy of the tree, whose code is to run
         is_cold = in_terminal or has_its_own or any(name.startswith(COLD) for name in environ or {})
         if sys.platform == "linux" and not is_cold:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from agent_framework import AgentResponse, Content, Message
 
+from state import __file__ as STATE_PACKAGE
 from state.codec import read, read_entry
 from state.conversation import append_turn
 from state.convert import placed_messages, request_entry, stored_failure, stored_response
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 STATE = ROOT / "tests" / "state"
 GOLDEN = STATE / "golden"
 PUBLIC_SCHEMA = json.loads((STATE / "durable-agent-entity-state.schema.json").read_text("utf-8"))
-OWN_SCHEMA = json.loads((ROOT / "state" / "schema.json").read_text("utf-8"))
+OWN_SCHEMA = json.loads(Path(STATE_PACKAGE).with_name("schema.json").read_text("utf-8"))
 NOON = "2026-01-02T12:00:00+00:00"
 
 

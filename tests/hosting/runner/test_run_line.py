@@ -9,11 +9,13 @@ from collections.abc import AsyncIterator
 import pytest
 from agent_framework import AgentResponse
 
+from hosting import __name__ as HOSTING
+from state import __name__ as STATE
 from tests.support.bench import Bench, answer
 from tests.support.carriers import Api
 
 CANARY = "canary-7f3a"
-OURS = ("hosting", "state", "agents")
+OURS = (HOSTING, STATE, "agents")
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pytest
 from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider, Message
 from agent_framework.exceptions import ChatClientException
 
+from hosting import __name__ as HOSTING
 from hosting.errors import ConfigurationError
 from hosting.request.run_request import ResponseFormat, RunRequest
 from hosting.runner.agent_loop import AgentLoop
@@ -186,7 +187,7 @@ async def test_a_model_that_cannot_be_reached_is_one_line_with_its_address(
     outcome = await outcome_of(Calling(port), loop, attempt())
 
     assert isinstance(outcome, AgentFailure)
-    records = [one for one in caplog.records if one.levelno == logging.ERROR and one.name.startswith("hosting.")]
+    records = [one for one in caplog.records if one.levelno == logging.ERROR and one.name.startswith(f"{HOSTING}.")]
     assert [record.exc_info for record in records] == [None]
     assert (
         records[0]

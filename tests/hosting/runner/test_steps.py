@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from agent_framework import AgentResponse
 
+from hosting import __name__ as HOSTING
 from hosting.thread.events import Failed, ToolResult, decode
 from tests.support.bench import ADDRESS, Bench
 from tests.support.halted_runs import World
@@ -40,7 +41,7 @@ async def test_a_tool_that_raises_leaves_its_traceback_in_the_log(caplog: pytest
     world.bench.loop.close()
 
     # Streams that earlier tests left to the collector may be collected now, and the framework logs their errors.
-    raised = [record for record in caplog.records if record.exc_info and record.name.startswith("hosting")]
+    raised = [record for record in caplog.records if record.exc_info and record.name.startswith(HOSTING)]
     assert [record.getMessage() for record in raised] == [f"Tool flaky of run {run_id} raised."]
     assert "in flaky" in caplog.text
     assert (await world.bench.terminal(run_id)).kind == "completed"

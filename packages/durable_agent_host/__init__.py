@@ -1,0 +1,74 @@
+"""Agents as durable services on Azure Functions: `from durable_agent_host import AgentFunctionApp`.
+
+The names of `__all__`, `durable_agent_host.state`, and what the pages of the documentation name are the public
+interface; other modules may change with each version.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hosting.app import AgentFunctionApp as AgentFunctionApp
+    from hosting.bearer import bearer_token as bearer_token
+    from hosting.console.client import AgentClient as AgentClient
+    from hosting.console.worker import AgentWorker as AgentWorker
+    from hosting.entity.called_run import AgentRunError as AgentRunError
+    from hosting.principal import Principal as Principal
+    from hosting.principal import PrincipalRequest as PrincipalRequest
+    from hosting.principal import PrincipalResolver as PrincipalResolver
+    from hosting.principal import easy_auth as easy_auth
+    from hosting.request.run_request import Retry as Retry
+    from hosting.runner.callbacks import AgentCallbackContext as AgentCallbackContext
+    from hosting.runner.callbacks import AgentResponseCallbackProtocol as AgentResponseCallbackProtocol
+    from hosting.settings import report_misspelt as report_misspelt
+    from hosting.tools import current as current
+    from hosting.tools import idempotent as idempotent
+
+# Imported at the first use: a tool needs no app, a console worker no Functions SDK, and a command neither.
+_MODULES = {
+    "AgentCallbackContext": "hosting.runner.callbacks",
+    "AgentClient": "hosting.console.client",
+    "AgentFunctionApp": "hosting.app",
+    "AgentResponseCallbackProtocol": "hosting.runner.callbacks",
+    "AgentRunError": "hosting.entity.called_run",
+    "AgentWorker": "hosting.console.worker",
+    "Principal": "hosting.principal",
+    "PrincipalRequest": "hosting.principal",
+    "PrincipalResolver": "hosting.principal",
+    "Retry": "hosting.request.run_request",
+    "bearer_token": "hosting.bearer",
+    "current": "hosting.tools",
+    "easy_auth": "hosting.principal",
+    "idempotent": "hosting.tools",
+    "report_misspelt": "hosting.settings",
+}
+
+__all__ = [
+    "AgentCallbackContext",
+    "AgentClient",
+    "AgentFunctionApp",
+    "AgentResponseCallbackProtocol",
+    "AgentRunError",
+    "AgentWorker",
+    "Principal",
+    "PrincipalRequest",
+    "PrincipalResolver",
+    "Retry",
+    "bearer_token",
+    "current",
+    "easy_auth",
+    "idempotent",
+    "report_misspelt",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULES])

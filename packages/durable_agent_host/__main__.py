@@ -1,0 +1,29 @@
+"""The command `durable-agent-host`: each of its commands is the `main` of a module, with that module's options."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+COMMANDS = {
+    "owners": ("hosting.owners", "hand threads of a running app to an owner"),
+    "state": ("state.__main__", "print what a stored conversation holds"),
+    "tail": ("hosting.tail", "print a run's events from its log"),
+}
+
+
+def main() -> int:
+    """Run the command that is named first, with the arguments behind it; 2, with the list, where there is none."""
+    name, *arguments = sys.argv[1:] or [""]
+    if name in COMMANDS:
+        run = import_module(COMMANDS[name][0]).main
+        return int(run(arguments))
+    asked = name in ("-h", "--help")
+    lines = [f"  {command:8}{meaning}" for command, (_, meaning) in COMMANDS.items()]
+    usage = ["usage: durable-agent-host COMMAND ...", "", *lines, "", "COMMAND --help has the options of one."]
+    print("\n".join(usage), file=sys.stdout if asked else sys.stderr)
+    return 0 if asked else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

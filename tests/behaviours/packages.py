@@ -1,0 +1,14 @@
+"""What the two wheels promise: the library, and the local host for any app."""
+
+BEHAVIOURS = {
+    "packages.one-command": "One command builds both wheels from this tree, and the same tree gives the same bytes.",
+    "packages.names": "A wheel installs one import name, and with it everything of the tree that belongs to it.",
+    "packages.needs": "A wheel asks for what the requirements files ask for, and each extra is one of these files.",
+    "packages.app": "In an environment of nothing but the wheels, an app of one file answers on the local host.",
+    "packages.any-app": "The wheel of the local host alone runs an app that has nothing of the library, also by uvx.",
+    "packages.typed": "A type checker sees the types of every public name of the library's wheel.",
+    "packages.public": "Every name that the template, its samples and its pages import is exported by the package.",
+    "packages.renamed": "A source in a wheel differs from the tree's in the names of the packages and commands alone, "
+    "and says no name that is not there.",
+    "packages.commands": "The modules that are commands in the tree are commands of the wheels, with the same options.",
+}

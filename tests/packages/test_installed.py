@@ -1,0 +1,171 @@
+"""The wheels in environments that hold nothing else: an app, its commands, and its types."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.interpreters import PROGRAMS, install, new_environment
+
+pytestmark = pytest.mark.slow
+
+AGENT = """
+from agent_framework import Agent, BaseChatClient, ChatResponse, Message
+from durable_agent_host import AgentFunctionApp
+
+
+class Echo(BaseChatClient):
+    async def _inner_get_response(self, *, messages, stream, options, **others):
+        return ChatResponse(messages=[Message("assistant", [f"{len(messages)}: {messages[-1].text}"])])
+
+
+app = AgentFunctionApp(agents=[Agent(client=Echo(), name="echo")])
+"""
+CLASSIC = """
+import azure.functions as func
+
+app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+
+
+@app.route("greet/{name}")
+def greet(req: func.HttpRequest) -> func.HttpResponse:
+    return func.HttpResponse(f"Hello {req.route_params['name']}")
+"""
+USER = """
+from durable_agent_host import AgentFunctionApp, Principal, current, idempotent, easy_auth
+from durable_agent_host.state.codec import read
+
+
+def who(principal: Principal) -> int:
+    return principal.id
+
+
+reveal_type(current().call_key)
+reveal_type(read("{}").schema_version)
+AgentFunctionApp(agents=1)
+"""
+BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def write_app(folder: Path, source: str) -> Path:
+    folder.mkdir()
+    (folder / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
+    (folder / "function_app.py").write_text(source, encoding="utf-8")
+    return folder
+
+
+@contextmanager
+def hosted(command: list[str], folder: Path) -> Iterator[str]:
+    """The address of the app in the folder, while it runs."""
+    with subprocess.Popen(command, cwd=folder, env=BARE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            printed = ""
+            while "development only: " not in printed:
+                line = process.stdout.readline()
+                assert line, printed
+                printed += line
+            yield printed.partition("development only: ")[2].split()[0]
+        finally:
+            process.kill()
+
+
+def sent(url: str, body: bytes | None = None) -> str:
+    with urllib.request.urlopen(urllib.request.Request(url, data=body), timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+@pytest.mark.behaviour("packages.app")
+def test_an_app_of_one_file_answers_in_an_environment_of_the_wheels_alone(both_installed: Path, tmp_path: Path) -> None:
+    """The conversation is kept, and the page's files came along."""
+    folder = write_app(tmp_path / "app", AGENT)
+    with hosted([str(both_installed / "functions-local-host"), "start", "--port", "0"], folder) as origin:
+        first = sent(f"{origin}/api/agents/echo/run?thread_id=one", b"Hello")
+        second = sent(f"{origin}/api/agents/echo/run?thread_id=one", b"Again")
+        page = sent(f"{origin}/api/ui/")
+
+    assert (first, second) == ("1: Hello", "3: Again")
+    assert "<title>" in page
+
+
+@pytest.mark.behaviour("packages.any-app")
+def test_the_local_hosts_wheel_alone_runs_an_app_without_agents(wheels: dict[str, Path], tmp_path: Path) -> None:
+    """It brings the SDK that every such app needs."""
+    new_environment(sys.executable, tmp_path / "environment")
+    programs = tmp_path / "environment" / PROGRAMS
+    install(str(programs / "python"), str(wheels["functions_local_host"]))
+    folder = write_app(tmp_path / "app", CLASSIC)
+    with hosted([str(programs / "functions-local-host"), "start", "--port", "0"], folder) as origin:
+        answer = sent(f"{origin}/api/greet/Ada")
+
+    assert answer == "Hello Ada"
+
+
+@pytest.mark.behaviour("packages.any-app")
+def test_the_local_host_is_used_once_without_being_installed(wheels: dict[str, Path], tmp_path: Path) -> None:
+    """As `uvx functions-local-host` does it: the command has the distribution's name."""
+    folder = write_app(tmp_path / "app", CLASSIC)
+    command = [sys.executable, "-m", "uv", "tool", "run", "--from", str(wheels["functions_local_host"])]
+    command += ["functions-local-host", "functions"]
+    ended = subprocess.run(command, cwd=folder, env=BARE, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "greet: /api/greet/{name}" in ended.stdout
+
+
+@pytest.mark.behaviour("packages.typed")
+def test_a_type_checker_sees_the_types_of_the_public_names(both_installed: Path, tmp_path: Path) -> None:
+    """Under `mypy --strict`, in a user's own file."""
+    user = tmp_path / "user.py"
+    user.write_text(USER, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(both_installed / "python")]
+    command += ["--cache-dir", str(tmp_path / "cache"), "--output", "json", str(user)]
+    ended = subprocess.run(command, cwd=tmp_path, env=BARE, capture_output=True, text=True, check=False)
+    said = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+
+    assert [(one["line"], one["code"], one["message"]) for one in said] == [
+        (7, "return-value", 'Incompatible return value type (got "str", expected "int")'),
+        (10, "misc", 'Revealed type is "str"'),
+        (11, "misc", 'Revealed type is "str"'),
+        (
+            12,
+            "arg-type",
+            'Argument "agents" to "AgentFunctionApp" has incompatible type "int"; expected '
+            '"Sequence[SupportsAgentRun] | None"',
+        ),
+    ]
+
+
+@pytest.mark.behaviour("packages.commands")
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["tail", "--help"], "usage: durable-agent-host tail [-h]"),
+        (["owners", "assign", "--help"], "usage: durable-agent-host owners assign [-h]"),
+        (["state", "--help"], "usage: durable-agent-host state [-h]"),
+        (["--help"], "usage: durable-agent-host COMMAND"),
+    ],
+)
+def test_the_librarys_commands_have_their_options(both_installed: Path, arguments: list[str], expected: str) -> None:
+    """Each says its own name."""
+    command = [str(both_installed / "durable-agent-host"), *arguments]
+    ended = subprocess.run(command, env=BARE, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith(expected)
+
+
+@pytest.mark.behaviour("packages.commands")
+def test_a_command_that_is_not_there_is_refused_with_the_list(both_installed: Path) -> None:
+    """Nothing is guessed."""
+    command = [str(both_installed / "durable-agent-host"), "fly"]
+    ended = subprocess.run(command, env=BARE, capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "\n  tail " in ended.stderr

@@ -1,0 +1,90 @@
+"""The way from a source of the tree to its text in a wheel."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from packages.build import NAMES, ROOT, renamed
+
+SOURCES = [path for name in NAMES for path in sorted((ROOT / name).rglob("*.py"))]
+ALONE = {
+    ("hosting/runner/telemetry.py", "hosting"): "the scope of spans, which dashboards name",
+    ("devhost/http/admin.py", "devhost"): "what the host says its name is",
+}
+"""A package's name alone in a string, and why it is no module there."""
+
+pytestmark = pytest.mark.behaviour("packages.renamed")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from hosting.app import App\n", "from durable_agent_host.app import App\n"),
+        (
+            "def f():\n    from state.codec import read\n",
+            "def f():\n    from durable_agent_host.state.codec import read\n",
+        ),
+        ("import hosting.app\nhosting.app.x = 1\n", "import durable_agent_host.app\ndurable_agent_host.app.x = 1\n"),
+        ("x = '''\n`state.codec` é'''; from devhost import cli\n", None),
+        ("state.errors = hosting.tools\nx.hosting.app()\n", None),
+        ('f"{state.errors} in hosting/app.py"\n', None),
+        ("raise Lost from state\nyield_from = 'from hosting import x'\n", None),
+        ('"hosting.app, state.other, x.state.codec"\n', '"durable_agent_host.app, state.other, x.state.codec"\n'),
+        ("x = 1  # see hosting.tail.main\n", "x = 1  # see durable_agent_host.tail.main\n"),
+        ('"`python -m devhost reset`"\n', '"`functions-local-host reset`"\n'),
+        ('["-m", "devhost", "start"]\n', '["-m", "functions_local_host", "start"]\n'),
+        ('("a", "devhost")\n', None),
+    ],
+)
+def test_a_source_is_renamed_where_it_says_a_module(source: str, expected: str | None) -> None:
+    """Variables and paths that are spelt like a package keep their names."""
+    assert renamed(source) == (expected or source.replace("`state.codec`", "`durable_agent_host.state.codec`"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_source_in_a_wheel_is_the_trees_but_for_names(path: Path) -> None:
+    """Renamed back it is the same text, its lines stand where they stood, and it imports nothing of the tree."""
+    source = path.read_text(encoding="utf-8")
+    text = renamed(source)
+
+    assert text.count("\n") == source.count("\n")
+    assert sorted(imported(ast.parse(text)) & NAMES.keys()) == []
+    assert outline(ast.parse(source)) == outline(ast.parse(text))
+
+
+def imported(tree: ast.Module) -> set[str]:
+    modules = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    modules += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    return {module.partition(".")[0] for module in modules}
+
+
+def outline(tree: ast.Module) -> list[str]:
+    """What a module does, without the modules it imports and the texts in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            node.module = ""
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return [ast.dump(statement) for statement in tree.body]
+
+
+def strings(path: Path) -> Iterator[tuple[str, bool]]:
+    """Each string of a source, and whether it is a part of one with expressions."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value, id(node) in parts
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_string_says_a_module_in_a_way_that_is_not_renamed(path: Path) -> None:
+    """Not between expressions, and not a package's name alone: `__name__` says those of any module."""
+    name = path.relative_to(ROOT).as_posix()
+    dotted = re.compile(r"(?<![\w./-])(?:hosting|devhost|state)\.(?!md\b)[a-z_]+\.?\w+")
+    for text, is_part in strings(path):
+        assert not (is_part and dotted.search(text) and renamed(repr(text)) != repr(text)), text
+        assert text not in {"hosting", "devhost"} or (name, text) in ALONE, text
