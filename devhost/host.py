@@ -1,7 +1,7 @@
 """One run of the host: assembles engine, endpoints and server around the app, serves, drains.
 
-Everything lives on one event loop. The app's durable client comes back to this server over HTTP, so the order matters:
-the sockets listen before the engine resumes its work, and the server ends only after the engine has drained.
+Everything lives on one event loop. The app's durable client comes back to this host, so the order matters: the sockets
+listen before the engine resumes its work, and the server ends only after the engine has drained.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -101,6 +102,7 @@ class Host:
         self._invoker = Invoker(settings.threads, settings.function_timeout_seconds, lambda: self._client_text)
         self._engine = self._make_engine() if app.index.uses_durable() else None
         self._timers = TimerRunner(app.timers, self._invoker, Monitor(settings.engine_folder / "timers"), self._clock)
+        self._rpc = BodyLimit(self._engine.management, settings.body_limit_bytes) if self._engine else None
         hosted = SignIn(self._make_app(), principal) if principal else self._make_app()
         served = OriginGuard(hosted, cors, is_loopback=is_loopback_name(address.host))
         self._server = WebServer(served, verbose=verbose, grace_seconds=GRACE_SECONDS)
@@ -126,9 +128,8 @@ class Host:
         limit = settings.body_limit_bytes
         mcp = BodyLimit(McpEndpoint(McpServer(settings.mcp, app.mcp, self._invoker)), limit)
         webhooks: dict[str, ASGIApp] = {"mcp": mcp} if app.mcp else {}
-        rpc = BodyLimit(self._engine.management, limit) if self._engine else None
-        if rpc is not None:
-            webhooks["durabletask"] = rpc
+        if self._rpc is not None:
+            webhooks["durabletask"] = self._rpc
         describe = self._engine.describe if self._engine else None
         pages = make_pages(app, has_engine=self._engine is not None)
         admin = AdminEndpoint(
@@ -143,7 +144,7 @@ class Host:
             functions=FunctionsEndpoint(app.routes, self._invoker, settings, self._keys),
             admin=admin,
             webhooks=webhooks,
-            rpc=rpc,
+            rpc=self._rpc,
             keys=self._keys,
         )
 
@@ -153,6 +154,14 @@ class Host:
         Raises `devhost.errors.DurableError` before anything is served when the engine cannot have its folder, and at
         the end of a run under which the folder was removed: its work is not kept, and is given no time.
         """
+        with ExitStack() as stack:
+            if self._rpc is not None:
+                from devhost.durable.management.own_client import answered_here
+
+                stack.enter_context(answered_here(self._rpc, self._address.rpc_base_url))
+            await self._run(sockets, announce)
+
+    async def _run(self, sockets: Sequence[socket.socket], announce: Callable[[], None]) -> None:
         asyncio.get_running_loop().set_task_factory(make_task)
         stop = StopRequest()
         stop.install()

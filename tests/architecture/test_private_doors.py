@@ -16,6 +16,7 @@ from agent_framework import Agent
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables.aio import TableClient
 from azure.durable_functions import DurableOrchestrationClient
+from azure.durable_functions.models.utils import http_utils
 from durabletask.task import CompositeTask, WhenAllTask
 
 from hosting.runner.framework import agent_of_tool
@@ -118,3 +119,26 @@ def test_the_function_of_an_agent_as_tool_holds_the_agent() -> None:
     agent: Any = Agent(scripted_agent("Inner").client, name="Inner")
 
     assert agent_of_tool(agent.as_tool()) is agent
+
+
+@pytest.mark.behaviour("engine.own-client")
+async def test_the_durable_client_sends_through_one_session_of_its_module() -> None:
+    """azure-functions-durable: `http_utils._get_session`, which the local host takes the place of."""
+    sent = []
+
+    class Recorder:
+        def post(self, url: str, **options: Any) -> Any:
+            sent.append(url)
+            raise LookupError
+
+    async def recorder() -> Recorder:
+        return Recorder()
+
+    theirs, http_utils._get_session = http_utils._get_session, recorder
+    try:
+        with pytest.raises(LookupError):
+            await http_utils.post_async_request("http://h/rpc/", {})
+    finally:
+        http_utils._get_session = theirs
+
+    assert sent == ["http://h/rpc/"]

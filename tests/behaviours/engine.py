@@ -83,6 +83,7 @@ BEHAVIOURS = {
     "engine.management-api": "The management API answers with the recorded statuses, headers and bodies (host contract "
     "4.3).",
     "engine.sdk-client": "The SDK's durable client works against it over a socket (host contract 4.4).",
+    "engine.own-client": "The app's own durable client is answered in the host's process, as it would be over HTTP.",
     "engine.memory": "Finished work and idle instances leave nothing in memory but a bounded cache (local-host.md, "
     "speed).",
     "engine.store-contract": "Every store keeps a step whole or not at all, in order "
