@@ -90,6 +90,13 @@ class AgentFunctionApp(df.DFApp):
 
     Constructor and methods have the names of the class in `agent-framework-azurefunctions`, and its order of arguments.
     Wrong agents, names, options and settings raise `hosting.errors.ConfigurationError` here, before anything is served.
+
+    `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
+    `health_lists_agents`: `GET health`, which needs no key, names the agents, as that of
+    `agent-framework-azurefunctions` does.
+    `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
+    `wires` names other protocols whose clients are served too, such as "responses" (docs/responses.md).
+    `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
     """
 
     def __init__(  # noqa: PLR0917 - the order is that of the class that users come from
@@ -112,14 +119,6 @@ class AgentFunctionApp(df.DFApp):
         environ: Mapping[str, str] = os.environ,
         **unknown: Any,
     ) -> None:
-        """Register the agents. `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
-
-        `health_lists_agents`: `GET health`, which needs no key, names the agents, as that of
-        `agent-framework-azurefunctions` does.
-        `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
-        `wires` names other protocols whose clients are served too, such as "responses" (docs/responses.md).
-        `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
-        """
         capture_start_up_log(environ)
         _quiet_framework_logger()
         _refuse("AgentFunctionApp", {"workflow": workflow, "workflows": workflows, **unknown})

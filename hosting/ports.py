@@ -15,6 +15,9 @@ from hosting.names import StoreKey
 Clock = Callable[[], float]
 """Seconds since 1970 (UTC): `time.time` in production, in tests a clock that the test moves."""
 
+MOST_ROWS = 50
+"""How many rows one append may write to a thread's log: what is decided keeps to it, and every store takes as many."""
+
 
 class ObjectStore(Protocol):
     """Keeps bytes by name, for each life of a thread apart: the older entries of conversations, and large contents.

@@ -23,10 +23,9 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
-from hosting.ports import ObjectStore
 from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
-from hosting.stores.archive import Archive
+from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, FinishDelete
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
 from hosting.thread.events import Accepted, Deleted, DeleteReason, Deleting, Event, InstancesRecorded
@@ -107,14 +106,10 @@ class ThreadDeletion:
     def __init__(
         self,
         log: ThreadLog,
-        archive: Archive,
-        attachments: ObjectStore,
-        hub: str,
+        stores: Stores,
     ) -> None:
         self._log = log
-        self._archive = archive
-        self._attachments = attachments
-        self._hub = hub
+        self._stores = stores
 
     async def delete(self, address: Address, stored: str | None) -> bool:
         """Erase the thread if it is being deleted, or was and is not erased yet; return whether its document must go
@@ -134,17 +129,17 @@ class ThreadDeletion:
         if tombstone < 0:
             return False  # it was never deleted
         mark = _mark(stored)
-        await self._archive.erase(epoch_store_key(self._hub, address, tombstone - 1))
+        await self._stores.archive.erase(epoch_store_key(self._stores.hub, address, tombstone - 1))
         if mark is not None and mark.epoch > head.epoch:  # the log was restored without this document
-            await self._archive.erase(epoch_store_key(self._hub, address, mark.epoch))
-            await self._attachments.erase(epoch_store_key(self._hub, address, mark.epoch))
-        for epoch in await self._attachments.epochs(store_key(self._hub, address)):
+            await self._stores.archive.erase(epoch_store_key(self._stores.hub, address, mark.epoch))
+            await self._stores.attachments.erase(epoch_store_key(self._stores.hub, address, mark.epoch))
+        for epoch in await self._stores.attachments.epochs(store_key(self._stores.hub, address)):
             if epoch < tombstone:  # also what a process put there that knew of none of the lives since
-                await self._attachments.erase(epoch_store_key(self._hub, address, epoch))
+                await self._stores.attachments.erase(epoch_store_key(self._stores.hub, address, epoch))
         await self._log.erase(address, head.trimmed)
         if head.state == "deleted":
-            await self._attachments.put(
-                StoreKey(tombstones(self._hub), address.key), {TOMBSTONE: json.dumps(astuple(address)).encode()}
+            await self._stores.attachments.put(
+                StoreKey(tombstones(self._stores.hub), address.key), {TOMBSTONE: json.dumps(astuple(address)).encode()}
             )
         return head.state == "deleted" or (mark is not None and mark.epoch < head.epoch)
 
@@ -177,11 +172,11 @@ class ThreadDeletion:
 
         Raises `ArchiveUnavailableError` and `AttachmentsUnavailableError`.
         """
-        head, thread = await self._log.head(address), store_key(self._hub, address)
-        for store in (self._archive, self._attachments):
+        head, thread = await self._log.head(address), store_key(self._stores.hub, address)
+        for store in (self._stores.archive, self._stores.attachments):
             for epoch in await store.epochs(thread):
                 if epoch < head.epoch:
-                    await store.erase(epoch_store_key(self._hub, address, epoch))
+                    await store.erase(epoch_store_key(self._stores.hub, address, epoch))
 
     async def erase_unused(self, address: Address, stored: str | None) -> None:
         """Erase what was uploaded for the thread longer than `UNUSED_SECONDS` ago and nothing refers to.
@@ -195,9 +190,11 @@ class ThreadDeletion:
         try:
             document = None if stored is None else read(stored)
             mark = None if document is None else host_of(document).log_mark
-            for epoch in await self._attachments.epochs(store_key(self._hub, address)):
+            for epoch in await self._stores.attachments.epochs(store_key(self._stores.hub, address)):
                 if epoch > max(head.epoch, -1 if mark is None else mark.epoch):  # of a life that did not begin
-                    await self._attachments.erase(epoch_store_key(self._hub, address, epoch), before=before)
+                    await self._stores.attachments.erase(
+                        epoch_store_key(self._stores.hub, address, epoch), before=before
+                    )
             if head.state == "open":
                 await self._erase_unreferred(address, head, document, before)
         except (UnreadableDocumentError, ArchiveIncompleteError):
@@ -207,20 +204,20 @@ class ThreadDeletion:
         self, address: Address, head: Head, document: Conversation | None, before: float
     ) -> None:
         """Erase of the present life what neither its events refer to nor the conversation that they make."""
-        store_key = epoch_store_key(self._hub, address, head.epoch)
-        unused = {name for name, put_at in (await self._attachments.names(store_key)).items() if put_at < before}
+        store_key = epoch_store_key(self._stores.hub, address, head.epoch)
+        unused = {name for name, put_at in (await self._stores.attachments.names(store_key)).items() if put_at < before}
         if unused:
             unused -= await self._log.attachment_hashes(address, head.epoch)
         found = resume(document, head)
         if unused and isinstance(found, Snapshot):
             found = found.apply(await self._log.events(address, found.since))  # one may have brought a conversation
             unused -= await self._referred(store_key, found.conversation)
-            await self._attachments.erase(store_key, unused, before=before)
+            await self._stores.attachments.erase(store_key, unused, before=before)
 
     async def _referred(self, store_key: StoreKey, conversation: Conversation) -> set[str]:
         """Return the hashes of the attachments that a conversation refers to, its archive included."""
         referred = set(frozenset().union(*map(references, exchanges(conversation))))
-        async for texts in ConversationReader(store_key, conversation, self._archive).archived_blocks():
+        async for texts in ConversationReader(store_key, conversation, self._stores.archive).archived_blocks():
             older = (entry for entry in map(parse_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
             referred = referred.union(*map(references, older))
         return referred
@@ -228,7 +225,7 @@ class ThreadDeletion:
     async def _receipt(self, address: Address, head: Head, stored: str | None) -> Receipt:
         text, conversation = stored or "", _readable(stored)
         events = [event for _, event in await self._log.events(address, head.trimmed)]
-        store_key = epoch_store_key(self._hub, address, head.epoch)
+        store_key = epoch_store_key(self._stores.hub, address, head.epoch)
         reason, carrying = _reason(events), list[str]()
         if reason != "assigned":  # what carried a thread's messages goes with them, and these only change their owner
             carrying += [] if conversation is None else await self._orchestrations(address, store_key, conversation)
@@ -241,7 +238,7 @@ class ThreadDeletion:
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),
             runs=sum(isinstance(event, Accepted) for event in events),
             archived_entries=0 if conversation is None else host_of(conversation).archived.entries,
-            attachments=tuple(sorted(await self._attachments.names(store_key))),
+            attachments=tuple(sorted(await self._stores.attachments.names(store_key))),
             instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own])),
         )
 
@@ -249,7 +246,7 @@ class ThreadDeletion:
         """Return the orchestrations that a conversation names. An archive with a gap is no reason to keep the rest."""
         named: dict[str, None] = {}
         try:
-            async for texts in ConversationReader(store_key, conversation, self._archive).archived_blocks():
+            async for texts in ConversationReader(store_key, conversation, self._stores.archive).archived_blocks():
                 named |= dict.fromkeys(_orchestration_ids([parse_entry(text) for text in texts if _NAMES_ONE in text]))
         except ArchiveIncompleteError:
             logger.warning("The archive of thread %s of agent %s has a gap.", address.thread_id, address.agent)

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 
 from hosting.errors import ThreadChangedError, ThreadDeletingError, UnknownThreadError
 from hosting.names import Address, check_thread_id
-from hosting.ports import EntityClient, ObjectStore
+from hosting.ports import EntityClient
 from hosting.principal import Principal
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.deletion import Receipt
 from hosting.service.threads import ThreadExport, Threads
+from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, ImportThread, Refused
 from state.codec import write
 from state.conversation import owned_by, with_older
@@ -50,14 +51,12 @@ class Owners:
         self,
         log: ThreadLog,
         threads: Threads,
-        attachments: ObjectStore,
-        hub: str,
+        stores: Stores,
         agents: Callable[[], Iterable[str]],
     ) -> None:
         self._log = log
         self._threads = threads
-        self._attachments = attachments
-        self._hub = hub
+        self._stores = stores
         self._agents = agents
 
     async def export(
@@ -133,7 +132,7 @@ class Owners:
         there = await self._log.head(target)
         epoch = there.epoch + 1 if there.state == "deleted" else there.epoch
         if export.attachments:
-            await self._attachments.put(epoch_store_key(self._hub, target, epoch), export.attachments)
+            await self._stores.attachments.put(epoch_store_key(self._stores.hub, target, epoch), export.attachments)
         text = write(owned_by(_with_its_log(export), principal.issuer, principal.id))
         decided = await self._log.execute(target, ImportThread(self._log.clocks.wall(), text, source, epoch))
         if isinstance(decided.outcome, Refused):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import KW_ONLY, dataclass
 
 from hosting.plan import AgentPlan
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listeners
-from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.service.approvals import Approvals
@@ -31,43 +31,34 @@ from hosting.service.thread_operations import ThreadOperations
 from hosting.service.threads import Threads
 from hosting.settings import Settings
 from hosting.stores.choice import Stores
-from hosting.thread.decide import MOST_OPEN_RUNS
 
 
+@dataclass(eq=False)
 class Services:
-    """The behaviour of the routes, tools and entities of one app, for one event loop."""
+    """The behaviour of the routes, tools and entities of one app, for one event loop.
 
-    def __init__(
-        self,
-        stores: Stores,
-        settings: Settings,
-        loop: AgentLoop,
-        listeners: Listeners,
-        *,
-        admits: Sequence[Callable[[], None]] = (),
-        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
-        patience_seconds: float = PATIENCE_SECONDS,
-        lease_seconds: float = LEASE_SECONDS,
-        margin_seconds: float = LEASE_MARGIN_SECONDS,
-        working_seconds: float = math.inf,
-    ) -> None:
-        """One of `admits` raises while no run is taken; `turn` is entered for each batch of an entity, and may raise.
+    One of `admits` raises while no run is taken; `turn` is entered for each batch of an entity, and may raise. A log
+    that is away is waited for `patience_seconds`. What the platform gives a batch of an entity is `working_seconds`.
+    """
 
-        A log that is away is waited for `patience_seconds`. A holder that appended nothing for its lease and a margin
-        is gone. What the platform gives a batch of an entity is `working_seconds`.
-        """
-        self._stores = stores
-        self.settings = settings
-        self._loop = loop
-        self.listeners = listeners
-        self.turn = turn
-        self.working_seconds = working_seconds
+    stores: Stores
+    settings: Settings
+    loop: AgentLoop
+    listeners: Listeners
+    _: KW_ONLY
+    admits: Sequence[Callable[[], None]] = ()
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    patience_seconds: float = PATIENCE_SECONDS
+    working_seconds: float = math.inf
+
+    def __post_init__(self) -> None:
+        stores, settings = self.stores, self.settings
         self._agents: dict[str, HostedAgent] = {}
-        self._attaching = Attachments(stores.attachments, settings.attachment_bytes)
+        attaching = Attachments(stores.attachments, settings.attachment_bytes)
         archiving = Archiver(stores.archive, settings.document_bytes)
         capacity = Capacity(settings.state_limit_bytes, settings.attachment_bytes)
-        self.keeping = DocumentWriter(stores.hub, capacity, archiving, self._attaching)
-        self.log = ThreadLog(stores.threads, stores.attachments, stores.hub, patience_seconds=patience_seconds)
+        self.keeping = DocumentWriter(stores.hub, capacity, archiving, attaching)
+        self.log = ThreadLog(stores.threads, stores.attachments, stores.hub, patience_seconds=self.patience_seconds)
         changes = Broadcast()
         conversations = Conversations(self.log, shorten=archiving.cut, document_bytes=settings.document_bytes)
         self.holders = HeldRuns(
@@ -75,54 +66,49 @@ class Services:
             conversations,
             changes,
             self._agents,
-            inline=lambda address, epoch, conversation: self._attaching.inlined(
+            inline=lambda address, epoch, conversation: attaching.inlined(
                 epoch_store_key(stores.hub, address, epoch), conversation
             ),
             admits=capacity.refusal,
-            takes_runs=loop.takes_runs,
-            lease_seconds=lease_seconds,
+            takes_runs=self.loop.takes_runs,
         )
         self.operations = ThreadOperations(
             self.log,
             conversations,
             self.holders,
-            queue_limit=MOST_OPEN_RUNS,
             queue_seconds=settings.queue_timeout_seconds,
             read=self.keeping.stored.read,
-            margin_seconds=margin_seconds,
         )
-        self.deletion = ThreadDeletion(self.log, stores.archive, stores.attachments, stores.hub)
+        self.deletion = ThreadDeletion(self.log, stores)
         self.retention = Retention(self.log, settings.log_days)
-        self.runs = Runs(self.log, self.holders, changes, settings, admits=admits)
+        self.runs = Runs(self.log, self.holders, changes, settings, admits=self.admits)
         self.following = Following(
             self.log, stores.threads, changes, self.holders, queue_seconds=settings.queue_timeout_seconds
         )
-        self.threads = Threads(
-            self.log, conversations, stores.archive, stores.attachments, stores.hub, publish=self.holders.publish
-        )
+        self.threads = Threads(self.log, conversations, stores, publish=self.holders.publish)
         self.overview = Overview(stores.threads, self.log)
         self.approvals = Approvals(self.log, self.runs, self.holders)
         self.sharing = Sharing(self.log)
-        self.owners = Owners(self.log, self.threads, stores.attachments, stores.hub, lambda: self._agents)
+        self.owners = Owners(self.log, self.threads, stores, lambda: self._agents)
 
     def hold(self, planned: AgentPlan, run_timeout_seconds: float, retry: Retry | None = None) -> None:
         """Have runs of the agent held by this process; `retry` is for requests that bring none.
 
         Raises `ConfigurationError` for an agent that cannot be run as one.
         """
-        runner = AgentRunner(planned.agent, planned.name, self._loop, self.settings.context_tokens)
+        runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
         self._agents[planned.name.lower()] = HostedAgent(
             runner,
             self.settings,
             run_timeout_seconds,
-            batch_seconds=self._stores.threads.batch_seconds,
+            batch_seconds=self.stores.threads.batch_seconds,
             retry=retry,
             listener=self.listeners.begin,
         )
 
     def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep]:
         """Return the sweeps over what lies next to the log: uploads and tombstones."""
-        attachments, hub = self._stores.attachments, self._stores.hub
+        attachments, hub = self.stores.attachments, self.stores.hub
         return (
             UploadSweep(attachments, hub, agents),
             TombstoneSweep(self.log, attachments, hub, self.settings.receipt_days),
@@ -136,5 +122,5 @@ class Services:
     async def close(self) -> None:
         """Let go of the stores."""
         await self.log.close()
-        await self._stores.archive.close()
-        await self._stores.attachments.close()
+        await self.stores.archive.close()
+        await self.stores.attachments.close()

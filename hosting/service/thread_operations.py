@@ -24,6 +24,7 @@ from hosting.errors import (
     UnreadableStateError,
 )
 from hosting.names import Address
+from hosting.ports import Clock
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.conversations import Conversations
@@ -31,7 +32,7 @@ from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import IdleHolder, QueueTime, read_run
 from hosting.thread.commands import AcceptRun, CancelRun, Change, ClaimRun, EndRun, Outcome, Refused, ResetThread
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, before_reset, resume
-from hosting.thread.decide import decide
+from hosting.thread.decide import MOST_OPEN_RUNS, decide
 from hosting.thread.events import TERMINALS, Accepted, Terminal
 from hosting.thread.head import Head
 from hosting.thread.rows import RunRow
@@ -70,6 +71,52 @@ class OperationOutcome:
     is_spent: bool = False
 
 
+class _Watch:
+    """The time of one operation, by its clock: until when it watches and may work, and what it has seen wait.
+
+    Claims after position `since` are newer than it.
+    """
+
+    def __init__(
+        self, clock: Clock, since: int, watches_until: float, works_until: float, queued_seconds: float
+    ) -> None:
+        self.since = since
+        self.idle = IdleHolder(clock)
+        self.queue_time = QueueTime(clock, clock() - queued_seconds)
+        self._clock = clock
+        self._watches_until = watches_until
+        self._works_until = works_until
+
+    def has_time(self, seconds: float) -> bool:
+        """Return whether a run that takes so long may be begun."""
+        return self._clock() + seconds < self._works_until
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the operation is to commit what it has."""
+        return self._clock() >= min(self._watches_until, self._works_until)
+
+    @property
+    def left_seconds(self) -> float:
+        """For how long it may still watch."""
+        return max(0.0, self._watches_until - self._clock())
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What an operation can do on one head.
+
+    `is_free`: a claim would change something, the holder being lost if there is an `idle_append`. `has_time`: a run may
+    be begun. `is_last`: it commits what it has unless it runs the next one; `is_spent` as in `OperationOutcome`.
+    """
+
+    idle_append: str | None
+    is_free: bool
+    has_time: bool
+    is_spent: bool
+    is_last: bool
+
+
 class ThreadOperations:
     """The operations of the entities of one app, for one event loop."""
 
@@ -79,7 +126,6 @@ class ThreadOperations:
         conversations: Conversations,
         holders: HeldRuns,
         *,
-        queue_limit: int,
         queue_seconds: float = math.inf,
         read: Callable[[Address, str], Conversation] = lambda address, text: read(text),
         watched_seconds: float = WATCHED_SECONDS,
@@ -89,7 +135,6 @@ class ThreadOperations:
         self._log = log
         self._conversations = conversations
         self._holders = holders
-        self._queue_limit = queue_limit
         self._queue_seconds = queue_seconds
         self._read = read
         self._watched_seconds = watched_seconds
@@ -115,38 +160,29 @@ class ThreadOperations:
         soon as it holds nothing here. A stored document that cannot be read, or is ahead of the log, is what the
         thread's runs end of. Raises `OutdatedDocumentError`, and `LogUnavailableError` before an agent was started.
         """
-        ends_at = self._clock() + most_seconds
+        works_until = self._clock() + most_seconds
         since, head = await self._begin(address, run_id, min(self._watched_seconds, most_seconds))
+        watch = _Watch(self._clock, since, self._clock() + self._watched_seconds, works_until, queued_seconds)
         epoch = head.epoch
         snapshot, refusal = self._readable(address, stored, head)
         ended: list[Terminal] = []
-        queue_time = QueueTime(self._clock, self._clock() - queued_seconds)
-        idle, end, pause = IdleHolder(self._clock), self._clock() + self._watched_seconds, self._first_pause_seconds
+        pause = self._first_pause_seconds
         while head.run(run_id) is not None:
-            lease_seconds = head.claim.lease_seconds if head.claim is not None else 0.0
-            idle_append = idle.of(head, lease_seconds + self._margin_seconds)
-            is_free = self._is_free(address, head, since, idle_append)
-            has_time = self._clock() + self._holders.longest_seconds(address.agent) < ends_at
-            is_spent = not has_time and (head.claim is None or idle_append is not None)
-            is_spent |= self._holders.draining.is_set()
-            if snapshot is not None and (is_free or is_spent or self._clock() >= min(end, ends_at)):
+            seen = self._seen(address, watch, head)
+            if snapshot is not None and (seen.is_free or seen.is_last):
                 snapshot, newly = await self._followed(address, snapshot, head)
                 ended += newly
-            if is_free and snapshot is not None:
-                self._conversations.remember(address, head, snapshot)
-            if queue_time.of(head, run_id) >= self._queue_seconds:
+                if seen.is_free:
+                    self._conversations.remember(address, head, snapshot)
+            if watch.queue_time.of(head, run_id) >= self._queue_seconds:
                 head = (await self._log.execute(address, CancelRun(self._log.clocks.wall(), run_id, "queue_time"))).head
                 continue
-            if is_free and refusal is not None:
-                await self._refuse(address, since, idle_append, refusal)
-            has_run = False
-            if is_free and has_time and snapshot is not None:
-                has_run = await self._run_next(address, since, idle_append, snapshot)
-            if not has_run:
-                if is_spent or self._clock() >= min(end, ends_at):
-                    return OperationOutcome(snapshot, head.epoch, tuple(ended), True, queue_time.seconds, is_spent)
+            if not (seen.is_free and await self._take_up(address, since, seen, snapshot, refusal)):
+                if seen.is_last:
+                    queued = watch.queue_time.seconds
+                    return OperationOutcome(snapshot, head.epoch, tuple(ended), True, queued, seen.is_spent)
                 self._log_interrupted(address, head)
-                await self._holders.rest(min(pause, max(0.0, end - self._clock())))
+                await self._holders.rest(min(pause, watch.left_seconds))
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             head = await self._log.head(address)
             if head.epoch != epoch:
@@ -159,9 +195,33 @@ class ThreadOperations:
             ended += newly
         return OperationOutcome(snapshot, head.epoch, tuple(ended))
 
-    async def _run_next(self, address: Address, since: int, idle_append: str | None, before: Snapshot) -> bool:
-        """Claim the run that is next, and return once it is held here no more; False if somebody else was first."""
-        held = await self._holders.claim_as_entity(address, since, idle_append, before)
+    def _seen(self, address: Address, watch: _Watch, head: Head) -> _Seen:
+        """Return what the operation can do on this head."""
+        lease_seconds = head.claim.lease_seconds if head.claim is not None else 0.0
+        idle_append = watch.idle.of(head, lease_seconds + self._margin_seconds)
+        has_time = watch.has_time(self._holders.longest_seconds(address.agent))
+        is_spent = not has_time and (head.claim is None or idle_append is not None)
+        is_spent |= self._holders.draining.is_set()
+        is_free = self._is_free(address, head, watch.since, idle_append)
+        return _Seen(idle_append, is_free, has_time, is_spent, is_spent or watch.is_over)
+
+    async def _take_up(
+        self,
+        address: Address,
+        since: int,
+        seen: _Seen,
+        before: Snapshot | None,
+        refusal: UnreadableStateError | None,
+    ) -> bool:
+        """Claim the run that is next, and return once it is held here no more, or has ended by the refusal.
+
+        False if no agent ran: the run was refused, there is no time for it, or somebody else was first.
+        """
+        if refusal is not None:
+            await self._refuse(address, since, seen.idle_append, refusal)
+        if before is None or not seen.has_time:
+            return False
+        held = await self._holders.claim_as_entity(address, since, seen.idle_append, before)
         if held is None:
             return False
         await held.is_over.wait()
@@ -209,7 +269,7 @@ class ThreadOperations:
                 run = await self.find_run(address, accepted.run_id)
                 if run is not None and run.accepted.fingerprint != accepted.fingerprint:
                     raise RunIdReusedError(f"The run id {accepted.run_id!r} is another request's. Send one of its own.")
-            return AcceptRun(accepted, self._queue_limit, known=known, epoch=epoch)
+            return AcceptRun(accepted, MOST_OPEN_RUNS, known=known, epoch=epoch)
 
         head = await self._log.head(address)
         epoch = head.epoch

@@ -22,14 +22,14 @@ from hosting.errors import (
     UnknownThreadError,
 )
 from hosting.names import APP, Address, StoreKey, entity_name
-from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
+from hosting.ports import EntityClient, EntityPage, iso
 from hosting.request.parameters import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import ConversationReader
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Instance, Receipt, read_receipt
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
-from hosting.stores.archive import Archive
+from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, RecordInstances, Refused, ResetThread
 from hosting.thread.events import Accepted, Event, InstanceOutcome
 from hosting.thread.head import Head
@@ -85,9 +85,7 @@ class Threads:
         self,
         log: ThreadLog,
         conversations: Conversations,
-        archive: Archive,
-        attachments: ObjectStore,
-        hub: str,
+        stores: Stores,
         *,
         publish: Callable[[Address, Decided], None] = lambda address, decided: None,
     ) -> None:
@@ -95,9 +93,7 @@ class Threads:
         self._publish = publish
         self._log = log
         self._conversations = conversations
-        self._archive = archive
-        self._attachments = attachments
-        self._hub = hub
+        self._stores = stores
 
     async def page(self, agent: str, owner: str, limit: int, cursor: str | None, client: EntityClient) -> EntityPage:
         """Return a page of the owner's threads with the agent, in the order of the store.
@@ -139,7 +135,7 @@ class Threads:
         """Return a window of the conversation. Raises as `view` does, and what the archive raises."""
 
         async def read_page(view: ThreadView) -> MessagesPage:
-            reader = ConversationReader(self._store_key(view), view.conversation, self._archive)
+            reader = ConversationReader(self._store_key(view), view.conversation, self._stores.archive)
             return MessagesPage(*await reader.page(window))
 
         return await self._read_twice(address, client, read_page)
@@ -149,10 +145,10 @@ class Threads:
 
         async def read_all(view: ThreadView) -> ThreadExport:
             stored = read(view.text)
-            older = await ConversationReader(self._store_key(view), stored, self._archive).archived_texts()
+            older = await ConversationReader(self._store_key(view), stored, self._stores.archive).archived_texts()
             conversation = with_older(stored, older)
             named = frozenset().union(*(references(entry) for entry in exchanges(conversation)))
-            return ThreadExport(view, conversation, await self._attachments.read(self._store_key(view), named))
+            return ThreadExport(view, conversation, await self._stores.attachments.read(self._store_key(view), named))
 
         return await self._read_twice(address, client, read_all)
 
@@ -270,7 +266,7 @@ class Threads:
             return await read(await self.view(address, client))
 
     def _store_key(self, view: ThreadView) -> StoreKey:
-        return epoch_store_key(self._hub, view.address, view.head.epoch)
+        return epoch_store_key(self._stores.hub, view.address, view.head.epoch)
 
     async def _has_no_document(self, address: Address, client: EntityClient) -> bool:
         return await client.read(*address.entity) is None

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hosting.names import Address
+from hosting.ports import MOST_ROWS
 
 MOST_HEAD_BYTES = 64 * 1024
 MOST_PAYLOAD_BYTES = 256 * 1024
 MOST_APPEND_BYTES = 2 * 1024 * 1024
 MOST_EVENTS = 1000
-MOST_ROWS = 50
-"""What one append may hold: its head; each event or row; all of them together; how many events, and how many rows."""
+"""What one append may hold: its head; each event or row; all of them together; how many events. And `MOST_ROWS`."""
 MOST_POSITION = 10**15
 """No thread gets as far as this."""
 

@@ -10,6 +10,7 @@ an effect: an engine that was lost or moved has none of them.
 from __future__ import annotations
 
 from hosting.errors import ApprovalsPendingError, HostingError, ThreadDeletingError
+from hosting.ports import MOST_ROWS
 from hosting.request.run_request import Decision
 from hosting.thread.commands import AttachToRun, Change, ClaimTerms, Outcome, Refused, SignalFailed, Unchanged
 from hosting.thread.events import (
@@ -23,7 +24,7 @@ from hosting.thread.events import (
     Terminal,
 )
 from hosting.thread.head import Head, OpenRun, PendingApprovals, fold
-from hosting.thread.rows import MOST_ROWS, ApprovalRow, KeyRow, RowChange, RunRow
+from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import cancellation, unanswered
 
 

@@ -17,9 +17,6 @@ from hosting.request.run_request import Decision
 from hosting.thread.events import VERSION, read_versioned
 from hosting.thread.head import Head
 
-MOST_ROWS = 50
-"""How many rows one append may write."""
-
 _DIGEST_LENGTH = 40
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.architecture.imports import ROOT, module_name, product_files
 
 MOST_FILE_LINES = 400
-MOST_FUNCTION_LINES = 70
+MOST_FUNCTION_LINES = 50
 ENGINE = sorted(path for path in (ROOT / "devhost" / "durable").rglob("*.py") if "management" not in path.parts)
 LOCAL_HOST = sorted((ROOT / "devhost").rglob("*.py"))
 MOST_LOCAL_HOST_FILES = 75

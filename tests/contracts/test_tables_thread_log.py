@@ -15,12 +15,12 @@ from azure.data.tables import TableClient
 
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
+from hosting.ports import MOST_ROWS
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
     MOST_EVENTS,
     MOST_HEAD_BYTES,
     MOST_PAYLOAD_BYTES,
-    MOST_ROWS,
     Append,
     Appended,
     Conflict,

@@ -8,12 +8,12 @@ import pytest
 
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
+from hosting.ports import MOST_ROWS
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
     MOST_EVENTS,
     MOST_HEAD_BYTES,
     MOST_PAYLOAD_BYTES,
-    MOST_ROWS,
     Append,
     Appended,
     AppendOutcome,

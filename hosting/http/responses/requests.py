@@ -101,21 +101,7 @@ def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Cr
             "'conversation' and 'previous_response_id'.",
             "store",
         )
-    messages, decisions = _input(fields.get("input"), limits)
-    if decisions and place is None:
-        raise NotServedError("An approval belongs to a conversation. Send 'previous_response_id' with it.", "input")
-    choice = fields.get("tool_choice") or "auto"
-    if choice not in ("auto", "none"):
-        raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
-    request = RunRequest()
-    if not decisions:
-        *earlier, last = messages
-        request = RunRequest(
-            **last.model_dump(),
-            earlier=tuple(earlier),
-            response_format=_format(fields.get("text")),
-            enable_tool_calls=choice == "auto",
-        )
+    request, decisions = _request(fields, limits, continues=place is not None)
     wire = {
         "metadata": metadata,
         "background": background,
@@ -133,6 +119,29 @@ def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Cr
         wire=wire,
     )
     return Create(agent, start, decisions, previous, conversation, streams, stores)
+
+
+def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tuple[RunRequest, tuple[Decision, ...]]:
+    """Return what the agent is asked, or nothing and what was decided on the calls of the response that it continues.
+
+    Raises `HostingError`s.
+    """
+    messages, decisions = _input(fields.get("input"), limits)
+    if decisions and not continues:
+        raise NotServedError("An approval belongs to a conversation. Send 'previous_response_id' with it.", "input")
+    choice = fields.get("tool_choice") or "auto"
+    if choice not in ("auto", "none"):
+        raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
+    if decisions:
+        return RunRequest(), decisions
+    *earlier, last = messages
+    request = RunRequest(
+        **last.model_dump(),
+        earlier=tuple(earlier),
+        response_format=_format(fields.get("text")),
+        enable_tool_calls=choice == "auto",
+    )
+    return request, ()
 
 
 def body_fields(call: RawRequest, known: frozenset[str], most_bytes: int) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from hosting.service.runs import Runs
 from hosting.service.thread_operations import OperationOutcome, ThreadOperations
 from hosting.service.threads import Threads
 from hosting.settings import read_settings
+from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.events import Accepted, Terminal
 from hosting.thread.run import Run
@@ -179,6 +180,7 @@ class Process:
         agents = {
             AGENT.lower(): HostedAgent(runner, read, read.run_timeout_seconds, batch_seconds=0.02, listener=listener)
         }
+        stores = Stores("hub", self.store, engine.archive, attachments)
         documents = Conversations(self.log, cached_bytes, **(remembering or {}))
         bounds: dict[str, Any] = {"most": most, "poll_seconds": 0.05, "lease_seconds": LEASE_SECONDS}
         self.holders = HeldRuns(self.log, documents, self.changes, agents, **{**bounds, **(holding or {})})
@@ -186,7 +188,6 @@ class Process:
             self.log,
             documents,
             self.holders,
-            queue_limit=32,
             watched_seconds=2.0,
             first_pause_seconds=0.01,
             margin_seconds=0.05,
@@ -194,9 +195,9 @@ class Process:
         self.following = Following(self.log, self.store, self.changes, self.holders, quiet_seconds=0.2)
         self.runs = Runs(self.log, self.holders, self.changes, read)
         self.approvals = Approvals(self.log, self.runs, self.holders)
-        self.threads = Threads(self.log, documents, engine.archive, attachments, "hub", publish=self.holders.publish)
+        self.threads = Threads(self.log, documents, stores, publish=self.holders.publish)
         self.attachments, self.archive = attachments, engine.archive
-        self.deletion = ThreadDeletion(self.log, engine.archive, attachments, "hub")
+        self.deletion = ThreadDeletion(self.log, stores)
 
     async def start(self, call: StartRun) -> Run:
         """Start a run of the agent as a caller asks, and return it."""

@@ -99,7 +99,7 @@ async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: P
     one.agent.gate.clear()
     await one.start(call("first"))
     run = await one.start(call("second", waits=False))
-    bounds = {"queue_limit": 32, "queue_seconds": 1.1, "watched_seconds": 0.6, "first_pause_seconds": 0.01}
+    bounds = {"queue_seconds": 1.1, "watched_seconds": 0.6, "first_pause_seconds": 0.01}
     operations = ThreadOperations(other.log, other.operations._conversations, other.holders, **bounds)
     seen = await operations.run(ADDRESS, None, run.run_id)
     assert "cancel_requested" not in await other.kinds()

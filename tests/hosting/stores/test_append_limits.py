@@ -2,12 +2,12 @@
 
 import pytest
 
+from hosting.ports import MOST_ROWS
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
     MOST_EVENTS,
     MOST_HEAD_BYTES,
     MOST_PAYLOAD_BYTES,
-    MOST_ROWS,
     Append,
     Row,
     StoredHead,

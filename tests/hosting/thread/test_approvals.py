@@ -10,10 +10,11 @@ from hosting.errors import (
     UnknownApprovalError,
     UnstorableAnswerError,
 )
+from hosting.ports import MOST_ROWS
 from hosting.request.run_request import Decision
 from hosting.thread.commands import AnswerApproval, Change, ClaimRun, DeleteThread, Outcome, ResetThread, Stale
 from hosting.thread.decide import MOST_APPROVALS
-from hosting.thread.rows import MOST_ROWS, ApprovalRow, DeletedRow, RowChange, RunRow
+from hosting.thread.rows import ApprovalRow, DeletedRow, RowChange, RunRow
 from tests.support.threads import NOW, Thread, accept, accepted, end, refusal, terms
 
 ASKED = ApprovalRow(epoch=0, asked_by="r1")

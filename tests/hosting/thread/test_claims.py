@@ -2,7 +2,7 @@
 
 import pytest
 
-from hosting.stores import contract
+from hosting.ports import MOST_ROWS
 from hosting.thread.commands import (
     CancelRun,
     ClaimRun,
@@ -18,7 +18,6 @@ from hosting.thread.commands import (
     Unchanged,
 )
 from hosting.thread.events import Claimed, Delta
-from hosting.thread.rows import MOST_ROWS
 from tests.support.threads import (
     DEADLINE,
     LEASE_SECONDS,
@@ -356,9 +355,3 @@ def test_more_ends_than_one_append_takes_are_in_the_next_ones() -> None:
     assert [len(change.rows) for change in (ended, next_ended)] == [MOST_ROWS, 6]  # type: ignore[union-attr]
     assert first_left is not None
     assert (first_left.id, thread.head.runs, thread.kinds().count("cancelled")) == (f"r{MOST_ROWS}", (), last)
-
-
-@pytest.mark.behaviour("thread.fold")
-def test_an_append_writes_no_more_rows_than_a_store_takes() -> None:
-    """The two are told apart, because what is decided knows no store."""
-    assert MOST_ROWS == contract.MOST_ROWS
