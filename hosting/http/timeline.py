@@ -36,6 +36,14 @@ from hosting.thread.run import Run
 from state.json_values import portable_value
 
 
+class StepAuthor(TypedDict):
+    """Who was signed in and did it."""
+
+    issuer: str
+    id: str
+    name: str | None
+
+
 class TimelineStep(TypedDict):
     """One step of a run, from `at` to `ended_at`, null while it goes on; what else it has depends on its kind."""
 
@@ -56,6 +64,7 @@ class TimelineStep(TypedDict):
     text: NotRequired[str]
     approved: NotRequired[bool]
     reason: NotRequired[str]
+    by: NotRequired[StepAuthor]
     status: NotRequired[Literal["success", "failed", "timed_out", "cancelled"]]
     code: NotRequired[str]
 
@@ -160,10 +169,7 @@ class _Timeline:
             case CancelRequested():
                 self._step("cancel_requested", event.at)
             case ApprovalAnswered():
-                decision = event.decision
-                answered = self._step("approval_answered", event.at, id=decision.id, approved=decision.approved)
-                if decision.reason is not None:
-                    answered["reason"] = decision.reason
+                self._decision(event)
             case Completed():
                 self._answer(event)
                 self._leave_attempt(event.at, None)
@@ -178,6 +184,14 @@ class _Timeline:
         if kind in ("attempt", "tool_call"):
             step["ended_at"] = None
         return step
+
+    def _decision(self, event: ApprovalAnswered) -> None:
+        decision, by = event.decision, event.principal
+        step = self._step("approval_answered", event.at, id=decision.id, approved=decision.approved)
+        if decision.reason is not None:
+            step["reason"] = decision.reason
+        if by is not None:
+            step["by"] = {"issuer": by.issuer, "id": by.id, "name": by.name}
 
     def _leave_attempt(self, at: float, code: str | None) -> None:
         """End the attempt that goes on, and with it the tools that it left at work."""

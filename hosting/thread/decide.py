@@ -65,7 +65,7 @@ def _accept(head: Head, command: commands.AcceptRun) -> commands.Outcome:
     draft = Draft(head)
     if head.waiting is not None:
         for decision in accepted.request.decisions:
-            draft.answer(head.waiting, decision, accepted.at, resumed_by=accepted.run_id)
+            draft.answer(head.waiting, decision, accepted.at, accepted.principal, resumed_by=accepted.run_id)
     draft.accept(accepted, command.terms, is_new_key=command.key is None)
     return draft.change(accepted.run_id, signal=True)
 
@@ -232,7 +232,7 @@ def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:
     if is_last and len(command.resumed.request.decisions) != waiting.asked:
         return commands.Stale()  # somebody else answered since the caller read the other decisions
     resumed_by = command.resumed.run_id if is_last else None
-    draft = Draft(head).answer(waiting, decision, command.at, resumed_by)
+    draft = Draft(head).answer(waiting, decision, command.at, command.resumed.principal, resumed_by)
     if is_last:
         draft.accept(command.resumed, command.terms)
     return draft.change(resumed_by or "", signal=is_last)

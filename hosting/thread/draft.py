@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from hosting.errors import ApprovalsPendingError, HostingError, ThreadDeletingError
 from hosting.ports import MOST_ROWS
+from hosting.principal import Principal
 from hosting.request.run_request import Decision
 from hosting.thread.commands import AttachToRun, Change, ClaimTerms, Outcome, Refused, SignalFailed, Unchanged
 from hosting.thread.events import (
@@ -66,9 +67,11 @@ class Draft:
             self.claim(accepted.at, terms)
         return self
 
-    def answer(self, waiting: PendingApprovals, decision: Decision, at: float, resumed_by: str | None) -> Draft:
+    def answer(
+        self, waiting: PendingApprovals, decision: Decision, at: float, by: Principal | None, resumed_by: str | None
+    ) -> Draft:
         """Record a decision on one of the approvals that the thread waits for; `resumed_by` is the run that goes on."""
-        self.add(ApprovalAnswered(at=at, run_id=waiting.run_id, decision=decision))
+        self.add(ApprovalAnswered(at=at, run_id=waiting.run_id, decision=decision, principal=by))
         row = ApprovalRow(epoch=self.head.epoch, asked_by=waiting.run_id, decision=decision, resumed_by=resumed_by)
         return self.row(RowChange(ApprovalRow.name_of(decision.id), waiting.first, row, is_new=False))
 

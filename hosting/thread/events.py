@@ -230,10 +230,11 @@ class Cancelled(Unanswered):
 
 
 class ApprovalAnswered(RunEvent):
-    """Somebody decided on one of the approvals that the run ended with."""
+    """Somebody decided on one of the approvals that the run ended with: `principal`, None where nobody is signed in."""
 
     kind: Literal["approval_answered"] = "approval_answered"
     decision: Decision
+    principal: Principal | None = None
 
 
 class Reset(_Event):

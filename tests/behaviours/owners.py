@@ -8,7 +8,7 @@ BEHAVIOURS = {
     "owners.one-404": "Another's thread is answered as one that never was, byte for byte, on every route, and with no "
     "more calls of a store (security.md).",
     "owners.told": "Who asked stands in the run's request, in the stored conversation, in a tool's call and in a "
-    "callback's context (security.md).",
+    "callback's context; who decided on a call, in the run's timeline (security.md).",
     "owners.lists": "An owner's threads are one range of the store, whatever others have (security.md).",
     "owners.orchestrations": "An orchestration names the owner of the threads that it uses, or the app owns them "
     "(security.md).",

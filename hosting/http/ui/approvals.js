@@ -1,10 +1,11 @@
 // Tool calls that wait for a person: a card for each, with what is asked, by when, and both answers.
 
+import { paths, read } from "./api.js"
 import { button, el } from "./dom.js"
 import { until } from "./times.js"
 import { valueNode } from "./turn.js"
 
-/** Return the card of one approval; `answer(approval, { approved, reason })` sends what the person decides. */
+/** Return the card of one approval, of an agent's thread; `answer(approval, { approved, reason })` sends a decision. */
 export function approvalCard(approval, answer) {
   const reason = el("input", { type: "text", placeholder: "Why not? The agent is told.", "aria-label": "Reason", hidden: true })
   const refuse = button("Refuse", () => {
@@ -23,7 +24,8 @@ export function approvalCard(approval, answer) {
       await answer(approval, approved ? { approved } : { approved, ...(reason.value.trim() && { reason: reason.value.trim() }) })
       card.remove()
     } catch (problem) {
-      note.textContent = problem.message
+      const first = problem.code === "approval_answered" ? await whoWasFirst(approval) : ""
+      note.textContent = problem.message + first
       approve.disabled = refuse.disabled = ["approval_answered", "approval_expired"].includes(problem.code)
     }
   }
@@ -34,3 +36,13 @@ export function approvalCard(approval, answer) {
   const card = el("section", { class: "card ask" }, title, valueNode("Arguments", approval.arguments), actions, limit, note)
   return card
 }
+
+/** Return what somebody decided before, who it was where the app knows that, and when. */
+async function whoWasFirst({ agent, thread_id: thread, run_id: run, id }) {
+  const { steps } = await read(paths.runs(agent, thread, run, "/timeline")).catch(() => ({ steps: [] }))
+  const first = steps.find((step) => step.kind === "approval_answered" && step.id === id)
+  return first ? ` It was ${saidOf(first)} ${until(first.at)}${first.reason ? `: ${first.reason}` : ""}.` : ""
+}
+
+/** Return what was decided, and by whom where the app knows that. */
+export const saidOf = ({ approved, by }) => `${approved ? "approved" : "refused"}${by ? ` by ${by.name || by.id}` : ""}`

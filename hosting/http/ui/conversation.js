@@ -161,7 +161,7 @@ export class Conversation {
 
   _showApproval(turn, approval) {
     if (turn.cards.querySelector(`[data-approval="${CSS.escape(approval.id)}"]`)) return
-    const card = approvalCard(approval, (...given) => this._answer(...given))
+    const card = approvalCard({ ...approval, agent: this.agent, thread_id: this.threadId }, (...given) => this._answer(...given))
     card.dataset.approval = approval.id
     turn.cards.append(card)
   }

@@ -60,13 +60,12 @@ export class Inbox {
     const card = { isDecided: false }
     const href = hrefOf(approval.agent, approval.thread_id)
     const asked = el("time", { dateTime: approval.requested_at, title: inFull(approval.requested_at) }, until(approval.requested_at))
-    const from = el("h2", { class: "from" }, el("b", {}, approval.agent), " on ", el("a", { href }, approval.thread_id), " ", asked)
+    const from = el("h2", { class: "from" }, el("b", {}, approval.agent), " on ", el("a", { href }, approval.thread_id), " · ", asked)
     const shown = approvalCard(approval, async (_, decision) => {
       const path = paths.thread(approval.agent, approval.thread_id, `/approvals/${encodeURIComponent(approval.id)}`)
       try {
         await checked(await send("POST", path, { body: { ...decision, wait_for_response: false }, action: true }))
       } catch (problem) {
-        if (problem.code === "approval_answered") problem.message += await this._whoWasFirst(approval)
         card.isDecided = true
         this._count()
         throw problem
@@ -81,14 +80,6 @@ export class Inbox {
     card.element = el("div", { role: "listitem" }, from, shown)
     this.cards.set(keyOf(approval), card)
     this.list.append(card.element)
-  }
-
-  /** Return what somebody else decided before, and when. */
-  async _whoWasFirst({ agent, thread_id: thread, run_id: run, id }) {
-    const { steps } = await read(paths.runs(agent, thread, run, "/timeline")).catch(() => ({ steps: [] }))
-    const first = steps.find((step) => step.kind === "approval_answered" && step.id === id)
-    if (!first) return ""
-    return ` It was ${first.approved ? "approved" : "refused"} ${until(first.at)}${first.reason ? `: ${first.reason}` : ""}.`
   }
 
   _count() {

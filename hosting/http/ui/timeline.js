@@ -1,5 +1,6 @@
 // What a run did, step by step: when each step began, how long it took, and what it used.
 
+import { saidOf } from "./approvals.js"
 import { el, icon } from "./dom.js"
 import { inFull, length } from "./times.js"
 import { valueNode } from "./turn.js"
@@ -101,7 +102,7 @@ function named(step) {
     case "cancel_requested":
       return ["Somebody stops it"]
     case "approval_answered":
-      return [step.approved ? "Approved" : `Refused${step.reason ? `: ${step.reason}` : ""}`]
+      return [`Call ${saidOf(step)}${step.reason ? `: ${step.reason}` : ""}`]
     default:
       return [ENDS[step.status], step.code ? el("span", { class: "note" }, " ", el("code", {}, step.code)) : ""]
   }

@@ -41,6 +41,24 @@ def path_of(route: Route, grant: str, run_id: str = "r" * 32, approval_id: str =
     return "/api/" + route.path.format(grant=grant, run_id=run_id, approval_id=approval_id)
 
 
+@pytest.mark.behaviour("owners.told")
+async def test_a_timeline_says_who_decided(owned: OwnedApp) -> None:
+    """Somebody with whom the thread is shared decides on one call, and its owner on the other, which ends the wait."""
+    asked = await owned.say("ada", "call refund 5, refund 7")
+    grant = (await shared(owned, "run"))["grant"]
+    by_bob, by_ada = (approval["id"] for approval in asked["pending_approvals"])
+    await owned.ask("bob", "POST", f"/api/shared/{grant}/approvals/{by_bob}", json={"approved": True})
+    await owned.ask("ada", "POST", f"{THREADS}/t/approvals/{by_ada}", json={"approved": False})
+
+    timeline = (await owned.ask("ada", "GET", f"{THREADS}/t/runs/{asked['run_id']}/timeline")).json()
+
+    decided = [(step["approved"], step["by"]) for step in timeline["steps"] if step["kind"] == "approval_answered"]
+    assert decided == [
+        (True, {"issuer": ISSUER, "id": "bob", "name": "Bob"}),
+        (False, {"issuer": ISSUER, "id": "ada", "name": "Ada"}),
+    ]
+
+
 @pytest.mark.behaviour("owners.grants")
 async def test_a_thread_is_shared_to_be_read(owned: OwnedApp) -> None:
     """By every route that reads a thread, with the same answers as for its owner."""

@@ -153,7 +153,8 @@ async def test_who_answers_an_approval_second_is_told_who_was_first(host: Runnin
             (await client.post(f"/approvals/{waiting['id']}", json={"approved": False})).raise_for_status()
         await page.get_by_role("button", name="Approve").click()
         note = page.locator(".card .note[role=status]")
-        await expect(note).to_contain_text("answered")
+        await expect(note).to_contain_text("answered already; the first answer stands.")
+        await expect(note).to_contain_text("It was refused just now.")
         answer = await ended(page, number=2)
 
     assert "rejected" in answer

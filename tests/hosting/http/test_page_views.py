@@ -129,6 +129,27 @@ async def test_who_is_second_in_the_inbox_is_told_what_the_first_one_decided(hos
         await expect(card.get_by_role("button", name="Approve")).to_be_disabled()
 
 
+@pytest.mark.behaviour("page.inbox")
+async def test_an_app_that_knows_its_callers_says_who_decided(tmp_path: Path) -> None:
+    """On the card of who came second, and in the timeline of the run that asked."""
+    app = Path(shutil.copytree(APP, tmp_path / "app")) / "function_app.py"
+    text = app.read_text(encoding="utf-8").replace("writer])", "writer], principal=easy_auth())")
+    imported = "from hosting.principal import easy_auth\nfrom hosting.tools"
+    app.write_text(text.replace("from hosting.tools", imported), encoding="utf-8")
+    with RunningHost(app.parent, "--port", "0", "--principal", "ada") as owned:
+        (approval,) = (await say(owned, "clerk", "raced", REFUND))["pending_approvals"]
+        async with browsed(owned.origin, REFUSED) as browser:
+            page = await browser.open("#/clerk/raced")
+            await page.get_by_role("button", name="Approve").wait_for()
+            place = f"/api/agents/clerk/threads/raced/approvals/{approval['id']}"
+            async with httpx.AsyncClient(base_url=owned.origin) as client:
+                (await client.post(place, json={"approved": False})).raise_for_status()
+            await page.get_by_role("button", name="Approve").click()
+            await expect(page.get_by_text("It was refused by ada just now.")).to_be_visible()
+            await page.get_by_role("button", name="Timeline").first.click()
+            await expect(page.locator(".step-row.approval_answered .what")).to_have_text("Call refused by ada")
+
+
 @pytest.mark.behaviour("page.figures")
 async def test_figures_are_drawn_and_are_a_table_too(host: RunningHost) -> None:
     """Of an agent by day, and of a thread by run, with the codes of its failures."""
