@@ -141,8 +141,8 @@ class Settings(BaseModel):
     message is refused."""
 
     stream_batch_seconds: float | None = Field(None, ge=0, le=10)
-    """How long streamed words wait for more before they are appended to the log; a reader in the same process is
-    sent them at once. By default as an append costs there: 0.1, in tables 0.5."""
+    """How long streamed text waits for more before it is appended to the log; a reader in the same process is
+    sent it at once. By default as an append costs there: 0.1, in tables 0.5."""
 
     stream_batch_characters: int = Field(4096, ge=1, le=1_000_000)
     """How many streamed characters do not wait for more."""

@@ -72,7 +72,7 @@ class ThreadEntity:
         self._operations = services.operations
         self._deletion = services.deletion
         self._retention = services.retention
-        self._keeping = services.keeping
+        self._documents = services.documents
         self._limits = limits_of(planned.agent, services.settings)
         self._ttl_seconds = ttl_seconds
         self._notice = callback_signal if services.listeners.of(planned.name) else None
@@ -167,7 +167,7 @@ class ThreadEntity:
                 raise UnfinishedError(f"Run {run_id} goes on elsewhere.")
             queued_seconds = watched.queued_seconds
         before = self._mark(given.address, given.text)
-        text = await self._keeping.store(given.address, given.text, watched, self._ttl_seconds)
+        text = await self._documents.store(given.address, given.text, watched, self._ttl_seconds)
         if before is not None and watched.snapshot and self._retention.is_due(before, watched.snapshot.position):
             await self._retention.trim(given.address, before)
             await self._deletion.erase_unused(given.address, given.text)
@@ -209,7 +209,7 @@ class ThreadEntity:
     async def _reset(self, given: OperationInput) -> Result:
         position = _ordered(given.operation, "position", int)
         watched = await self._operations.reset(given.address, given.text, position)
-        text = await self._keeping.store(given.address, given.text, watched, self._ttl_seconds)
+        text = await self._documents.store(given.address, given.text, watched, self._ttl_seconds)
         return text, Done(None, self._signals(given.address, "", watched))
 
     async def _delete(self, given: OperationInput) -> Result:
@@ -223,11 +223,11 @@ class ThreadEntity:
         if self._ttl_seconds is None or text is None:
             return text, Done()
         try:
-            conversation = self._keeping.stored.read(given.address, text)
+            conversation = self._documents.stored.read(given.address, text)
         except UnreadableDocumentError:
             return text, Done()
         if conversation.data.expiration_time_utc is None:
-            return self._keeping.written(given.address, begun(conversation, now, self._ttl_seconds)), Done()
+            return self._documents.written(given.address, begun(conversation, now, self._ttl_seconds)), Done()
         if not is_expired(conversation, now) or not await self._deletion.expire(given.address, text):
             return text, Done()
         logger.info("The time of thread %s of agent %s was up; it is deleted.", given.address.thread_id, self._agent)
@@ -243,7 +243,7 @@ class ThreadEntity:
 
     def _mark(self, address: Address, text: str | None) -> LogMark | None:
         try:
-            return None if text is None else host_of(self._keeping.stored.read(address, text)).log_mark
+            return None if text is None else host_of(self._documents.stored.read(address, text)).log_mark
         except UnreadableDocumentError:
             return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
@@ -104,10 +105,7 @@ class Starting:
 def register_agent(served: Served, agent: AgentPlan, services: Services, settings: Settings) -> None:
     """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
     starting, limits = Starting(services, settings), limits_of(agent.agent, settings)
-
-    @serves(served, routes.run_route(agent.name), agent.name)
-    async def start(request: HttpRequest) -> Reply | Streamed:
-        return await starting.reply(request, agent, limits)
+    serves(served, routes.run_route(agent.name), agent.name)(partial(starting.reply, agent=agent, limits=limits))
 
 
 def register_runs(served: Served, services: Services) -> None:

@@ -2,7 +2,7 @@
 
 Theory. The log has the end of each model call and not its beginning: a call begins when its attempt does, or when the
 last result came that it waited for. The call that gave the answer has no event of its own. It took what is left of the
-run's tokens. Words that a later attempt did not keep were sent, so they are a step too.
+run's tokens. Text that a later attempt did not keep was sent, so it is a step too.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable
 
 from hosting.errors import UnstorableAnswerError
-from hosting.names import Address
 from hosting.runner.agent_loop import Stop
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.thread.commands import Change, Command, RecordSteps, RetryRun
@@ -55,7 +54,6 @@ class HeldRun:
     def __init__(
         self,
         log: ThreadLog,
-        address: Address,
         run: Run,
         claim: Claimed,
         *,
@@ -64,7 +62,7 @@ class HeldRun:
         until: float = math.inf,
     ) -> None:
         """`began_at` is when the claim was given to the log: its lease runs since then, however late the answer."""
-        self.address = address
+        self.address = run.address
         self.run = run
         self.run_id = claim.run_id
         self.token = claim.token

@@ -107,11 +107,11 @@ def _with(conversation: Conversation, held: list[Entry | PlainEntry]) -> Convers
 class DocumentWriter:
     """Makes and reads the documents of one app's threads."""
 
-    def __init__(self, hub: str, capacity: Capacity, archiving: Archiver, attaching: Attachments) -> None:
+    def __init__(self, hub: str, capacity: Capacity, archiver: Archiver, attachments: Attachments) -> None:
         self._hub = hub
         self._capacity = capacity
-        self._archiving = archiving
-        self._attaching = attaching
+        self._archiver = archiver
+        self._attachments = attachments
         self.stored = ParsedDocuments()
 
     def written(self, address: Address, conversation: Conversation) -> str:
@@ -141,9 +141,9 @@ class DocumentWriter:
         store_key = epoch_store_key(self._hub, address, watched.epoch)
         if before is not None and host_of(conversation).generation > host_of(before).generation:
             await self._forget(store_key, before, conversation)
-        document = document_of(await self._attaching.externalized(store_key, conversation, before))
+        document = document_of(await self._attachments.externalized(store_key, conversation, before))
         try:
-            document = await self._archiving.shorten(store_key, document)
+            document = await self._archiver.shorten(store_key, document)
         except ArchiveUnavailableError:
             if size_bytes(document.text) > self._capacity.limit_bytes:
                 raise
@@ -159,9 +159,9 @@ class DocumentWriter:
 
     async def _forget(self, store_key: StoreKey, before: Conversation, now: Conversation) -> None:
         """Remove what a reset leaves that nobody refers to any more, archived entries and large contents."""
-        texts = await self._archiving.archived_texts(store_key, before)
+        texts = await self._archiver.archived_texts(store_key, before)
         older = (entry for entry in map(parse_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
         unreferred = frozenset().union(*(references(entry) for entry in (*older, *exchanges(before))))
         unreferred -= frozenset().union(*(references(entry) for entry in exchanges(now)))
-        await self._attaching.remove(store_key, unreferred)
-        await self._archiving.forget(store_key, host_of(now).generation)
+        await self._attachments.remove(store_key, unreferred)
+        await self._archiver.forget(store_key, host_of(now).generation)

@@ -37,7 +37,7 @@ class Following:
         self,
         log: ThreadLog,
         store: ThreadStore,
-        changes: Broadcast,
+        broadcast: Broadcast,
         holders: HeldRuns,
         *,
         first_poll_seconds: float = FIRST_POLL_SECONDS,
@@ -47,7 +47,7 @@ class Following:
     ) -> None:
         self._log = log
         self._store = store
-        self._changes = changes
+        self._broadcast = broadcast
         self._holders = holders
         self._first_poll_seconds = first_poll_seconds
         self._quiet_seconds = quiet_seconds
@@ -65,12 +65,12 @@ class Following:
         """
         delivery = _Delivery(run, logged_only=logged_only)
         publish = self._holders.publish
-        check = LostRunCheck(self._log, run.address, run.run_id, self._queue_seconds, publish=publish)
+        check = LostRunCheck(self._log, run, self._queue_seconds, publish=publish)
         clock = asyncio.get_running_loop().time
         pause, sent_at, seen_at = self._first_poll_seconds, clock(), clock()
         with (
             self._holders.watched(run.address, run.run_id, client),
-            self._changes.subscribe(run.address) as follower,
+            self._broadcast.subscribe(run.address) as follower,
         ):
             updates: Iterable[Update] = await self._read(delivery)
             while True:

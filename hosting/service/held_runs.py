@@ -73,7 +73,7 @@ class HeldRuns:
         self,
         log: ThreadLog,
         conversations: Conversations,
-        changes: Broadcast,
+        broadcast: Broadcast,
         agents: Mapping[str, HostedAgent],
         *,
         most: int = MOST_HELD,
@@ -90,7 +90,7 @@ class HeldRuns:
         """
         self._log = log
         self._conversations = conversations
-        self._changes = changes
+        self._broadcast = broadcast
         self._agents = agents
         self._most = most
         self._poll_seconds = poll_seconds
@@ -221,7 +221,6 @@ class HeldRuns:
             raise LogUnavailableError(f"The log does not have the beginning of run {claim.run_id}.")
         held = HeldRun(
             self._log,
-            address,
             run,
             claim,
             began_at=decided.began_at,
@@ -304,7 +303,7 @@ class HeldRuns:
         return await self._agents[address.agent].run(
             held,
             conversation,
-            on_delta=lambda offset, text: self._changes.publish(address, DeltaText(held.run_id, offset, text)),
+            on_delta=lambda offset, text: self._broadcast.publish(address, DeltaText(held.run_id, offset, text)),
         )
 
     async def _end(self, held: HeldRun, terminal: Terminal) -> None:
@@ -381,7 +380,7 @@ class HeldRuns:
         if events := decided.events:
             self._conversations.appended(address, decided.head, events)
             for position, event in events:
-                self._changes.publish(address, LoggedEvent(position, event))
+                self._broadcast.publish(address, LoggedEvent(position, event))
                 if isinstance(event, TERMINALS):
                     ended = self.held.get(event.run_id)
                     log_end(address, event, None if ended is None else ended.run)

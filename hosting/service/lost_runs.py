@@ -62,15 +62,14 @@ class LostRunCheck:
     def __init__(
         self,
         log: ThreadLog,
-        address: Address,
-        run_id: str,
+        run: Run,
         queue_seconds: float,
         *,
         publish: Callable[[Address, Decided], None],
     ) -> None:
         self._log = log
-        self._address = address
-        self._run_id = run_id
+        self._address = run.address
+        self._run_id = run.run_id
         self._queue_seconds = queue_seconds
         self._publish = publish
         self._clock = log.clocks.awake

@@ -14,13 +14,13 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import LogUnavailableError
 from hosting.names import Address, new_id
+from hosting.request.parameters import MOST_DAYS
 from hosting.runner.recent import Recent
 from hosting.service.figures import Day
 from hosting.stores.contract import Append, Appended, Conflict, StoredHead, ThreadStore
 
 MOST_THREADS = 10_000
-MOST_DAYS = 400
-"""How many threads an overview holds, and the figures of how many days: all of it is one append."""
+"""How many threads an overview holds, next to the figures of `MOST_DAYS` days: all of it is one append."""
 _BATCHES = 64
 _CHUNK_BYTES = 128 * 1024
 _MOST_BYTES = 1700 * 1024

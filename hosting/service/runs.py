@@ -118,7 +118,7 @@ class Runs:
         self,
         log: ThreadLog,
         holders: HeldRuns,
-        changes: Broadcast,
+        broadcast: Broadcast,
         settings: Settings,
         *,
         admits: Sequence[Callable[[], None]] = (),
@@ -126,7 +126,7 @@ class Runs:
         """Each of `admits` raises an error if no run may be started now."""
         self._log = log
         self._holders = holders
-        self._changes = changes
+        self._broadcast = broadcast
         self._settings = settings
         self._admits = admits
         self._starts = Starts()
@@ -142,7 +142,7 @@ class Runs:
         key = call.idempotency_key
         thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, caller.owner, key))
         address = Address.of(agent, thread_id, caller.owner)
-        with self._changes.subscribe(address) as follower:
+        with self._broadcast.subscribe(address) as follower:
             async with self._starts:
                 started = await self._holders.shield(self._start(address, agent, call, client, caller))
             if call.wait.answer and not (started.replayed or follower.has_missed):
@@ -250,10 +250,10 @@ class Runs:
         clock = asyncio.get_running_loop().time
         end, pause = clock() + seconds, FIRST_POLL_SECONDS
         most_queued = self._settings.queue_timeout_seconds
-        check = LostRunCheck(self._log, run.address, run.run_id, most_queued, publish=self._holders.publish)
+        check = LostRunCheck(self._log, run, most_queued, publish=self._holders.publish)
         with (
             self._holders.watched(run.address, run.run_id, client) if takes else nullcontext(),
-            self._changes.subscribe(run.address) as follower,
+            self._broadcast.subscribe(run.address) as follower,
         ):
             held = self._holders.held.get(run.run_id)
             if held is None and run.certain_end is None:

@@ -54,19 +54,19 @@ class Services:
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
         self._agents: dict[str, HostedAgent] = {}
-        attaching = Attachments(stores.attachments, settings.attachment_bytes)
-        archiving = Archiver(stores.archive, settings.document_bytes)
+        attachments = Attachments(stores.attachments, settings.attachment_bytes)
+        archiver = Archiver(stores.archive, settings.document_bytes)
         capacity = Capacity(settings.state_limit_bytes, settings.attachment_bytes)
-        self.keeping = DocumentWriter(stores.hub, capacity, archiving, attaching)
+        self.documents = DocumentWriter(stores.hub, capacity, archiver, attachments)
         self.log = ThreadLog(stores.threads, stores.attachments, stores.hub, patience_seconds=self.patience_seconds)
-        changes = Broadcast()
-        conversations = Conversations(self.log, shorten=archiving.cut, document_bytes=settings.document_bytes)
+        broadcast = Broadcast()
+        conversations = Conversations(self.log, shorten=archiver.cut, document_bytes=settings.document_bytes)
         self.holders = HeldRuns(
             self.log,
             conversations,
-            changes,
+            broadcast,
             self._agents,
-            inline=lambda address, epoch, conversation: attaching.inlined(
+            inline=lambda address, epoch, conversation: attachments.inlined(
                 epoch_store_key(stores.hub, address, epoch), conversation
             ),
             admits=capacity.refusal,
@@ -77,13 +77,13 @@ class Services:
             conversations,
             self.holders,
             queue_seconds=settings.queue_timeout_seconds,
-            read=self.keeping.stored.read,
+            read=self.documents.stored.read,
         )
         self.deletion = ThreadDeletion(self.log, stores)
         self.retention = Retention(self.log, settings.log_days)
-        self.runs = Runs(self.log, self.holders, changes, settings, admits=self.admits)
+        self.runs = Runs(self.log, self.holders, broadcast, settings, admits=self.admits)
         self.following = Following(
-            self.log, stores.threads, changes, self.holders, queue_seconds=settings.queue_timeout_seconds
+            self.log, stores.threads, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds
         )
         self.threads = Threads(self.log, conversations, stores, publish=self.holders.publish)
         self.overview = Overview(stores.threads, self.log)

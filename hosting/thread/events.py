@@ -60,7 +60,7 @@ class Accepted(RunEvent):
     `agent` and `thread_id` are as they were given, `principal` is the caller, None where nobody is signed in,
     `grant` is what let them in where the thread is another's, and `traceparent` the W3C trace context. `wire` is what a
     caller on a wire sent besides, for that wire's answers alone.
-    The text of a `streamed` run are logged while they come.
+    The text of a `streamed` run is logged while it comes.
     """
 
     kind: Literal["accepted"] = "accepted"
@@ -85,7 +85,7 @@ class Attached(RunEvent):
 class Claimed(RunEvent):
     """One holder, known by its fencing `token`, runs the agent until `deadline`; `attempt` counts from 1.
 
-    Its lease is renewed by each of its appends. Words after position `void_after` are void: they came from a model
+    Its lease is renewed by each of its appends. Text after position `void_after` is void: it came from a model
     call that had not ended. `failed` is the code of the attempt before, where that ended so and is tried again.
     """
 

@@ -114,4 +114,4 @@ async def held_run(log: ThreadLog, address: Address, run_id: str = "r1") -> Held
     run = fold_run(address, run_id, await log.events(address, 0))
     assert run is not None
     assert run.claim is not None
-    return HeldRun(log, address, run, run.claim, began_at=log.clocks.awake(), on_append=lambda decided: None)
+    return HeldRun(log, run, run.claim, began_at=log.clocks.awake(), on_append=lambda decided: None)

@@ -177,9 +177,9 @@ class TaskFold:
         return self._send(is_whole=False)
 
     def _send(self, *, is_whole: bool) -> list[Payload]:
-        """Return what is missing of the answer, or all of it where a reader has other words.
+        """Return what is missing of the answer, or all of it where a reader has other text.
 
-        Words that a reader had already, and that come again until the answer `is_whole`, may yet come.
+        Text that a reader has already, and that comes again before the answer `is_whole`, may yet come.
         """
         assert self.run is not None
         text, sent = self._text, self._sent
@@ -205,7 +205,7 @@ class TaskFold:
             if end.approvals:
                 return [*sent, *self._ask(position)]
             return [*sent, *self._turn(COMPLETED, end.at)]
-        self._texts[self.run.run_id] = self.run.text  # words that were not logged are nobody's
+        self._texts[self.run.run_id] = self.run.text  # text that was not logged counts for nobody
         sent = self._send(is_whole=True)
         if isinstance(end, Cancelled):
             return [*sent, *self._turn(CANCELED, end.at)]

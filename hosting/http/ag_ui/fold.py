@@ -1,9 +1,9 @@
 """Folds what follows one run into the protocol's events, with the same ids from any process.
 
-Theory. The id of a message is made of the run's and of the position of its log behind which the message begins; that of
-a tool call of the position at which it began. A client puts events together to messages and keeps them. So when words
-count no more, because another attempt says them anew or the answer was changed, all messages are sent as they stand
-(MESSAGES_SNAPSHOT), and the words that follow have a message of their own. A call that waits for a person is shown by
+Theory. The id of a message is made of the run's and of the position of its log after which the message begins; that of
+a tool call of the position at which it began. A client puts events together to messages and keeps them. So when text
+counts no more, because another attempt writes it anew or the answer was changed, all messages are sent as they stand
+(MESSAGES_SNAPSHOT), and the text that follows has a message of its own. A call that waits for a person is shown by
 the run that asks, and its result belongs to the run that goes on, under the same id.
 """
 
@@ -178,7 +178,7 @@ class RunFold:
             self._send("TEXT_MESSAGE_CONTENT", messageId=self._open.id, delta=text)
 
     def _void(self, at: int) -> str:
-        """Take back the messages with words behind `at`; return their text before it, which is to be sent anew."""
+        """Take back the messages with text after `at`; return their text before it, which is to be sent anew."""
         self._end_message()
         gone = [one for one in self._shown if isinstance(one, _Message) and one.start + len(one.text) > at]
         start = min((one.start for one in gone), default=at)
@@ -189,7 +189,7 @@ class RunFold:
         return kept
 
     def _message(self, anchor: str) -> _Message:
-        """Return the message that begins behind that position; the model's words and its calls share one."""
+        """Return the message that begins after that position; the model's text and its calls share one."""
         name = f"{self._prefix}{anchor}"
         for one in self._shown:
             if isinstance(one, _Message) and one.id == name:

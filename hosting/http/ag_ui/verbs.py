@@ -102,7 +102,7 @@ class AgUiWire:
         return last.resumed, waited_calls(last.requested)
 
     async def _events(self, fold: RunFold, run: Run, client: EntityClient) -> AsyncGenerator[bytes, None]:
-        """Yield the run's events to its end, words as they come."""
+        """Yield the run's events to its end, deltas as they come."""
         yield encoded(fold.start())
         try:
             async with aclosing(self._services.following.follow(run, client)) as lists:

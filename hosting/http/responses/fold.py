@@ -2,12 +2,12 @@
 
 Theory. Ids are made of the run's id and positions of its log. A number counts what was sent: one for each event, and
 one for each character of a delta. So the number of a delta is that of its last character, however the text was cut.
-Each attempt counts anew from a number of its own, because words that were sent and not logged died with the attempt
+Each attempt counts anew from a number of its own, because text that was sent and not logged was lost with the attempt
 before; what ends the response has the highest number. A reader that comes back with the last number that it has gets
-what is behind it.
+what comes after it.
 
-Words that a later attempt says anew are void: their item is done as `incomplete` and is no output. Of a lost attempt
-whose words the log does not have there may be a reader who got some, so it has such an item too.
+Text that a later attempt writes anew is void: its item is done as `incomplete` and is no output. Of a lost attempt
+whose text the log does not have there may be a reader who got some, so it has such an item too.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class WireEvent:
     fields: Mapping[str, Any]
 
     def after(self, number: int) -> WireEvent | None:
-        """Return what of it is behind that number: of a delta its rest, of any other event all or nothing."""
+        """Return what of it comes after that number: of a delta its rest, of any other event all or nothing."""
         if self.number <= number:
             return None
         delta = self.fields.get("delta")
-        behind = self.number - number
-        if delta is None or len(delta) <= behind:
+        rest = self.number - number
+        if delta is None or len(delta) <= rest:
             return self
-        return replace(self, fields={**self.fields, "delta": delta[-behind:]})
+        return replace(self, fields={**self.fields, "delta": delta[-rest:]})
 
     def encode(self) -> bytes:
         """Return the event in the event stream format."""
@@ -178,7 +178,7 @@ class ResponseFold:
             self._send("response.output_text.delta", len(text), **self._part(), delta=text, logprobs=[])
 
     def _void(self, at: int) -> int:
-        """Void the messages with words behind `at`; return where the first of them begins."""
+        """Void the messages with text after `at`; return where the first of them begins."""
         voided = [item for item in self._items if item.start + len(item.text) > at or item is self._message]
         voided = [item for item in voided if item.value["type"] == "message" and not item.is_void]
         for item in voided:
@@ -190,7 +190,7 @@ class ResponseFold:
         return min((item.start for item in voided), default=at)
 
     def _begin_again(self, position: int) -> None:
-        """Another attempt: the model's recorded answers stand, and what came behind them does not."""
+        """Another attempt: the model's recorded answers stand, and what came after them does not."""
         assert self.run is not None
         is_calling = any(item.value["status"] == "in_progress" for item in self._calls.values())
         if self._message is None and self.run.accepted.streamed and not is_calling:

@@ -273,7 +273,7 @@ class ResponsesWire:
     async def _events(
         self, run: Run, client: EntityClient, after: int, *, forgets: bool
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the events behind that number up to the run's end, deltas as they come."""
+        """Yield the events after that number up to the run's end, deltas as they come."""
         fold, number = ResponseFold(self._agent(run.accepted.agent).name, run.address), after
         try:
             async with aclosing(self._services.following.follow(run, client)) as lists:

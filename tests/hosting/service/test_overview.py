@@ -12,11 +12,11 @@ import pytest
 from hosting.errors import LogUnavailableError
 from hosting.names import APP, Address
 from hosting.ports import EntityPage, iso, read_utc
+from hosting.request.parameters import MOST_DAYS
 from hosting.request.run_request import Decision
 from hosting.service.figures import Day
 from hosting.service.overview import Overview, OverviewQuery
 from hosting.service.overview_log import (
-    MOST_DAYS,
     MOST_THREADS,
     Known,
     KnownThread,
