@@ -35,6 +35,11 @@ COMMANDS = {
     "python -m state": "durable-agent-host state",
     "python -m devhost": "functions-local-host",
 }
+TEMPLATE = (
+    *(".devcontainer", ".funcignore", ".gitignore", ".vscode", "agents", "api.http", "azure.yaml", "function_app.py"),
+    *("host.json", "infra", "local.settings.json.template"),
+)
+"""What `durable-agent-host new` takes of the template, beside the files of packages/new_app."""
 EPOCH = "1577836800"  # 2020-01-01: the time of each file in a wheel
 IGNORED = shutil.ignore_patterns("__pycache__", "*.py[cod]", ".*")
 
@@ -111,10 +116,29 @@ def write_sources(wheel: Wheel, stage: Path, url: str | None = None) -> None:
     if url:
         with (stage / "pyproject.toml").open("a", encoding="utf-8") as metadata:
             metadata.write(f'\n[project.urls]\nRepository = "{url}"\nChanges = "{url}/blob/main/CHANGELOG.md"\n')
+    if wheel.name == "durable_agent_host":
+        write_template(own / "template")
     for path in stage.rglob("*"):
         if path.suffix == ".py":
             path.write_text(renamed(path.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
         path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def write_template(folder: Path) -> None:
+    """Write the files of a new app. They import public names, which the package itself has."""
+    shutil.copytree(PACKAGES / "new_app", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in TEMPLATE:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    for path in folder.rglob("*.py"):
+        text = renamed(path.read_text(encoding="utf-8"))
+        path.write_text(_OF_A_MODULE.sub("from durable_agent_host import", text), encoding="utf-8")
+    editor = folder / ".vscode" / "launch.json"
+    editor.write_text(
+        editor.read_text(encoding="utf-8").replace('"devhost"', f'"{NAMES["devhost"]}"'), encoding="utf-8"
+    )
 
 
 def requirements(wheel: Wheel) -> Iterator[str]:
@@ -145,6 +169,7 @@ def _modules() -> Iterator[str]:
             yield rf"{name}\.{path.parent.name if path.parent.parent == ROOT / name else path.stem}"
 
 
+_OF_A_MODULE = re.compile(r"^from durable_agent_host\.[\w.]+ import", re.MULTILINE)
 _SAID = re.compile(rf"(?P<command>{'|'.join(COMMANDS)})|(?<![\w./-])(?P<module>{'|'.join(_modules())})\b")
 """A command, or a module of the packages by its dotted name: never `state.head` of some variable, nor a path."""
 

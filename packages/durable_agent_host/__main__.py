@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 
 COMMANDS = {
+    "new": (f"{__package__}.new", "make an app of your own"),
     "owners": ("hosting.owners", "hand threads of a running app to an owner"),
     "state": ("state.__main__", "print what a stored conversation holds"),
     "tail": ("hosting.tail", "print a run's events from its log"),

@@ -10,5 +10,7 @@ BEHAVIOURS = {
     "packages.public": "Every name that the template, its samples and its pages import is exported by the package.",
     "packages.renamed": "A source in a wheel differs from the tree's in the names of the packages and commands alone, "
     "and says no name that is not there.",
+    "packages.new": "An app made by `new` is the template's files with a pin in place of the library's; its tests pass "
+    "and it answers, by two commands, and a folder with files is left as it is.",
     "packages.commands": "The modules that are commands in the tree are commands of the wheels, with the same options.",
 }

@@ -1,16 +1,13 @@
 """The wheels in environments that hold nothing else: an app, its commands, and its types."""
 
 import json
-import os
 import subprocess
 import sys
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.packages.hosted_apps import BARE, hosted, sent
 from tests.support.interpreters import PROGRAMS, install, new_environment
 
 pytestmark = pytest.mark.slow
@@ -50,7 +47,6 @@ reveal_type(current().call_key)
 reveal_type(read("{}").schema_version)
 AgentFunctionApp(agents=1)
 """
-BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def write_app(folder: Path, source: str) -> Path:
@@ -58,27 +54,6 @@ def write_app(folder: Path, source: str) -> Path:
     (folder / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
     (folder / "function_app.py").write_text(source, encoding="utf-8")
     return folder
-
-
-@contextmanager
-def hosted(command: list[str], folder: Path) -> Iterator[str]:
-    """The address of the app in the folder, while it runs."""
-    with subprocess.Popen(command, cwd=folder, env=BARE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            printed = ""
-            while "development only: " not in printed:
-                line = process.stdout.readline()
-                assert line, printed
-                printed += line
-            yield printed.partition("development only: ")[2].split()[0]
-        finally:
-            process.kill()
-
-
-def sent(url: str, body: bytes | None = None) -> str:
-    with urllib.request.urlopen(urllib.request.Request(url, data=body), timeout=30) as answer:
-        return str(answer.read().decode())
 
 
 @pytest.mark.behaviour("packages.app")

@@ -1,0 +1,130 @@
+"""`durable-agent-host new`: an app of one's own, whose commands work at once."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from packages.build import ROOT, TEMPLATE, version
+from tests.packages.hosted_apps import hosted, sent
+from tests.support.interpreters import PROGRAMS
+
+pytestmark = pytest.mark.slow
+
+
+def new(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(programs / "durable-agent-host"), "new", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def where_wheels_are(wheels: dict[str, Path]) -> pytest.MonkeyPatch:
+    """In the place of the index, which has none yet; and the tests' own uv on the path."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("UV_FIND_LINKS", str(wheels["durable_agent_host"].parent))
+    patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    patch.delenv("PYTHONPATH", raising=False)
+    return patch
+
+
+@pytest.fixture(scope="module")
+def made(both_installed: Path, where_wheels_are: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a new app; its environment is made by the first command."""
+    parent = tmp_path_factory.mktemp("parent")
+    ended = new(both_installed, parent, "My_Agents")
+    assert ended.returncode == 0, ended.stderr
+    assert "    cd My_Agents\n    python dev.py run\n    python dev.py test\n" in ended.stdout
+    return parent / "My_Agents"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.behaviour("packages.new")
+def test_the_commands_of_a_new_app_work_at_once(made: Path, where_wheels_are: pytest.MonkeyPatch) -> None:
+    """Its tests pass, and it answers; the second command installs nothing again."""
+    tested = subprocess.run(
+        [sys.executable, "dev.py", "test", "-q"], cwd=made, capture_output=True, text=True, check=False
+    )
+    with hosted([sys.executable, "dev.py", "run", "--port", "0"], made, dict(os.environ)) as origin:
+        answer = sent(f"{origin}/api/agents/assistant/run", b"What is the weather in Rome?")
+    listed = subprocess.check_output(
+        [sys.executable, "dev.py", "exec", "functions-local-host", "functions"], cwd=made, text=True
+    )
+
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert "2 passed" in tested.stdout
+    assert answer == "The weather in Rome: sunny, 26 °C."
+    assert "Installing" not in listed
+    assert "mcptool-assistant" in listed
+    assert (made / ".venv" / PROGRAMS).is_dir()
+
+
+@pytest.mark.behaviour("packages.new")
+def test_a_new_app_is_the_templates_files_with_its_name_and_a_pin(made: Path) -> None:
+    """And none of the library's: that is the pin's."""
+    of_template = {name for name in TEMPLATE if (ROOT / name).is_file()}
+    needed = (made / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    own = "\n".join(path.read_text(encoding="utf-8") for path in [made / "function_app.py", *made.glob("agents/*.py")])
+
+    assert of_template <= files(made)
+    assert {path.name for path in (made / "infra" / "app").iterdir()} == {
+        path.name for path in (ROOT / "infra" / "app").iterdir()
+    }
+    assert (made / ".devcontainer" / "devcontainer.json").read_bytes() == (
+        ROOT / ".devcontainer" / "devcontainer.json"
+    ).read_bytes()
+    assert needed[-1] == f"durable-agent-host=={version()}"
+    assert "\nname: my-agents\n" in (made / "azure.yaml").read_text(encoding="utf-8")
+    assert json.loads((made / "host.json").read_text("utf-8"))["extensions"]["mcp"]["serverName"] == "my-agents"
+    assert re.findall(r"^from (?:hosting|state|devhost|durable_agent_host\.).*", own, re.MULTILINE) == []
+    assert "from durable_agent_host import AgentFunctionApp" in own
+    assert not {"hosting", "state", "devhost"} & {path.name for path in made.iterdir()}
+
+
+@pytest.mark.behaviour("packages.new")
+def test_the_editors_of_a_new_app_start_its_own_host(made: Path) -> None:
+    """The environment is made before the debugger starts; the workflow's actions are those of the template."""
+    launch = json.loads((made / ".vscode" / "launch.json").read_text(encoding="utf-8"))["configurations"]
+    tasks = {task["label"]: task for task in json.loads((made / ".vscode" / "tasks.json").read_text("utf-8"))["tasks"]}
+    used = re.compile(r"uses: (\S+)")
+    workflow, of_template = (
+        set(used.findall((root / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")))
+        for root in (made, ROOT)
+    )
+
+    assert launch[0]["module"] == "functions_local_host"
+    assert tasks[launch[0]["preLaunchTask"]]["command"].startswith("python dev.py exec ")
+    assert workflow <= of_template
+
+
+@pytest.mark.behaviour("packages.new")
+def test_a_minimal_app_has_nothing_to_deploy_it_with(both_installed: Path, tmp_path: Path) -> None:
+    """The app, its tests and its command."""
+    ended = new(both_installed, tmp_path, "small", "--minimal")
+
+    assert ended.returncode == 0, ended.stderr
+    assert {name.partition("/")[0] for name in files(tmp_path / "small")} == {
+        *(".funcignore", ".gitignore", "README.md", "agents", "dev.py", "function_app.py", "host.json"),
+        *("local.settings.json.template", "requirements-dev.txt", "requirements.txt", "tests"),
+    }
+
+
+@pytest.mark.behaviour("packages.new")
+def test_a_folder_with_files_is_left_as_it_is(both_installed: Path, tmp_path: Path) -> None:
+    """Whose they are is not known; a repository without files is no such folder."""
+    (tmp_path / "mine" / ".git").mkdir(parents=True)
+    first = new(both_installed, tmp_path, "mine", "--minimal")
+    (tmp_path / "mine" / "host.json").write_text("mine", encoding="utf-8")
+    again = new(both_installed, tmp_path, "mine")
+
+    assert first.returncode == 0, first.stderr
+    assert again.returncode == 1
+    assert again.stderr == f"{tmp_path / 'mine'} has files already. Name a folder that is empty, or not there yet.\n"
+    assert (tmp_path / "mine" / "host.json").read_text(encoding="utf-8") == "mine"
