@@ -29,6 +29,7 @@ from hosting.functions.durable import (
 )
 from hosting.functions.http_triggers import (
     NO_AGENT_FUNCTION,
+    NO_WORKFLOW_FUNCTION,
     register_agent,
     register_approvals,
     register_health,
@@ -45,9 +46,9 @@ from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
 from hosting.functions.wires import register_wires
 from hosting.host_settings import Safeguards, host_value, report_missing, task_hub
-from hosting.http.owner_routes import OWNED_ROUTES
+from hosting.http.owner_routes import OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
-from hosting.http.routes import OPENAPI, ORCHESTRATION, ROUTES
+from hosting.http.routes import OPENAPI, ORCHESTRATION, ROUTES, WORKFLOW_ROUTES
 from hosting.invocation import capture_start_up_log, end_start_up
 from hosting.names import entity_name, http_function
 from hosting.plan import Plan, introduction_of
@@ -66,21 +67,22 @@ from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
 from hosting.service.services import Services
 from hosting.settings import Settings, is_developers, is_production, read_settings, report_unknown
 from hosting.stores.choice import choose_stores
+from hosting.workflows import BuildWorkflow, HostedWorkflow, hosted_workflows
 
 __all__ = ["AgentCallbackContext", "AgentFunctionApp", "AgentResponseCallbackProtocol", "Principal", "PrincipalRequest"]
 
 logger = logging.getLogger(__name__)
 
 _NOT_YET = {
-    "workflow": "Workflows are not hosted yet. Give agents=[...].",
-    "workflows": "Workflows are not hosted yet. Give agents=[...].",
     "entity_id": "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out.",
-    "workflow_name": "Workflows are not hosted yet. Leave workflow_name out.",
+    "workflow_name": "A workflow has its own name: WorkflowBuilder(name=...). Leave workflow_name out.",
 }
 
 
-_SHARED_FUNCTIONS = {route.function for route in (*ROUTES, *OWNED_ROUTES, ORCHESTRATION)} | {
+_SHARED_ROUTES = (*ROUTES, *OWNED_ROUTES, ORCHESTRATION, *WORKFLOW_ROUTES, *OWNED_WORKFLOW_ROUTES)
+_SHARED_FUNCTIONS = {route.function for route in _SHARED_ROUTES} | {
     NO_AGENT_FUNCTION,
+    NO_WORKFLOW_FUNCTION,
     PAGE_FUNCTION,
 }
 
@@ -91,6 +93,7 @@ class AgentFunctionApp(df.DFApp):
     Constructor and methods have the names of the class in `agent-framework-azurefunctions`, and its order of arguments.
     Wrong agents, names, options and settings raise `hosting.errors.ConfigurationError` here, before anything is served.
 
+    A workflow is given as the function that builds it (docs/workflows.md).
     `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
     `health_lists_agents`: `GET health`, which needs no key, names the agents, as that of
     `agent-framework-azurefunctions` does.
@@ -102,8 +105,8 @@ class AgentFunctionApp(df.DFApp):
     def __init__(  # noqa: PLR0917 - the order is that of the class that users come from
         self,
         agents: Sequence[SupportsAgentRun] | None = None,
-        workflow: None = None,
-        workflows: None = None,
+        workflow: BuildWorkflow | None = None,
+        workflows: Sequence[BuildWorkflow] | Mapping[str, BuildWorkflow] | None = None,
         http_auth_level: func.AuthLevel = func.AuthLevel.FUNCTION,
         enable_health_check: bool = True,
         enable_http_endpoints: bool = True,
@@ -121,26 +124,24 @@ class AgentFunctionApp(df.DFApp):
     ) -> None:
         capture_start_up_log(environ)
         _quiet_framework_logger()
-        _refuse("AgentFunctionApp", {"workflow": workflow, "workflows": workflows, **unknown})
+        _refuse("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
         self.max_poll_retries, self.poll_interval_seconds = max_poll_retries, poll_interval_seconds
         self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
-        self.enable_health_check = enable_health_check
-        self.enable_http_endpoints = enable_http_endpoints
-        self.enable_mcp_tool_trigger = enable_mcp_tool_trigger
-        self.default_callback = default_callback
+        self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
+        self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         self._plan = Plan(has_owners=_checked_resolver(principal) is not None)
         self._ttls: dict[str, float] = {}
         self._has_callbacks = False
         report_missing(environ)
         report_unknown(environ)
-        folder = Path.cwd()
-        requires_key = self.auth_level is not func.AuthLevel.ANONYMOUS
+        folder, requires_key = Path.cwd(), self.auth_level is not func.AuthLevel.ANONYMOUS
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not requires_key)
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._services = self._make_services(folder, environ)
-        self._served = Served(self, self._plan, Access(principal, self._settings.admin_role, self._services.sharing))
+        access = Access(principal, self._settings.admin_role, self._services.sharing)
+        self._served = Served(self, self._plan, access, has_workflows=bool(workflow or workflows))
         prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
         self._orchestrations = OrchestrationRoutes(self._served, "api" if prefix is None else str(prefix))
         self._has_page = not is_production(environ) if enable_page is None else enable_page
@@ -148,6 +149,8 @@ class AgentFunctionApp(df.DFApp):
         self._wire_functions = register_wires(self._served, wires, self._services)
         for agent in agents or ():
             self.add_agent(agent)
+        for one in hosted_workflows(workflow, workflows):
+            self._add(one)
 
     def _make_services(self, folder: Path, environ: Mapping[str, str]) -> Services:
         settings = self._settings
@@ -195,7 +198,7 @@ class AgentFunctionApp(df.DFApp):
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
         """The registered agents by name."""
-        return self._plan.by_name()
+        return {planned.name: planned.agent for planned in self._plan.agents.values() if planned.workflow is None}
 
     def get_agent(
         self,
@@ -280,12 +283,35 @@ class AgentFunctionApp(df.DFApp):
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
         _refuse("add_agent", unknown)
+        self._add(
+            agent,
+            callback=callback,
+            http=enable_http_endpoint,
+            mcp=enable_mcp_tool_trigger,
+            tool=(mcp_tool_name, mcp_tool_description),
+            run_timeout_seconds=run_timeout_seconds,
+            ttl_seconds=ttl_seconds,
+            retry=retry,
+        )
+
+    def _add(
+        self,
+        agent: SupportsAgentRun | HostedWorkflow,
+        *,
+        callback: AgentResponseCallbackProtocol | None = None,
+        http: bool | None = None,
+        mcp: bool | None = None,
+        tool: tuple[str | None, str | None] = (None, None),
+        run_timeout_seconds: float | None = None,
+        ttl_seconds: float | None = None,
+        retry: Retry | None = None,
+    ) -> None:
         planned = self._plan.add(
             agent,
-            http=self.enable_http_endpoints if enable_http_endpoint is None else enable_http_endpoint,
-            mcp=self.enable_mcp_tool_trigger if enable_mcp_tool_trigger is None else enable_mcp_tool_trigger,
-            tool_name=mcp_tool_name,
-            tool_description=mcp_tool_description,
+            http=self.enable_http_endpoints if http is None else http,
+            mcp=self.enable_mcp_tool_trigger if mcp is None else mcp,
+            tool_name=tool[0],
+            tool_description=tool[1],
         )
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)

@@ -276,6 +276,10 @@ class InvalidOutputError(RunError, code="invalid_output", status=500):
     """The answer is not what `response_format` wanted."""
 
 
+class InvalidInputError(RunError, code="invalid_input", status=400):
+    """What a workflow is given is not what its start executor takes; nothing of it was run."""
+
+
 class ThreadFullError(RunError, code="thread_full", status=409):
     """The document has no room for the request, and the archive made none; the agent was not run."""
 

@@ -9,14 +9,15 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from agent_framework import SupportsAgentRun
+from agent_framework import SupportsAgentRun, WorkflowAgent
 
 from hosting.errors import ConfigurationError, UnknownAgentError
 from hosting.host_settings import ATTRIBUTE
 from hosting.names import check_agent_name, entity_name, http_function, mcp_function
+from hosting.workflows import HostedWorkflow
 
 _TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
 """What every MCP client and model takes as a tool's name."""
@@ -33,14 +34,26 @@ class ToolPlan:
     description: str
 
 
+Kind = Literal["agent", "workflow"]
+
+
 @dataclass(frozen=True)
 class AgentPlan:
-    """One agent and the surfaces it gets; `tool` is None when it is no MCP tool."""
+    """One agent and the surfaces it gets; `tool` is None when it is no MCP tool.
+
+    With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'.
+    """
 
     name: str
     agent: SupportsAgentRun
     http: bool
     tool: ToolPlan | None
+    workflow: HostedWorkflow | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What it is; its routes begin with the plural."""
+        return "agent" if self.workflow is None else "workflow"
 
     @property
     def description(self) -> str:
@@ -60,7 +73,7 @@ class Plan:
 
     def add(
         self,
-        agent: SupportsAgentRun,
+        agent: SupportsAgentRun | HostedWorkflow,
         *,
         http: bool,
         mcp: bool,
@@ -69,16 +82,23 @@ class Plan:
     ) -> AgentPlan:
         """Return the plan of one more agent; raise `ConfigurationError` when it cannot be hosted next to the others."""
         name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
-        if not callable(getattr(agent, "run", None)) or inspect.isclass(agent):
+        workflow = agent if isinstance(agent, HostedWorkflow) else None
+        if workflow is None and (not callable(getattr(agent, "run", None)) or inspect.isclass(agent)):
             raise ConfigurationError(
                 f"{name!r} ({type(agent).__name__}) is not an agent: it has no run(). Give an agent-framework Agent."
+            )
+        if isinstance(agent, WorkflowAgent):
+            raise ConfigurationError(
+                f"Agent {name!r} is a workflow (as_agent()), which one run at a time may use. Give the function that "
+                "builds the workflow: workflows=[build_review]."
             )
         met = self.find(name)
         if met is not None:
             raise ConfigurationError(
-                f"Two agents are named {met.name!r} and {name!r}; names are compared without case. Rename one."
+                f"Two {_those(met.kind, 'agent' if workflow is None else 'workflow')} are named {met.name!r} and "
+                f"{name!r}; names are compared without case. Rename one."
             )
-        planned = AgentPlan(name, agent, http, None)
+        planned = AgentPlan(name, cast(SupportsAgentRun, agent), http, None, workflow)
         if mcp:
             planned = replace(planned, tool=self._tool(planned, tool_name, tool_description))
         else:
@@ -94,13 +114,18 @@ class Plan:
         """Return the agent of that name in any case."""
         return self.agents.get(name.lower())
 
-    def served(self, name: str) -> AgentPlan:
-        """Return the agent of that name; raises `UnknownAgentError` when it has no HTTP endpoint."""
+    def served(self, name: str, kind: Kind | None = None) -> AgentPlan:
+        """Return the agent of that name; raises `UnknownAgentError` when it has no HTTP endpoint, or not this kind."""
         planned = self.find(name)
-        if planned is None or not planned.http:
-            known = ", ".join(each.name for each in self.agents.values() if each.http) or "none"
-            raise UnknownAgentError(f"There is no agent {name[:80]!r} here. Agents: {known}.")
+        if planned is None or not planned.http or kind not in (None, planned.kind):
+            known = ", ".join(each.name for each in self.served_of(kind)) or "none"
+            word = kind or "agent"
+            raise UnknownAgentError(f"There is no {word} {name[:80]!r} here. {word.title()}s: {known}.")
         return planned
+
+    def served_of(self, kind: Kind | None) -> list[AgentPlan]:
+        """Return those with an HTTP endpoint, of that kind if one is given."""
+        return [each for each in self.agents.values() if each.http and kind in (None, each.kind)]
 
     def known(self, name: str) -> AgentPlan:
         """Return the agent of that name; raises `UnknownAgentError`.
@@ -141,6 +166,10 @@ class Plan:
                     "compared without case. Give one of them another mcp_tool_name."
                 )
         return tool
+
+
+def _those(one: Kind, other: Kind) -> str:
+    return f"{one}s" if one == other else "agents or workflows"
 
 
 def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:

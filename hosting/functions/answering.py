@@ -39,9 +39,10 @@ from hosting.http.replies import (
     thread_ids,
 )
 from hosting.http.route import Route
+from hosting.http.routes import of_workflow
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import Address, is_id
-from hosting.plan import AgentPlan, Plan
+from hosting.plan import AgentPlan, Kind, Plan
 from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, RawRequest
 from hosting.service.sharing import SharedThread
@@ -96,8 +97,9 @@ class HttpRequest:
     @property
     def agent(self) -> AgentPlan:
         """The agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
-        name = self.req.path_params["name"] if self.shared is None else self.shared.address.agent
-        return self.plan.served(name)
+        if self.shared is not None:
+            return self.plan.served(self.shared.address.agent)
+        return self.plan.served(self.req.path_params["name"], kind_of(self.route))
 
     @property
     def address(self) -> Address:
@@ -110,7 +112,7 @@ class HttpRequest:
         """Return where the caller finds that thread."""
         if self.shared is not None:
             return f"{self.base_url}/shared/{self.caller.grant}"
-        return f"{self.base_url}/agents/{agent}/threads/{thread_id}"
+        return f"{self.base_url}/{self.plan.known(agent).kind}s/{agent}/threads/{thread_id}"
 
     @property
     def thread_id(self) -> str:
@@ -134,16 +136,25 @@ class HttpRequest:
         return value
 
 
+def kind_of(route: Route) -> Kind:
+    """Return of what the route's path has the name."""
+    return "workflow" if route.path.startswith("workflows/") else "agent"
+
+
 Handler = Callable[[HttpRequest], Awaitable[Reply | Streamed]]
 
 
 @dataclass(frozen=True)
 class Served:
-    """What every route is registered with: the app, its agents, who may do what, and the `routes` that there are."""
+    """What every route is registered with: the app, its agents, who may do what, and the `routes` that there are.
+
+    Where it `has_workflows`, each route of an agent's threads is one of a workflow's too.
+    """
 
     app: df.DFApp
     plan: Plan
     access: Access
+    has_workflows: bool = False
     routes: list[Route] = field(default_factory=list)
 
 
@@ -157,6 +168,8 @@ def serves(served: Served, route: Route, agent: str | None = None) -> Callable[[
 
     def register(handler: Handler) -> Handler:
         _register(served, route, agent, handler)
+        if served.has_workflows and agent is None and (same := of_workflow(route)) is not None:
+            _register(served, same, None, handler)
         if served.access.resolver is not None and (mirrored := shared(route)) in SHARED_ROUTES:
             _register(served, mirrored, None, handler)
         return handler

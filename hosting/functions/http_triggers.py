@@ -15,10 +15,10 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import HostingError, MethodNotAllowedError
-from hosting.functions.answering import HttpRequest, Served, joined, respond, serves
+from hosting.functions.answering import HttpRequest, Served, joined, kind_of, respond, serves
 from hosting.http import routes
 from hosting.http.openapi import ServedApp, openapi_document
-from hosting.http.overview_replies import figures_reply, newest_reply, waiting_reply
+from hosting.http.overview_replies import figures_reply, newest_reply, waiting_reply, workflows_reply
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page
@@ -45,6 +45,7 @@ from hosting.http.replies import (
     threads_reply,
     timeline_reply,
 )
+from hosting.http.route import Route
 from hosting.http.streams import Streams
 from hosting.plan import AgentPlan
 from hosting.request.contents import Limits, limits_of
@@ -68,6 +69,7 @@ from hosting.settings import Settings
 from hosting.stores.connection import StoreReadiness
 
 NO_AGENT_FUNCTION = "http_unknown_agent"
+NO_WORKFLOW_FUNCTION = "http_unknown_workflow"
 
 
 class Starting:
@@ -105,7 +107,8 @@ class Starting:
 def register_agent(served: Served, agent: AgentPlan, services: Services, settings: Settings) -> None:
     """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
     starting, limits = Starting(services, settings), limits_of(agent.agent, settings)
-    serves(served, routes.run_route(agent.name), agent.name)(partial(starting.reply, agent=agent, limits=limits))
+    route = routes.run_route if agent.workflow is None else routes.workflow_run_route
+    serves(served, route(agent.name), agent.name)(partial(starting.reply, agent=agent, limits=limits))
 
 
 def register_runs(served: Served, services: Services) -> None:
@@ -143,16 +146,24 @@ def register_runs(served: Served, services: Services) -> None:
         run = await runs.cancel(request.address, request.run_id, request.client)
         return cancel_reply(run)
 
+    _register_unknown(served, routes.RUN, NO_AGENT_FUNCTION)
+    if served.has_workflows:
+        _register_unknown(served, routes.WORKFLOW_RUN, NO_WORKFLOW_FUNCTION)
+
+
+def _register_unknown(served: Served, route: Route, function: str) -> None:
+    """Register the answer to `run` routes that no agent, or no workflow, has."""
+
     async def refuse(req: Request) -> Reply:
         headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
-        await served.access.of(routes.RUN, None, headers, query, req.path_params)
-        agent = served.plan.served(req.path_params["name"])
-        raise MethodNotAllowedError(f"{req.method} is not served here. Send POST agents/{agent.name}/run.")
+        await served.access.of(route, None, headers, query, req.path_params)
+        agent = served.plan.served(req.path_params["name"], kind_of(route))
+        raise MethodNotAllowedError(f"{req.method} is not served here. Send POST {agent.kind}s/{agent.name}/run.")
 
     async def no_such_run_route(req: Request) -> Response:
         return await respond(req, refuse(req))
 
-    served.app.function_name(NO_AGENT_FUNCTION)(served.app.route(route=routes.RUN.path)(no_such_run_route))
+    served.app.function_name(function)(served.app.route(route=route.path)(no_such_run_route))
 
 
 def register_lists(served: Served, services: Services) -> None:
@@ -161,7 +172,13 @@ def register_lists(served: Served, services: Services) -> None:
 
     @serves(served, routes.AGENTS)
     async def agents(request: HttpRequest) -> Reply:
-        return agents_reply(list(served.plan.agents.values()), request.base_url)
+        return agents_reply([each for each in served.plan.agents.values() if each.workflow is None], request.base_url)
+
+    if served.has_workflows:
+
+        @serves(served, routes.WORKFLOWS)
+        async def workflows(request: HttpRequest) -> Reply:
+            return workflows_reply(list(served.plan.agents.values()), request.base_url)
 
     @serves(served, routes.THREADS)
     async def page(request: HttpRequest) -> Reply:
@@ -285,13 +302,13 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool, re
 
     @serves(served, routes.OPENAPI)
     async def describe(request: HttpRequest) -> Reply:
-        agents = {each.name: limits_of(each.agent, settings) for each in served.plan.agents.values() if each.http}
         described = ServedApp(
-            agents,
+            {each.name: limits_of(each.agent, settings) for each in served.plan.served_of("agent")},
             has_health,
             requires_key,
             has_owners=served.access.resolver is not None,
             has_orchestrations=routes.ORCHESTRATION in served.routes,
+            workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
         )
         return json_reply(200, openapi_document(described, request.base_url))
 

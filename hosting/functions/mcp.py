@@ -154,7 +154,7 @@ def _how_to_answer(run: Run, plan: AgentPlan) -> str:
         return "These calls are made only if a person approves them, and this agent has no HTTP endpoint to do so."
     return (
         "These calls are made only if a person approves them, over the app's HTTP interface: POST "
-        f"agents/{accepted.agent}/threads/{accepted.thread_id}/approvals/<id> with "
+        f"{plan.kind}s/{accepted.agent}/threads/{accepted.thread_id}/approvals/<id> with "
         '{"approved": true} or {"approved": false, "reason": "..."}. '
         f"The conversation then goes on on thread {accepted.thread_id}."
     )

@@ -91,6 +91,18 @@ class AgentList(TypedDict):
     agents: list[ListedAgent]
 
 
+class ListedWorkflow(ListedAgent):
+    """One workflow and its doors; `input_schema` is the JSON Schema of what it takes as `input`."""
+
+    input_schema: dict[str, Any]
+
+
+class WorkflowList(TypedDict):
+    """The app's workflows."""
+
+    workflows: list[ListedWorkflow]
+
+
 class ListedThread(ThreadIds):
     """One thread and the time of its last change (RFC 3339); by change, with its first message's beginning too."""
 

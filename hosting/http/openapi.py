@@ -5,9 +5,10 @@ It is made from what the app itself goes by: the routes, the tables of parameter
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +23,7 @@ from hosting.errors import (
     InternalError,
     UnauthorizedError,
 )
-from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES
+from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.replies import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
 from hosting.http.routes import (
@@ -33,7 +34,10 @@ from hosting.http.routes import (
     RETRY_AFTER,
     ROUTES,
     RUN,
+    WORKFLOW_ROUTES,
+    WORKFLOW_RUN,
     run_route,
+    workflow_run_route,
 )
 from hosting.names import APP, OWNER_LENGTH, id_pattern, max_thread_id_length
 from hosting.request.contents import NOT_BLANK, Limits
@@ -48,7 +52,15 @@ from hosting.request.parameters import (
     Parameter,
 )
 from hosting.request.response_format import FORMAT_COMPONENTS
-from hosting.request.run_call import STREAM, STREAM_MEMBER, THREAD_ID_FIELDS, THREAD_ID_HEADERS, WAIT_MEMBERS
+from hosting.request.run_call import (
+    INPUT,
+    STREAM,
+    STREAM_MEMBER,
+    THREAD_ID_FIELDS,
+    THREAD_ID_HEADERS,
+    WAIT_MEMBERS,
+    WORKFLOW_FIELDS,
+)
 from hosting.service.outcome import Problem
 
 Schema = dict[str, Any]
@@ -74,6 +86,11 @@ class ServedApp:
     requires_key: bool
     has_owners: bool = False
     has_orchestrations: bool = False
+    workflows: Mapping[str, Limits] = field(default_factory=dict)
+
+    def named_by(self, route: Route) -> Mapping[str, Limits]:
+        """Return those that have this route: the workflows, or the agents."""
+        return self.workflows if route in WORKFLOW_ROUTES else self.agents
 
 
 def openapi_document(app: ServedApp, base_url: str) -> Schema:
@@ -83,15 +100,15 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     answer nothing but 404.
     """
     paths: dict[str, Schema] = defaultdict(dict)
-    for route in _routes(app.has_owners, app.has_orchestrations):
-        if route is RUN:
-            for name in app.agents:
-                own = run_route(name)
+    for route in _routes(app.has_owners, app.has_orchestrations, has_workflows=bool(app.workflows)):
+        if route in (RUN, WORKFLOW_RUN):
+            for name in app.named_by(route):
+                own = run_route(name) if route is RUN else workflow_run_route(name)
                 paths[f"/{own.path}"]["post"] = _operation(own, name, app)
         elif (
             app.has_health
             if route in (HEALTH, READY)
-            else app.agents or not {"{name}", "{grant}"}.intersection(route.path.split("/"))
+            else app.named_by(route) or not {"{name}", "{grant}"}.intersection(route.path.split("/"))
         ):
             paths[f"/{route.path}"][route.method.lower()] = _operation(route, None, app)
     return {
@@ -106,8 +123,14 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     }
 
 
-def _routes(has_owners: bool, has_orchestrations: bool) -> tuple[Route, ...]:
-    return (*ROUTES, *(OWNED_ROUTES if has_owners else ()), *((ORCHESTRATION,) if has_orchestrations else ()))
+def _routes(has_owners: bool, has_orchestrations: bool, *, has_workflows: bool = True) -> tuple[Route, ...]:
+    return (
+        *ROUTES,
+        *(OWNED_ROUTES if has_owners else ()),
+        *((ORCHESTRATION,) if has_orchestrations else ()),
+        *(WORKFLOW_ROUTES if has_workflows else ()),
+        *(OWNED_WORKFLOW_ROUTES if has_workflows and has_owners else ()),
+    )
 
 
 def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
@@ -116,7 +139,12 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
     operation: Schema = {
         "operationId": route.function,
         "summary": route.description,
-        "responses": _responses(route, _links(agent), requires_key, app.has_owners and not route.is_for_all),
+        "responses": _responses(
+            route,
+            _links(agent, ROUTES if agent in app.agents else WORKFLOW_ROUTES),
+            requires_key,
+            app.has_owners and not route.is_for_all,
+        ),
     }
     if parameters := _parameters(route, agent, app):
         operation["parameters"] = [
@@ -130,7 +158,7 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
             for parameter in parameters
         ]
     if route.body == "run":
-        operation["requestBody"] = _run_body([agent] if agent else list(app.agents), app)
+        operation["requestBody"] = _run_body({**app.agents, **app.workflows}, agent, app)
     elif route.body is not None:
         schema = _object(route.body.members, required=list(route.body.required))
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
@@ -140,7 +168,11 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
 
 
 def _parameters(route: Route, agent: str | None, app: ServedApp) -> list[Parameter]:
-    name = Parameter("name", "path", "The agent.", {"type": "string", "enum": list(app.agents)})
+    is_workflows = route in WORKFLOW_ROUTES or route in OWNED_WORKFLOW_ROUTES
+    named = app.workflows if is_workflows else app.agents
+    name = Parameter(
+        "name", "path", f"The {'workflow' if is_workflows else 'agent'}.", {"type": "string", "enum": list(named)}
+    )
     in_path = (name, THREAD_IN_PATH, RUN_IN_PATH, APPROVAL_IN_PATH, GRANT_IN_PATH, GRANT_ID_IN_PATH)
     parameters = [each for each in in_path if f"{{{each.name}}}" in route.path]
     if agent:
@@ -159,31 +191,42 @@ def _thread_id(agent: str, app: ServedApp, blank: str = "\\s*") -> Schema:
     return {"type": "string", "pattern": f"^(?:{id_pattern(most)}|{blank})$"}
 
 
-def _run_body(agents: list[str], app: ServedApp) -> Schema:
-    """Return the body of a run of any of these agents: an object of the known fields, or the message itself as text.
+def _run_body(named: Mapping[str, Limits], agent: str | None, app: ServedApp) -> Schema:
+    """Return the body of a run of the agent, or of any: an object of the known fields, or the message itself as text.
 
-    A field that is null counts as absent, and there must be a message or a content.
+    A field that is null counts as absent, and there must be a message or a content, or a workflow's input.
     """
     bodies: list[Schema] = []
-    for agent in agents:
-        limits = app.agents[agent]
-        fields = {name: (field.schema(limits), field.description) for name, field in REQUEST_FIELDS.items()}
-        fields |= {name: (_thread_id(agent, app), _THREAD_TEXT) for name in THREAD_ID_FIELDS}
+    names = [agent] if agent else list(named)
+    for own in names:
+        limits = named[own]
+        fields = {name: (each.schema(limits), each.description) for name, each in REQUEST_FIELDS.items()}
+        if limits.workflow is not None:
+            fields = {name: each for name, each in fields.items() if name in WORKFLOW_FIELDS}
+            fields[INPUT] = (_inlined(limits.workflow.schema), "What its start executor takes, instead of a message.")
+        fields |= {name: (_thread_id(own, app), _THREAD_TEXT) for name in THREAD_ID_FIELDS}
         members = {
             name: {"anyOf": [schema, {"type": "null"}], "description": description}
             for name, (schema, description) in fields.items()
         }
-        has_nothing = {"properties": {"message": {"type": "null"}, "contents": {"enum": [None, []]}}}
+        has_nothing: Schema = {"properties": {"message": {"type": "null"}, "contents": {"enum": [None, []]}}}
+        if limits.workflow is not None:
+            has_nothing["properties"][INPUT] = {"type": "null"}
         bodies.append(_object({**members, **WAIT_MEMBERS, STREAM: STREAM_MEMBER}) | {"not": has_nothing})
     one = len(bodies) == 1
     return {
         "required": True,
-        "description": f"At most {max(app.agents[agent].body_bytes for agent in agents)} bytes.",
+        "description": f"At most {max(named[each].body_bytes for each in names)} bytes.",
         "content": {
             "application/json": {"schema": bodies[0] if one else {"anyOf": bodies}},
             "text/plain": {"schema": dict(NOT_BLANK)},
         },
     }
+
+
+def _inlined(schema: Mapping[str, Any]) -> Schema:
+    """Return a schema that stands inside of another: any value, where it refers to parts of itself."""
+    return {} if "$ref" in json.dumps(schema) else dict(schema)
 
 
 def _object(members: Mapping[str, Any], **more: Any) -> Schema:
@@ -272,7 +315,7 @@ def _header(header: Header) -> Schema:
     return {"description": header.description, "required": header.always, "schema": {"type": header.type}}
 
 
-def _links(agent: str | None) -> Schema:
+def _links(agent: str | None, routes: tuple[Route, ...]) -> Schema:
     """Return the ways on from an answer that names a run: every route of its thread and of the run itself."""
     values = {
         "name": agent or "$request.path.name",
@@ -284,6 +327,6 @@ def _links(agent: str | None) -> Schema:
             "operationId": route.function,
             "parameters": {name: value for name, value in values.items() if f"{{{name}}}" in route.path},
         }
-        for route in ROUTES
+        for route in routes
         if "{thread_id}" in route.path
     }

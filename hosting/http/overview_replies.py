@@ -1,18 +1,37 @@
-"""Replies about many threads: the newest of them, what waits for approval, figures by day."""
+"""Replies about many threads: the newest of them, what waits for approval, figures by day; and the workflows."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
 
-from hosting.http.bodies import ListedThread, ThreadPage, WaitingApproval, WaitingApprovals
-from hosting.http.replies import Reply, json_reply, thread_ids
+from hosting.http.bodies import (
+    ListedThread,
+    ListedWorkflow,
+    ThreadPage,
+    WaitingApproval,
+    WaitingApprovals,
+    WorkflowList,
+)
+from hosting.http.replies import Reply, json_reply, listed_agent, thread_ids
+from hosting.plan import AgentPlan
 from hosting.ports import iso
 from hosting.service.figures import Day, DayFigures, Figures
 from hosting.service.outcome import approval_fields
 from hosting.service.overview import AgentFigures, OverviewPage
 from hosting.thread.head import Head
 from hosting.thread.run import Run
+
+
+def workflows_reply(plans: Sequence[AgentPlan], base_url: str) -> Reply:
+    """Return the workflows among these, and what each takes."""
+    listed: list[ListedWorkflow] = [
+        {**listed_agent(plan, base_url), "input_schema": dict(plan.workflow.input.schema)}
+        for plan in plans
+        if plan.workflow is not None
+    ]
+    body: WorkflowList = {"workflows": listed}
+    return json_reply(200, body)
 
 
 def newest_reply(page: OverviewPage) -> Reply:

@@ -84,5 +84,7 @@ SHARED_ROUTES = (SHARED_RUN, *(shared(route) for route in routes.ROUTES if THREA
 BY_ADMINISTRATORS = ("GET", "HEAD", "DELETE")
 """What an administrator may do with the threads of another: read them, and delete them."""
 
+_OWNED_THREADS = (GRANTS, SHARE, WITHDRAW, ASSIGN)
+OWNED_WORKFLOW_ROUTES = tuple(same for route in _OWNED_THREADS if (same := routes.of_workflow(route)) is not None)
 OWNED_ROUTES = (ME, MY_EXPORT, ERASE_ME, GRANTS, SHARE, WITHDRAW, ASSIGN, *SHARED_ROUTES)
 """What an app has besides that knows the caller."""

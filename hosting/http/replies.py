@@ -21,6 +21,7 @@ from hosting.http.bodies import (
     Export,
     GrantList,
     HealthyAgent,
+    ListedAgent,
     ListedRun,
     ListedThread,
     Messages,
@@ -214,19 +215,19 @@ def health_reply(agents: Iterable[AgentPlan] | None) -> Reply:
 
 def agents_reply(agents: Sequence[AgentPlan], base_url: str) -> Reply:
     """Return the agents and which doors each has."""
-    body: AgentList = {
-        "agents": [
-            {
-                "name": agent.name,
-                "description": agent.description,
-                "run_url": f"{base_url}/agents/{agent.name}/run" if agent.http else None,
-                "threads_url": f"{base_url}/agents/{agent.name}/threads" if agent.http else None,
-                "mcp_tool": agent.tool.name if agent.tool else None,
-            }
-            for agent in agents
-        ]
-    }
+    body: AgentList = {"agents": [listed_agent(agent, base_url) for agent in agents]}
     return json_reply(200, body)
+
+
+def listed_agent(agent: AgentPlan, base_url: str) -> ListedAgent:
+    """Return an agent, or a workflow, as a list has it."""
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "run_url": f"{base_url}/{agent.kind}s/{agent.name}/run" if agent.http else None,
+        "threads_url": f"{base_url}/{agent.kind}s/{agent.name}/threads" if agent.http else None,
+        "mcp_tool": agent.tool.name if agent.tool else None,
+    }
 
 
 def threads_reply(page: EntityPage) -> Reply:

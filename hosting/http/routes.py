@@ -311,7 +311,33 @@ ORCHESTRATION = Route(
 )
 """Served where the app wants it (`AgentFunctionApp.orchestration_status_route`)."""
 
+WORKFLOWS = Route("http_workflows", "GET", "workflows", "List the workflows", ok(bodies.WorkflowList))
+_OF_AGENT = "agents/{name}/"
+_OF_WORKFLOW = "workflows/{name}/"
+
+
+def of_workflow(route: Route) -> Route | None:
+    """Return the same route of a workflow; None for one that is no agent's."""
+    if not route.path.startswith(_OF_AGENT):
+        return None
+    path = route.path.replace(_OF_AGENT, _OF_WORKFLOW, 1)
+    return replace(route, function=route.function.replace("http_", "http_workflow_"), path=path)
+
+
+def workflow_run_route(workflow: str) -> Route:
+    """Return the route that runs this workflow."""
+    path = WORKFLOW_RUN.path.format(name=workflow)
+    return replace(WORKFLOW_RUN, function=http_function(workflow), path=path)
+
+
 _APP_ROUTES = (HEALTH, READY, OPENAPI, AGENTS)
 _THREAD_ROUTES = (THREADS, FIGURES, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, EXPORT, ERASURE)
 _RUN_ROUTES = (STATUS, TIMELINE, EVENTS, EVENTS_TAIL, CANCEL)
 ROUTES = (*_APP_ROUTES, RUN, *_THREAD_ROUTES, *_RUN_ROUTES, APPROVALS, WAITING, ANSWER_APPROVAL)
+WORKFLOW_RUN = replace(RUN, path=f"{_OF_WORKFLOW}run", description="Run the workflow", body="run")
+WORKFLOW_ROUTES = (
+    WORKFLOWS,
+    WORKFLOW_RUN,
+    *(same for route in ROUTES if route is not RUN and (same := of_workflow(route)) is not None),
+)
+"""What an app with workflows has besides: a workflow's threads and runs have the routes of an agent's."""

@@ -15,6 +15,7 @@ from typing import Any
 from hosting.errors import ConfigurationError, ContentTooLargeError, InvalidFieldError, UnsupportedContentError
 from hosting.request.strict_json import json_type, refuse_lone_surrogates
 from hosting.settings import MODEL_INPUT, Settings
+from hosting.workflows import HostedWorkflow, WorkflowInput
 from state.contents import GIVEN_KINDS, checked_content
 from state.errors import BadContentError
 
@@ -72,12 +73,16 @@ def model_inputs(agent: object, default: str) -> ModelInputs:
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes of a body and of one data URI in bytes, the roles that a caller may speak in, what the model takes."""
+    """Sizes of a body and of one data URI in bytes, the roles that a caller may speak in, what the model takes.
+
+    Of a workflow, what its start executor takes is the `workflow`.
+    """
 
     body_bytes: int
     data_bytes: int
     roles: tuple[str, ...]
     inputs: ModelInputs
+    workflow: WorkflowInput | None = None
 
 
 def limits_of(agent: object, settings: Settings) -> Limits:
@@ -87,6 +92,7 @@ def limits_of(agent: object, settings: Settings) -> Limits:
         data_bytes=settings.max_data_bytes,
         roles=tuple(role.strip() for role in settings.caller_roles.split(",")),
         inputs=model_inputs(agent, settings.model_inputs),
+        workflow=agent.input if isinstance(agent, HostedWorkflow) else None,
     )
 
 

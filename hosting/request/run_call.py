@@ -43,7 +43,8 @@ from hosting.request.fields import (
 )
 from hosting.request.parameters import Parameter, Schema
 from hosting.request.run_request import Decision, GrantedAccess, RunRequest
-from hosting.request.strict_json import decode_utf8, json_type, parse_json
+from hosting.request.strict_json import decode_utf8, json_type, parse_json, refuse_lone_surrogates
+from hosting.workflows import WorkflowInput, json_text
 
 Form = Literal["json", "text", "events"]
 THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
@@ -52,7 +53,11 @@ WAIT_FIELDS = ("wait_for_response", "waitForResponse")
 WAIT_HEADER = "x-ms-wait-for-response"
 PREFER = "prefer"
 STREAM = "stream"
+INPUT = "input"
 FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM})
+WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys()) | {"message", "contents", "role", INPUT}
+"""The fields of an agent's run, and those of a workflow's."""
+
 IDEMPOTENCY_KEY = "idempotency-key"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _WAIT_TEXT = "false: answer 202 at once."
@@ -136,7 +141,8 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP) ->
     How long a thread id may be depends on the owner.
     """
     form = body_form(call, limits.body_bytes)
-    fields = json_fields(call.body, FIELDS) if form == "json" else {"message": decode_utf8(call.body)}
+    known = FIELDS if limits.workflow is None else WORKFLOW_FIELDS
+    fields = json_fields(call.body, known) if form == "json" else {"message": decode_utf8(call.body)}
     if form == "text" and fields["message"].lstrip().startswith("{"):
         refuse_unsaid_json(call)
     streams = fields.get(STREAM) is not None and read_flag(STREAM, fields[STREAM])
@@ -146,13 +152,30 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP) ->
             read_text(name, fields[name])
     sources = ((fields, THREAD_ID_FIELDS), (call.query, THREAD_ID_FIELDS), (call.headers, THREAD_ID_HEADERS))
     thread_id = one_thread_id(source[name] for source, names in sources for name in names if source.get(name))
-    request = RunRequest(**read_members(fields, limits))
+    if limits.workflow is None:
+        request = RunRequest(**read_members(fields, limits))
+    else:
+        request = _workflow_request(fields, limits, limits.workflow)
     if thread_id is not None:
         thread_id = check_thread_id(thread_id, agent, owner)
     wait = read_wait(fields, call)
     key = read_idempotency_key(call.headers)
     traceparent = call.headers.get("traceparent")
     return StartRun(request, thread_id, wait, answer, key, traceparent, streams=streams or answer == "events")
+
+
+def _workflow_request(fields: Mapping[str, Any], limits: Limits, takes: WorkflowInput) -> RunRequest:
+    """Return a message, or the `input` as one: a string is a message where the workflow takes any."""
+    given = fields.get(INPUT)
+    is_json = given is not None and not (isinstance(given, str) and takes.takes_words)
+    if given is not None:
+        if fields.get("message") is not None or fields.get("contents") is not None:
+            raise InvalidFieldError("The body has 'input' and a message. Send one of them.")
+        refuse_lone_surrogates(given, INPUT)
+        fields = {**fields, "message": json_text(given) if is_json else given}
+    request = RunRequest(**read_members(fields, limits), is_json=is_json)
+    takes.check(request.message, is_json=is_json, has_contents=bool(request.contents))
+    return request
 
 
 @dataclass(frozen=True)

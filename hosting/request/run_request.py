@@ -118,7 +118,7 @@ class RunRequest(UserMessage):
     """A caller's request to an agent: parsed, checked, free of transport (no Accept, no wait).
 
     The message that is to be answered, and the `earlier` ones sent with it. Or, without any, the `decisions` on every
-    tool call for whose approval the thread waits.
+    tool call for whose approval the thread waits. With `is_json` the message is the JSON text of a workflow's input.
     """
 
     earlier: tuple[UserMessage, ...] = ()
@@ -127,6 +127,7 @@ class RunRequest(UserMessage):
     orchestration_id: str | None = None
     decisions: tuple[Decision, ...] = ()
     retry: Retry | None = None
+    is_json: bool = False
 
     def fingerprint(self, agent: str, thread_id: str | None) -> str:
         """Return the digest of this request to an agent and the thread that it named; Accept and wait are not in it.

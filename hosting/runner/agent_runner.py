@@ -110,10 +110,13 @@ class Attempt:
     steps: AgentSteps | None = None
     deltas: DeltaWriter | None = None
     listener: Listener | None = None
+    number: int = 1
 
 
 class AgentRunner:
     """Runs one agent on the agent loop. `journaled` is the agent where its steps can be recorded, else None."""
+
+    kind = "Agent"
 
     def __init__(
         self, agent: SupportsAgentRun, name: str, loop: AgentLoop, context_tokens: int = CONTEXT_TOKENS
@@ -154,7 +157,7 @@ class AgentRunner:
                     raise RuntimeError("The agent's code cancelled its own run.") from error
             task.cancel()
             await asyncio.wait((task,), timeout=STOPPING_SECONDS)
-            late = RunTimedOutError(f"Agent {self._name!r} ran longer than its {seconds:g} s and was stopped.")
+            late = RunTimedOutError(f"{self.kind} {self._name!r} ran longer than its {seconds:g} s and was stopped.")
             return self._stopped(attempt, late)
         except (StaleTokenError, LogUnavailableError, NewerVersionError, asyncio.CancelledError, GeneratorExit):
             raise
@@ -168,7 +171,7 @@ class AgentRunner:
                 logger.exception("Run %s of agent %s failed.", attempt.run_id, self._name)
             cause = unreached or _named(error) if self._loop.names_causes else ""
             sentence = f" failed: {cause} Its log has more" if cause else " failed; its log has the cause"
-            return AgentFailure(RunFailedError(f"Agent {self._name!r}{sentence} at run {attempt.run_id}."))
+            return AgentFailure(RunFailedError(f"{self.kind} {self._name!r}{sentence} at run {attempt.run_id}."))
         finally:
             task.cancel()
 

@@ -127,6 +127,7 @@ class HostedAgent:
             steps=steps,
             deltas=DeltaWriter(held, self._pace, on_delta) if accepted.streamed else None,
             listener=self._listener(accepted),
+            number=held.run.attempts,
         )
 
     async def _tries_again(self, held: HeldRun, error: HostingError) -> bool:

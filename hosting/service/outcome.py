@@ -73,9 +73,10 @@ class Approval(TypedDict):
 
 
 class CompletedRun(RunIds):
-    """The agent's answer. `value` when a format was asked for; `kept` is false when the conversation lacks it.
+    """The agent's answer. `value` when a format was asked for, or a workflow yielded one.
 
-    `pending_approvals` are the tool calls that waited for an approval when the run ended.
+    `pending_approvals` are the tool calls that waited for an approval when the run ended. `kept` is false when the
+    conversation lacks the answer.
     """
 
     status: Literal["success"]
@@ -143,8 +144,8 @@ def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
     }
     if terminal.approvals:
         body["pending_approvals"] = approval_fields(run, terminal.approvals)
-    elif run.accepted.request.response_format is not None:
-        body["value"] = completed_value(terminal)
+    elif (value := completed_value(terminal)) is not None or run.accepted.request.response_format is not None:
+        body["value"] = value
     if not terminal.kept:
         body["kept"] = False
     return body

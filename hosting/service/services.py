@@ -14,6 +14,7 @@ from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listeners
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
+from hosting.runner.workflow_runner import WorkflowRunner
 from hosting.service.approvals import Approvals
 from hosting.service.archiving import Archiver, Capacity
 from hosting.service.broadcast import Broadcast
@@ -96,7 +97,10 @@ class Services:
 
         Raises `ConfigurationError` for an agent that cannot be run as one.
         """
-        runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
+        if planned.workflow is not None:
+            runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop)
+        else:
+            runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
         self._agents[planned.name.lower()] = HostedAgent(
             runner,
             self.settings,

@@ -8,7 +8,19 @@ from pathlib import Path
 from tests.architecture.imports import ROOT, names_of
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "names", "ports", "settings", "host_settings", "invocation", "tools", "plan", "principal", "bearer"),
+    (
+        "errors",
+        "names",
+        "ports",
+        "settings",
+        "host_settings",
+        "invocation",
+        "tools",
+        "plan",
+        "principal",
+        "bearer",
+        "workflows",
+    ),
     ("request",),
     ("thread", "stores"),
     ("runner",),

@@ -13,6 +13,7 @@ BEHAVIOURS = {
     "docs.getting-started": "Each command of docs/getting-started.md prints what it shows, and its test passes; the "
     "cloud is left out.",
     "docs.tools": "The tools of docs/tools.md do what it says of them.",
+    "docs.workflows": "The first app of docs/workflows.md is one, and answers.",
     "docs.hosting": "The app of docs/hosting.md serves its two agents, and an update there replaces the whole library.",
     "docs.glossary": "The ids that docs/glossary.md calls the same are the same.",
     "docs.cited-pages": "Each page that the code, its tests or this manifest cite exists.",

@@ -128,8 +128,8 @@ def test_an_agent_that_cannot_be_hosted_is_refused(agents: list[Any], sentence: 
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("workflow", "Workflows are not hosted yet. Give agents=[...]."),
-        ("workflows", "Workflows are not hosted yet. Give agents=[...]."),
+        ("workflow", "A object is no function that builds a Workflow. Give workflows=[build_review]."),
+        ("workflows", "workflows takes a list of functions, each of which builds a Workflow."),
         ("htp_auth_level", "AgentFunctionApp has no option 'htp_auth_level'. See docs/hosting.md for its options."),
     ],
 )
@@ -146,7 +146,7 @@ def test_an_option_that_is_not_served_is_refused(option: str, sentence: str) -> 
     ("option", "sentence"),
     [
         ("entity_id", "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out."),
-        ("workflow_name", "Workflows are not hosted yet. Leave workflow_name out."),
+        ("workflow_name", "A workflow has its own name: WorkflowBuilder(name=...). Leave workflow_name out."),
         ("mcp", "add_agent has no option 'mcp'. See docs/hosting.md for its options."),
     ],
 )

@@ -1,0 +1,126 @@
+"""The answer of a workflow: what its executors yielded, one after the other, as one response of an agent.
+
+Theory. Executors of one superstep work side by side, and each yields when it can. Their words would be mixed, so one
+executor speaks at a time: the first that yielded something. What the others yield waits until that one has completed.
+A message, a text or an agent's answer is what it is; every other value is JSON text, and the run's `value` besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message, WorkflowEvent
+from pydantic import TypeAdapter
+
+from hosting.runner.agent_runner import with_value
+from hosting.workflows import json_text
+from state.json_values import to_json_value
+
+OnUpdate = Callable[[AgentResponseUpdate], None]
+
+
+@dataclass
+class WorkflowAnswer:
+    """Folds a run's events to its answer; `on_update` is called with each part of it, in order."""
+
+    on_update: OnUpdate
+    updates: list[AgentResponseUpdate] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    has_values: bool = False
+    _speaker: str | None = None
+    _waiting: dict[str, list[AgentResponseUpdate]] = field(default_factory=dict)
+    _completed: set[str] = field(default_factory=set)
+    _count: int = 0
+
+    def add(self, event: WorkflowEvent[Any]) -> None:
+        """Take the next event; those that add nothing to the answer change nothing."""
+        if event.type == "output":
+            executor = event.executor_id or ""
+            self._completed.discard(executor)
+            if self._speaker is None:
+                self._speaker = executor
+            for update in self._updates(executor, event.data):
+                if executor == self._speaker:
+                    self._say(update)
+                else:
+                    self._waiting.setdefault(executor, []).append(update)
+        elif event.type == "executor_completed":
+            self._completed.add(event.executor_id or "")
+            self._pass_on()
+
+    def response(self) -> AgentResponse[Any]:
+        """Return the answer so far. Its value is the only one that was yielded, or the list of all."""
+        for update in [one for waiting in self._waiting.values() for one in waiting]:
+            self._say(update)
+        self._waiting.clear()
+        response: AgentResponse[Any] = AgentResponse.from_updates(self.updates)
+        if not self.has_values:
+            return response
+        return with_value(response, self.values[0] if len(self.values) == 1 else self.values)
+
+    def _pass_on(self) -> None:
+        """Let the next executor speak once the one that spoke has completed."""
+        while self._speaker in self._completed:
+            self._completed.discard(self._speaker)
+            self._speaker = next(iter(self._waiting), None)
+            for update in self._waiting.pop(self._speaker, ()) if self._speaker is not None else ():
+                self._say(update)
+
+    def _say(self, update: AgentResponseUpdate) -> None:
+        self.updates.append(update)
+        self.on_update(update)
+
+    def _updates(self, executor: str, data: Any) -> list[AgentResponseUpdate]:
+        """Return what an executor yielded as updates of its own; a model's are copied, for the executor keeps them."""
+        if isinstance(data, AgentResponseUpdate):
+            return [self._update(executor, list(data.contents), data.role, data.author_name, data.message_id)]
+        if isinstance(data, AgentResponse):
+            contents = [Content.from_usage(data.usage_details)] if data.usage_details else []
+            used = [self._update(executor, contents, "assistant")] if contents else []
+            return [*self._of_messages(executor, data.messages), *used]
+        if isinstance(data, Message):
+            return self._of_messages(executor, [data])
+        if isinstance(data, list) and data and all(isinstance(one, Message) for one in data):
+            return self._of_messages(executor, data)
+        if isinstance(data, Content):
+            return [self._new(executor, [data])]
+        value = plain_value(data)
+        self.values.append(value)
+        if not isinstance(data, str):
+            self.has_values = True
+        return [self._new(executor, [Content.from_text(data if isinstance(data, str) else json_text(value))])]
+
+    def _of_messages(self, executor: str, messages: list[Message]) -> list[AgentResponseUpdate]:
+        return [
+            self._new(executor, list(message.contents), message.role, message.author_name or executor)
+            for message in messages
+        ]
+
+    def _new(
+        self, executor: str, contents: list[Content], role: Any = "assistant", author: str | None = None
+    ) -> AgentResponseUpdate:
+        """Return a message of its own."""
+        self._count += 1
+        return self._update(executor, contents, role, author, f"{executor}-{self._count}")
+
+    def _update(
+        self,
+        executor: str,
+        contents: list[Content],
+        role: Any,
+        author: str | None = None,
+        message_id: str | None = None,
+    ) -> AgentResponseUpdate:
+        return AgentResponseUpdate(
+            contents=contents, role=role, author_name=author or executor, message_id=message_id or None
+        )
+
+
+def plain_value(data: Any) -> Any:
+    """Return what an executor yielded as a JSON value; what has no such form is its text."""
+    try:
+        return to_json_value(TypeAdapter(type(data)).dump_python(data, mode="json"))
+    except Exception:  # any class may be yielded, and its code runs here
+        return str(data)

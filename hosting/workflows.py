@@ -1,0 +1,172 @@
+"""A workflow as the app hosts it: the function that builds it, what it takes, and the digest of its graph.
+
+Theory. The framework's `Workflow` is a graph that has state: one run at a time, and what a run leaves is met by the
+next one. So each attempt of a run builds a graph of its own, and the app is given the function that builds it. One
+graph is built at the start: what it takes is read from its start executor, and what cannot be hosted is refused there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Union
+
+from agent_framework import FunctionalWorkflow, Message, Workflow, WorkflowMessage
+from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
+
+from hosting.errors import ConfigurationError, InvalidInputError
+
+BuildWorkflow = Callable[[], Workflow]
+
+_UNNAMED = "WorkflowBuilder-"
+"""What the framework's own names begin with, which are new with each graph."""
+_MOST_FAULTS = 3
+_LONGEST_FAULT = 200
+_TEXT = "text"
+
+
+@dataclass(frozen=True)
+class WorkflowInput:
+    """What a workflow's start executor takes: `messages` of a conversation, a `text`, and values of these `types`."""
+
+    takes_messages: bool
+    takes_text: bool
+    types: tuple[Any, ...]
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether a message is taken as it is; else it is the JSON text of a value."""
+        return self.takes_messages or self.takes_text
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        united: Any = Union[self.types]  # noqa: UP007  # of types that are known only here
+        return TypeAdapter(united)
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON Schema of `input`."""
+        words: list[Mapping[str, Any]] = [{"type": "string"}] if self.takes_words else []
+        if not self.types:
+            return words[0]
+        values = self._adapter.json_schema(ref_template="#/$defs/{model}")
+        return {"anyOf": [*words, values]} if words else values
+
+    def value(self, text: str) -> Any:
+        """Return the value whose JSON text this is; raises `InvalidInputError`, which quotes nothing of it."""
+        if not self.types:
+            raise InvalidInputError("This workflow takes a message. Send message, or a string as input.")
+        try:
+            return self._adapter.validate_json(text)
+        except ValidationError as error:
+            faults = [
+                f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}"[:_LONGEST_FAULT]
+                for fault in error.errors(include_url=False, include_input=False, include_context=False)[:_MOST_FAULTS]
+            ]
+            raise InvalidInputError(
+                f"The input is not what this workflow takes: {'; '.join(faults)}. GET workflows has its input_schema."
+            ) from None
+
+    def check(self, text: str, *, is_json: bool, has_contents: bool) -> None:
+        """Raise `InvalidInputError` for a message, or the JSON text of a value, that the workflow does not take."""
+        if has_contents and not self.takes_messages:
+            raise InvalidInputError("This workflow takes no pictures or files. Leave contents out.")
+        if is_json or not self.takes_words:
+            self.value(text)
+
+
+def _input_of(name: str, workflow: Workflow) -> WorkflowInput:
+    start = workflow.get_start_executor()
+
+    def takes(value: Any) -> bool:
+        return start.can_handle(WorkflowMessage(data=value, source_id=start.id))
+
+    types: list[Any] = []
+    taken: Sequence[Any] = start.input_types
+    for each in taken:
+        if each in (str, object):
+            continue
+        with suppress(PydanticSchemaGenerationError, PydanticUserError, TypeError):
+            TypeAdapter(each).json_schema()
+            types.append(each)
+    found = WorkflowInput(takes([Message("user", [_TEXT])]), takes(_TEXT), tuple(types))
+    if not found.takes_words and not found.types:
+        shown = ", ".join(getattr(each, "__name__", str(each)) for each in taken)
+        raise ConfigurationError(
+            f"The start executor {start.id!r} of workflow {name!r} takes {shown}, which no request can bring. "
+            "Let it take str, list[Message], or a type with a JSON Schema such as a dataclass."
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class HostedWorkflow:
+    """A workflow by its name. `build` makes a new graph each time; `graph` is the digest of how they are connected."""
+
+    name: str
+    description: str
+    build: BuildWorkflow
+    graph: str
+    input: WorkflowInput
+
+
+def hosted_workflow(build: object) -> HostedWorkflow:
+    """Return the workflow that this function builds; raises `ConfigurationError` for what cannot be hosted."""
+    if isinstance(build, Workflow):
+        raise ConfigurationError(
+            f"Workflow {build.name!r} is given as one graph, which one run at a time may use. Give the function that "
+            "builds it: workflows=[build_review], where build_review() makes its executors and returns the Workflow."
+        )
+    if isinstance(build, FunctionalWorkflow) or not callable(build):
+        raise ConfigurationError(
+            f"A {type(build).__name__} is no function that builds a Workflow. Give workflows=[build_review]."
+        )
+    shown = getattr(build, "__name__", type(build).__name__)
+    workflow, other = build(), build()
+    if not isinstance(workflow, Workflow) or not isinstance(other, Workflow):
+        raise ConfigurationError(f"{shown}() returned a {type(workflow).__name__}. Return the Workflow that it builds.")
+    if workflow.name.startswith(_UNNAMED):
+        raise ConfigurationError(f"The workflow of {shown}() has no name. Give WorkflowBuilder(name='review', ...).")
+    shared = [one.id for one in workflow.executors.values() if one in other.executors.values()]
+    if shared:
+        raise ConfigurationError(
+            f"{shown}() gives executor {shared[0]!r} to every workflow {workflow.name!r} that it builds, and an "
+            "executor keeps the state of its run. Make the executors inside of the function; agents and clients may "
+            "be made outside."
+        )
+    if workflow.graph_signature_hash != other.graph_signature_hash:
+        raise ConfigurationError(
+            f"{shown}() builds another graph each time, so no run could continue in another process. Give each "
+            "executor an id of its own."
+        )
+    return HostedWorkflow(
+        workflow.name,
+        workflow.description or f"Runs the workflow {workflow.name}.",
+        build,
+        workflow.graph_signature_hash,
+        _input_of(workflow.name, workflow),
+    )
+
+
+def hosted_workflows(workflow: object, workflows: object) -> list[HostedWorkflow]:
+    """Return the workflows that an app is given: one, several, or several by name."""
+    given = [] if workflow is None else [workflow]
+    if isinstance(workflows, Mapping):
+        for name, build in workflows.items():
+            hosted = hosted_workflow(build)
+            if hosted.name != name:
+                raise ConfigurationError(f"workflows has {name!r} for the workflow {hosted.name!r}. Use its own name.")
+        given += workflows.values()
+    elif isinstance(workflows, Sequence) and not isinstance(workflows, str):
+        given += workflows
+    elif workflows is not None:
+        raise ConfigurationError("workflows takes a list of functions, each of which builds a Workflow.")
+    return [hosted_workflow(build) for build in given]
+
+
+def json_text(value: Any) -> str:
+    """Return a value as the JSON text that a run keeps of it."""
+    return json.dumps(value, ensure_ascii=False)

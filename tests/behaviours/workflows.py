@@ -1,0 +1,12 @@
+"""What the app promises of workflows, agent-framework's graphs of executors (docs/workflows.md)."""
+
+BEHAVIOURS = {
+    "workflows.run": "A workflow is run by POST workflows/NAME/run: what its executors yield is the answer.",
+    "workflows.input": "What a workflow is given is checked against the types of its start executor before it begins.",
+    "workflows.values": "What an executor yields that is no text is the run's value, and its JSON text.",
+    "workflows.thread": "A workflow whose start executor takes messages is given its thread's conversation.",
+    "workflows.one-voice": "Executors that answer at the same time are heard one after the other.",
+    "workflows.failures": "An executor that raises ends its run as failed, and its text reaches no caller.",
+    "workflows.verbs": "Cancel, time limit, idempotency keys, streams and thread routes are those of agents.",
+    "workflows.refused": "What cannot be hosted as a workflow is refused at start-up, with what to do.",
+}

@@ -1,0 +1,235 @@
+"""Workflows over HTTP: given, answered, failed, cancelled, streamed, and refused at start-up."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler
+
+from hosting.errors import ConfigurationError
+from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.event_stream import parse, words
+from tests.support.flows import FLOWS, chat_flow, order_flow, text_flow
+from tests.support.made_app import app_of, served
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    """An app of four workflows and an agent."""
+    async with served(app_of(scripted_agent("Joker"), workflows=FLOWS, enable_mcp_tool_trigger=True)) as (_, http):
+        yield http
+
+
+async def run(http: httpx.AsyncClient, name: str, **fields: Any) -> httpx.Response:
+    """Run a workflow."""
+    headers = fields.pop("headers", {})
+    return await http.post(f"/api/workflows/{name}/run", json=fields, headers=headers)
+
+
+@pytest.mark.behaviour("workflows.run")
+async def test_a_workflow_answers_what_its_executors_yield(http: httpx.AsyncClient) -> None:
+    """In the shape of an agent's answer, by the routes of its own kind."""
+    answer = await run(http, "Text", message="abc", thread_id="t")
+
+    body = answer.json()
+    assert answer.status_code == 200, body
+    assert (body["status"], body["response"], body["message"]) == ("success", "CBA", "abc")
+    assert "value" not in body
+    status = await http.get(f"/api/workflows/Text/threads/t/runs/{body['run_id']}")
+    assert status.json() == body
+    assert (await http.get(f"/api/agents/Text/threads/t/runs/{body['run_id']}")).json()["code"] == "unknown_agent"
+    assert (await http.get("/api/workflows/Joker/threads")).json()["code"] == "unknown_agent"
+
+
+@pytest.mark.behaviour("workflows.run")
+async def test_workflows_are_listed_with_what_they_take(http: httpx.AsyncClient) -> None:
+    """And agents without them."""
+    listed = {one["name"]: one for one in (await http.get("/api/workflows")).json()["workflows"]}
+    agents = (await http.get("/api/agents")).json()["agents"]
+
+    assert list(listed) == ["Text", "Orders", "Chat", "Fan"]
+    assert listed["Orders"]["description"] == "Sells things."
+    assert listed["Orders"]["run_url"] == "http://app.example/api/workflows/Orders/run"
+    assert listed["Orders"]["input_schema"]["required"] == ["item"]
+    assert listed["Text"]["input_schema"] == {"type": "string"}
+    assert [one["name"] for one in agents] == ["Joker"]
+
+
+@pytest.mark.behaviour("workflows.input")
+@pytest.mark.parametrize("fields", [{"input": {"item": "tea", "count": 2}}, {"message": '{"item": "tea", "count": 2}'}])
+async def test_an_input_becomes_the_type_of_the_start_executor(http: httpx.AsyncClient, fields: Any) -> None:
+    """As a value, or as its JSON text where no message is taken."""
+    body = (await run(http, "Orders", **fields)).json()
+
+    assert body["value"] == {"item": "tea", "total": 6}
+    assert body["response"] == '{"item": "tea", "total": 6}'
+
+
+@pytest.mark.behaviour("workflows.input")
+@pytest.mark.parametrize(
+    ("name", "fields", "code", "sentence"),
+    [
+        ("Orders", {"input": {"count": 2}}, "invalid_input", "item: Field required"),
+        ("Orders", {"input": {"item": "x", "count": "secret"}}, "invalid_input", "count: Input should be a valid int"),
+        ("Orders", {"message": "tea please"}, "invalid_input", "Invalid JSON"),
+        ("Text", {"input": {"item": "tea"}}, "invalid_input", "This workflow takes a message."),
+        ("Text", {"input": "a", "message": "b"}, "invalid_field", "Send one of them."),
+        ("Text", {"message": "a", "response_format": {"type": "object"}}, "unknown_field", "'response_format'"),
+        ("Text", {}, "missing_message", "There is no message."),
+    ],
+)
+async def test_an_input_that_is_none_is_refused(
+    http: httpx.AsyncClient, name: str, fields: Any, code: str, sentence: str
+) -> None:
+    """Before a run begins, without what was sent."""
+    answer = await run(http, name, **fields)
+
+    body = answer.json()
+    assert (answer.status_code, body["code"]) == (400, code)
+    assert sentence in body["detail"]
+    assert "secret" not in body["detail"]
+    assert "run_id" not in body
+
+
+@pytest.mark.behaviour("workflows.values")
+async def test_texts_are_no_value(http: httpx.AsyncClient) -> None:
+    """An input that is a string is a message, where messages are taken."""
+    body = (await run(http, "Text", input="abc")).json()
+
+    assert (body["response"], body["message"], body.get("value")) == ("CBA", "abc", None)
+
+
+@pytest.mark.behaviour("workflows.thread")
+async def test_the_next_run_on_a_thread_is_given_the_conversation(http: httpx.AsyncClient) -> None:
+    """Only what was said: the graph of each run is a new one."""
+    first = (await run(http, "Chat", message="say one", thread_id="c")).json()
+    again = (await run(http, "Chat", message="recall", thread_id="c")).json()
+
+    assert first["response"].startswith("one\n\n")
+    assert again["response"].startswith("say one | recall")
+    messages = (await http.get("/api/workflows/Chat/threads/c/messages")).json()["entries"]
+    assert [entry["type"] for entry in messages] == ["request", "response", "request", "response"]
+
+
+@pytest.mark.behaviour("workflows.one-voice")
+async def test_agents_side_by_side_are_joined(http: httpx.AsyncClient) -> None:
+    """Fan-out and fan-in; only the executor that the workflow names is heard."""
+    body = (await run(http, "Fan", message="say hi")).json()
+
+    assert body["response"] == "hi + hi"
+
+
+@pytest.mark.behaviour("workflows.failures")
+async def test_an_executor_that_raises_fails_the_run(http: httpx.AsyncClient) -> None:
+    """As an agent's failure; what it raised stays in the log."""
+    answer = await run(http, "Text", message="fail")
+
+    body = answer.json()
+    assert (answer.status_code, body["code"]) == (500, "run_failed")
+    assert "Workflow 'Text' failed" in body["detail"]
+    assert "secret" not in answer.text
+
+
+@pytest.mark.behaviour("workflows.verbs")
+async def test_a_workflow_is_cancelled(http: httpx.AsyncClient) -> None:
+    """As an agent's run is."""
+    begun = await run(http, "Text", message="wait", thread_id="w", headers={"prefer": "respond-async"})
+    url = begun.headers["location"]
+    assert (begun.status_code, "/workflows/Text/threads/w/runs/" in url) == (202, True)
+
+    await http.post(f"{url}/cancel")
+    stream = await asyncio.wait_for(http.get(f"{url}/events"), GUARD_SECONDS)
+
+    assert "run_cancelled" in stream.text
+    assert (await http.get(url)).json()["status"] == "cancelled"
+
+
+@pytest.mark.behaviour("workflows.verbs")
+async def test_a_workflow_that_takes_too_long_is_stopped() -> None:
+    """By the app's time limit."""
+    environ = {"AGENT_LOG": "memory", "AGENT_RUN_TIMEOUT_SECONDS": "0.2"}
+    async with served(app_of(workflow=text_flow, environ=environ)) as (_, http):
+        answer = await run(http, "Text", message="wait")
+
+    assert (answer.status_code, answer.json()["code"]) == (504, "run_timed_out")
+
+
+@pytest.mark.behaviour("workflows.verbs")
+async def test_a_key_begins_one_run(http: httpx.AsyncClient) -> None:
+    """Sent again it finds the same; with another input it is refused."""
+    key = {"idempotency-key": "k-1"}
+    first = await run(http, "Orders", input={"item": "tea"}, headers=key)
+    again = await run(http, "Orders", input={"item": "tea"}, headers=key)
+    other = await run(http, "Orders", input={"item": "milk"}, headers=key)
+
+    assert first.json() == again.json()
+    assert again.headers["idempotency-replayed"] == "true"
+    assert other.json()["code"] == "idempotency_key_reused"
+
+
+@pytest.mark.behaviour("workflows.verbs")
+async def test_agents_of_a_workflow_are_heard_while_they_speak(http: httpx.AsyncClient) -> None:
+    """Their words are deltas of one text, which is the answer's."""
+    answer = await http.post(
+        "/api/workflows/Chat/run", json={"message": "say a b c"}, headers={"accept": "text/event-stream"}
+    )
+
+    frames = parse(answer.text)
+    assert words(frames).startswith("a b c\n\n")
+    assert frames[-1].fields["response"] == words(frames)
+
+
+class Silent(Executor):
+    """Takes what no request can bring."""
+
+    @handler
+    async def take(self, given: asyncio.Event, ctx: WorkflowContext) -> None:
+        """Do nothing."""
+
+
+SHARED = Silent("silent")
+
+
+def no_workflow() -> Any:
+    """Return something else."""
+    return scripted_agent("Joker")
+
+
+def unnamed() -> Workflow:
+    """Return a workflow without a name."""
+    return WorkflowBuilder(start_executor=Silent("silent")).build()
+
+
+def shared() -> Workflow:
+    """Return a workflow of an executor that the one before has too."""
+    return WorkflowBuilder(name="Shared", start_executor=SHARED).build()
+
+
+def closed() -> Workflow:
+    """Return a workflow that nobody can begin."""
+    return WorkflowBuilder(name="Closed", start_executor=Silent("silent")).build()
+
+
+@pytest.mark.behaviour("workflows.refused")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"workflow": text_flow()}, "Workflow 'Text' is given as one graph, which one run at a time may use."),
+        ({"workflow": no_workflow}, "no_workflow() returned a Agent. Return the Workflow that it builds."),
+        ({"workflow": unnamed}, "The workflow of unnamed() has no name."),
+        ({"workflow": shared}, "shared() gives executor 'silent' to every workflow 'Shared' that it builds"),
+        ({"workflow": closed}, "The start executor 'silent' of workflow 'Closed' takes Event"),
+        ({"workflows": [order_flow, order_flow]}, "Two workflows are named 'Orders' and 'Orders'"),
+        ({"workflows": {"Sales": order_flow}}, "workflows has 'Sales' for the workflow 'Orders'."),
+        ({"agents": [chat_flow().as_agent("Chat")]}, "Agent 'Chat' is a workflow"),
+    ],
+)
+def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str) -> None:
+    """By name, with what to do."""
+    with pytest.raises(ConfigurationError) as refused:
+        app_of(*options.pop("agents", ()), **options)
+
+    assert sentence in refused.value.detail

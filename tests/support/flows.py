@@ -1,0 +1,140 @@
+"""Workflows that tests host: small graphs of executors, and of agents over the scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from agent_framework import (
+    AgentExecutor,
+    AgentExecutorResponse,
+    Executor,
+    Message,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    handler,
+)
+from typing_extensions import Never
+
+from tests.support.app.scripted import scripted_agent
+
+
+@dataclass
+class Order:
+    """What the structured workflow takes."""
+
+    item: str
+    count: int = 1
+
+
+@dataclass
+class Receipt:
+    """What the structured workflow yields."""
+
+    item: str
+    total: int
+
+
+class Upper(Executor):
+    """Says a text in capitals, unless the text says what else to do."""
+
+    @handler
+    async def say(self, text: str, ctx: WorkflowContext[str]) -> None:
+        """Send it on; `fail` raises, `wait` never ends."""
+        if text == "fail":
+            raise ValueError("a secret of the executor")
+        if text == "wait":
+            await asyncio.Event().wait()
+        await ctx.send_message(text.upper())
+
+
+class Reversed(Executor):
+    """Yields a text the other way round."""
+
+    @handler
+    async def say(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        """Yield it."""
+        await ctx.yield_output(text[::-1])
+
+
+class Till(Executor):
+    """Takes an order."""
+
+    @handler
+    async def sell(self, order: Order, ctx: WorkflowContext[Never, Receipt]) -> None:
+        """Yield its receipt."""
+        await ctx.yield_output(Receipt(order.item, 3 * order.count))
+
+
+class Spread(Executor):
+    """Sends a text to everybody."""
+
+    @handler
+    async def spread(self, text: str, ctx: WorkflowContext[str]) -> None:
+        """Send it."""
+        await ctx.send_message(text)
+
+
+class Joined(Executor):
+    """Waits for all answers."""
+
+    @handler
+    async def join(self, answers: list[AgentExecutorResponse], ctx: WorkflowContext[Never, str]) -> None:
+        """Yield them, sorted."""
+        await ctx.yield_output(" + ".join(sorted(one.agent_response.text for one in answers)))
+
+
+def text_flow() -> Workflow:
+    """Return `upper -> reversed`."""
+    upper = Upper("upper")
+    return WorkflowBuilder(name="Text", start_executor=upper).add_edge(upper, Reversed("reversed")).build()
+
+
+def order_flow() -> Workflow:
+    """Return a workflow of a structured input and output."""
+    return WorkflowBuilder(name="Orders", description="Sells things.", start_executor=Till("till")).build()
+
+
+def chat_flow() -> Workflow:
+    """Return two agents in a row, both of whom are heard."""
+    first, second = (AgentExecutor(scripted_agent(name), id=name) for name in ("First", "Second"))
+    return WorkflowBuilder(name="Chat", start_executor=first).add_edge(first, second).build()
+
+
+def fan_flow() -> Workflow:
+    """Return two agents side by side, and one who joins their answers."""
+    spread, joined = Spread("spread"), Joined("joined")
+    agents = [AgentExecutor(scripted_agent(name), id=name) for name in ("Left", "Right")]
+    builder = WorkflowBuilder(name="Fan", start_executor=spread, output_from=[joined])
+    return builder.add_fan_out_edges(spread, agents).add_fan_in_edges(agents, joined).build()
+
+
+def loop_flow(most: int, name: str = "Loop") -> Callable[[], Workflow]:
+    """Return what builds a workflow of one executor that counts up to the number it is given."""
+
+    class Counter(Executor):
+        @handler
+        async def count(self, left: int, ctx: WorkflowContext[int, str]) -> None:
+            if left:
+                await ctx.send_message(left - 1)
+            else:
+                await ctx.yield_output("done")
+
+    def build() -> Workflow:
+        counter = Counter("counter")
+        return (
+            WorkflowBuilder(name=name, start_executor=counter, max_iterations=most).add_edge(counter, counter).build()
+        )
+
+    return build
+
+
+FLOWS: list[Any] = [text_flow, order_flow, chat_flow, fan_flow]
+
+
+def user(text: str) -> Message:
+    """Return a message of the user's."""
+    return Message("user", [text])
