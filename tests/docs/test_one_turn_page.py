@@ -12,8 +12,8 @@ import pytest
 from tests.support.template_process import ROOT, copy_tree
 
 PAGE = ROOT / "docs" / "one-turn.md"
-MOST_FUNCTIONS = 290
-MOST_FILES = 58
+MOST_FUNCTIONS = 293
+MOST_FILES = 59
 GUARD_SECONDS = 120
 
 
