@@ -15,16 +15,21 @@ from tests.contracts.thread_stores import SHARED, Threads
 
 ROOT = Path(__file__).resolve().parents[2]
 GUARD_SECONDS = 20
-KILLS = 10
+RACES = [1, pytest.param(10, marks=[pytest.mark.explore, pytest.mark.timeout(3600)])]
+"""So many times the appends that two processes race for on a backend."""
+KILLS = [5, pytest.param(20, marks=pytest.mark.explore)]
 NO_LIMIT = 10**9
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("threads", SHARED, indirect=True)]
 
 
 @pytest.mark.behaviour("log.processes")
-async def test_two_processes_that_race_for_one_thread_lose_nothing_and_double_nothing(threads: Threads) -> None:
+@pytest.mark.parametrize("races", RACES)
+async def test_two_processes_that_race_for_one_thread_lose_nothing_and_double_nothing(
+    threads: Threads, races: int
+) -> None:
     """Every append of each stands there once, whole and in its process's order; some were given twice."""
-    each = threads.backend.raced // 2
+    each = races * threads.backend.raced // 2
 
     async with appending(threads, "a", 1, each) as one, appending(threads, "b", 1, each) as other:
         printed = await asyncio.gather(one.communicate(), other.communicate())
@@ -37,10 +42,11 @@ async def test_two_processes_that_race_for_one_thread_lose_nothing_and_double_no
 
 
 @pytest.mark.behaviour("log.killed-writers")
-async def test_a_process_that_is_killed_leaves_whole_appends_only(threads: Threads) -> None:
+@pytest.mark.parametrize("kills", KILLS)
+async def test_a_process_that_is_killed_leaves_whole_appends_only(threads: Threads, kills: int) -> None:
     """Killed in the middle of appends, again and again: what it was told as done is there, the next goes on behind."""
     received = 0
-    for kill in range(KILLS):
+    for kill in range(kills):
         received = await told_until_killed(threads, received + 1, received + 3 + 7 * kill)
 
         store = threads.open()

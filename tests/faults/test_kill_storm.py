@@ -50,7 +50,7 @@ OVER_SQLITE, OVER_TABLES, OVER_REDIS = (
     [store if store == short else pytest.param(store, marks=pytest.mark.explore) for store in KINDS] for short in KINDS
 )
 """One of them in the gate, all where the run explores."""
-TURNS = repeated(300, exploring=2500)
+TURNS = repeated(160, exploring=2500)
 """How many the clients of a storm send together; each client sends what it can."""
 WORKER_KILLS = repeated(1, exploring=4)
 WORKED_TURNS = repeated(64, exploring=352)
