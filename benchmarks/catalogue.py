@@ -18,6 +18,7 @@ from benchmarks.measures import (
     logs,
     memory,
     owners,
+    page,
     readers,
     slow,
     start,
@@ -45,11 +46,12 @@ MEASURES: Mapping[str, Measure] = {
     "engine": engine.measure,
     "groups": groups.measure,
     "readers": readers.measure,
+    "page": page.measure,
     "before": before.measure,
     "logs": logs.measure,
     "appends": appends.measure,
     "clone": clone.measure,
 }
 ON_REQUEST = frozenset(
-    {"groups", "readers", "before", "logs", "appends", "clone"}
-)  # these may install packages: minutes, and the network
+    {"groups", "readers", "page", "before", "logs", "appends", "clone"}
+)  # these may install packages, or need a browser: minutes, and the network
