@@ -1,6 +1,8 @@
 """What a turn promises when anything dies, happens twice or at once (thread-log.md)."""
 
 BEHAVIOURS = {
+    "turn.counts": "A turn of a thread that the app knows is two appends to the log and two commits of the engine; it "
+    "reads and parses nothing that its process remembers, and encodes each thing once.",
     "turn.survives-kill": "A run whose process is killed finishes after the restart, with one answer at its Location "
     "and one place in the conversation; what was said before is remembered (thread-log.md, What is promised).",
     "turn.survives-kill-at-every-point": "A kill at any named point of the engine changes no outcome (thread-log.md).",

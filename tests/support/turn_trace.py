@@ -1,5 +1,7 @@
 """Which of our functions one plain turn enters: `python -m tests.support.turn_trace FOLDER` prints them in order.
 
+And how often each of them, and of the local host's, was entered.
+
 FOLDER is a copy of the template. It is hosted in this process, and asked twice before the turn that is watched, as an
 app is that has run for a while. What runs beside the turn, because the entity stores its end, belongs to it.
 """
@@ -11,12 +13,14 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 OURS = ("hosting", "state")
+COUNTED = (*OURS, "devhost")
 SETTLED_SECONDS = 0.5
 ASKED_TIMES = 600
 
@@ -25,10 +29,11 @@ class Trace:
     """The functions that were entered while it `is_on`, each with its file, in the order of their first entry."""
 
     def __init__(self, root: Path) -> None:
-        self._prefixes = tuple(f"{root / package}{os.sep}" for package in OURS)
+        self._prefixes = tuple(f"{root / package}{os.sep}" for package in COUNTED)
         self._root = root
         self.is_on = False
         self.entered: dict[tuple[str, str], None] = {}
+        self.counts: Counter[str] = Counter()
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         """What the interpreter calls for each entry of a function."""
@@ -36,7 +41,9 @@ class Trace:
         is_ours = self.is_on and event == "call" and code.co_filename.startswith(self._prefixes)
         if is_ours and not code.co_name.startswith("<"):
             file = Path(code.co_filename).relative_to(self._root).as_posix()
-            self.entered.setdefault((file, code.co_name))
+            self.counts[f"{file}:{code.co_name}"] += 1
+            if file.startswith(OURS):
+                self.entered.setdefault((file, code.co_name))
 
 
 def ask(origin: str) -> None:
@@ -59,6 +66,7 @@ def watch(trace: Trace, origin: Callable[[], str | None]) -> None:
     ask(address)
     time.sleep(SETTLED_SECONDS)
     trace.is_on = False
+    print("COUNTS " + json.dumps(trace.counts), flush=True)
     print("TRACE " + json.dumps(list(trace.entered)), flush=True)
     os._exit(0)
 
