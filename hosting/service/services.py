@@ -12,6 +12,7 @@ from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listeners
+from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.runner.workflow_runner import WorkflowRunner
@@ -39,7 +40,8 @@ class Services:
     """The behaviour of the routes, tools and entities of one app, for one event loop.
 
     One of `admits` raises while no run is taken; `turn` is entered for each batch of an entity, and may raise. A log
-    that is away is waited for `patience_seconds`. What the platform gives a batch of an entity is `working_seconds`.
+    that is away is waited for `patience_seconds`. A holder that appended nothing for its lease and a
+    margin is gone. What the platform gives a batch of an entity is `working_seconds`.
     """
 
     stores: Stores
@@ -50,6 +52,8 @@ class Services:
     admits: Sequence[Callable[[], None]] = ()
     turn: Callable[[], AbstractContextManager[None]] = nullcontext
     patience_seconds: float = PATIENCE_SECONDS
+    lease_seconds: float = LEASE_SECONDS
+    margin_seconds: float = LEASE_MARGIN_SECONDS
     working_seconds: float = math.inf
 
     def __post_init__(self) -> None:
@@ -72,6 +76,7 @@ class Services:
             ),
             admits=capacity.refusal,
             takes_runs=self.loop.takes_runs,
+            lease_seconds=self.lease_seconds,
         )
         self.operations = ThreadOperations(
             self.log,
@@ -79,6 +84,7 @@ class Services:
             self.holders,
             queue_seconds=settings.queue_timeout_seconds,
             read=self.documents.stored.read,
+            margin_seconds=self.margin_seconds,
         )
         self.deletion = ThreadDeletion(self.log, stores)
         self.retention = Retention(self.log, settings.log_days)
