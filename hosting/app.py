@@ -130,12 +130,14 @@ class AgentFunctionApp(df.DFApp):
         self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
-        self._plan = Plan(has_owners=_checked_resolver(principal) is not None)
+        requires_key = self.auth_level is not func.AuthLevel.ANONYMOUS
+        scheme = getattr(_checked_resolver(principal), "sign_in_scheme", None)
+        self._plan = Plan(has_owners=principal is not None, requires_key=requires_key, sign_in_scheme=scheme)
         self._ttls: dict[str, float] = {}
         self._has_callbacks = False
         report_missing(environ)
         report_unknown(environ)
-        folder, requires_key = Path.cwd(), self.auth_level is not func.AuthLevel.ANONYMOUS
+        folder = Path.cwd()
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not requires_key)
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
@@ -145,7 +147,7 @@ class AgentFunctionApp(df.DFApp):
         prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
         self._orchestrations = OrchestrationRoutes(self._served, "api" if prefix is None else str(prefix))
         self._has_page = not is_production(environ) if enable_page is None else enable_page
-        self._register_shared(lists_agents=health_lists_agents, requires_key=requires_key)
+        self._register_shared(lists_agents=health_lists_agents)
         self._wire_functions = register_wires(self._served, wires, self._services)
         for agent in agents or ():
             self.add_agent(agent)
@@ -173,7 +175,7 @@ class AgentFunctionApp(df.DFApp):
             working_seconds=self._time_limit.working_seconds,
         )
 
-    def _register_shared(self, *, lists_agents: bool, requires_key: bool) -> None:
+    def _register_shared(self, *, lists_agents: bool) -> None:
         """Register what all agents share: one function for each route, whichever agent and thread it names."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
@@ -183,7 +185,7 @@ class AgentFunctionApp(df.DFApp):
         if plan.has_owners:
             register_grants(served, services, settings)
             register_owners(served, services, settings.wait_seconds)
-        register_openapi(served, settings, has_health=self.enable_health_check, requires_key=requires_key)
+        register_openapi(served, settings, has_health=self.enable_health_check)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
         overview = OverviewSweep(services.overview, plan.by_name)

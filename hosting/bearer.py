@@ -17,7 +17,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -119,6 +119,9 @@ def _refuse_wrong(texts: Mapping[str, object], algorithm: str, leeway_seconds: f
 @dataclass(frozen=True)
 class BearerTokens:
     """The resolver: reads and checks the token of a request."""
+
+    sign_in_scheme: ClassVar[str] = "Bearer"
+    """The scheme of the header Authorization by which clients sign in."""
 
     keys: IssuerKeys
     issuer: str

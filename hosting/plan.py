@@ -65,11 +65,15 @@ class AgentPlan:
 class Plan:
     """The app's agents by name; names are compared without case, as entity names are.
 
-    Where threads have owners (`has_owners`), their names leave room for one.
+    Where threads have owners (`has_owners`), their names leave room for one. `requires_key` says whether requests need
+    a function key, and `sign_in_scheme` by which scheme of the header Authorization callers sign in; None where that
+    is not known.
     """
 
     agents: dict[str, AgentPlan] = field(default_factory=dict)
     has_owners: bool = False
+    requires_key: bool = True
+    sign_in_scheme: str | None = None
 
     def add(
         self,

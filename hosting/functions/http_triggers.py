@@ -297,7 +297,7 @@ def register_health(
         return json_reply(200, {"status": "ready"})
 
 
-def register_openapi(served: Served, settings: Settings, *, has_health: bool, requires_key: bool) -> None:
+def register_openapi(served: Served, settings: Settings, *, has_health: bool) -> None:
     """Register `GET openapi.json`; agents that are added later are in the document too."""
 
     @serves(served, routes.OPENAPI)
@@ -305,7 +305,7 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool, re
         described = ServedApp(
             {each.name: limits_of(each.agent, settings) for each in served.plan.served_of("agent")},
             has_health,
-            requires_key,
+            served.plan.requires_key,
             has_owners=served.access.resolver is not None,
             has_orchestrations=routes.ORCHESTRATION in served.routes,
             workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},

@@ -2,7 +2,7 @@
 
 BEHAVIOURS = {
     "a2a.named": "The wire is off unless the app names it, and is one function.",
-    "a2a.card": "An agent's card says where and how it is asked.",
+    "a2a.card": "An agent's card says where and how it is asked, and what a request must have.",
     "a2a.send": "A message begins a task, which is a run of its context's thread: answered once, read again by its id, "
     "failed as a failed task, and the same under a repeated messageId.",
     "a2a.parts": "Texts, data, pictures and references reach the model, under the names of JSON and of the proto file.",

@@ -9,7 +9,7 @@ from typing import Any
 
 from hosting.http.a2a.names import PATH
 from hosting.http.a2a.requests import VERSION
-from hosting.plan import AgentPlan
+from hosting.plan import AgentPlan, Plan
 from hosting.request.contents import ModelInputs
 from hosting.request.run_request import UserMessage
 from hosting.service.outcome import approval_fields, completed_value
@@ -109,9 +109,14 @@ def _part(content: Mapping[str, Any]) -> dict[str, Any]:
             return {"data": {"fileId": content.get("fileId")}}
 
 
-def agent_card(agent: AgentPlan, inputs: ModelInputs, base_url: str) -> dict[str, Any]:
+def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str) -> dict[str, Any]:
     """Return an agent's card; `base_url` is the origin and route prefix by which the caller reached the app."""
     url = f"{base_url}/{PATH}/{agent.name}"
+    schemes = _security_schemes(plan)
+    required = {
+        "securitySchemes": schemes,
+        "securityRequirements": [{"schemes": {name: {"list": []} for name in schemes}}],
+    }
     return {
         "name": agent.name,
         "description": agent.description,
@@ -121,4 +126,17 @@ def agent_card(agent: AgentPlan, inputs: ModelInputs, base_url: str) -> dict[str
         "defaultInputModes": ["text/plain", "application/json", *(name for name in inputs.names if "/" in name)],
         "defaultOutputModes": ["text/plain", "application/json"],
         "skills": [{"id": agent.name, "name": agent.name, "description": agent.description, "tags": ["agent"]}],
+        **(required if schemes else {}),
     }
+
+
+def _security_schemes(plan: Plan) -> dict[str, Any]:
+    """Return what a request must have, all of it, each by its name."""
+    schemes: dict[str, Any] = {}
+    if plan.requires_key:
+        key = {"description": "A key of the function app.", "location": "header", "name": "x-functions-key"}
+        schemes["functionKey"] = {"apiKeySecurityScheme": key}
+    if plan.sign_in_scheme is not None:
+        signed_in = {"description": "Who you are. The card is read without it.", "scheme": plan.sign_in_scheme}
+        schemes["signIn"] = {"httpAuthSecurityScheme": signed_in}
+    return schemes

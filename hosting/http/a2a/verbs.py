@@ -86,7 +86,7 @@ class A2AWire:
         agent = self._plan.served(path.partition("/")[0])
         limits = limits_of(agent.agent, self._settings)
         if request.route is names.CARD:
-            return _card_reply(agent_card(agent, limits.inputs, request.base_url))
+            return _card_reply(agent_card(agent, self._plan, limits.inputs, request.base_url))
         call = await request.parsed(lambda raw: parse_rpc(raw, limits))
         try:
             if isinstance(call.wanted, HostingError):

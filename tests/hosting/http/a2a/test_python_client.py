@@ -80,6 +80,28 @@ async def test_the_client_chats_reads_lists_and_cancels(plain: httpx.AsyncClient
     assert canceled.status.state == TaskState.TASK_STATE_CANCELED
 
 
+async def test_the_client_sends_the_key_that_the_card_asks_for(plain: httpx.AsyncClient) -> None:
+    """By its own reader of the card; a program gives it the key."""
+    from a2a.client import ClientConfig, ClientFactory
+    from a2a.client.auth import AuthInterceptor, CredentialService
+
+    class Keys(CredentialService):
+        async def get_credentials(self, name: str, context: object) -> str | None:
+            return {"functionKey": "the key"}.get(name)
+
+    sent: list[str | None] = []
+
+    async def note(request: httpx.Request) -> None:
+        sent.append(request.headers.get("x-functions-key"))
+
+    plain.event_hooks["request"].append(note)
+    factory = ClientFactory(ClientConfig(httpx_client=plain, streaming=False))
+    client = await factory.create_from_url(f"{URL}/Joker", interceptors=[AuthInterceptor(Keys())])
+    await one(client.send_message(request("hello")))
+
+    assert sent == [None, "the key"]  # the card, and the message
+
+
 async def test_the_client_streams_and_subscribes(plain: httpx.AsyncClient) -> None:
     """The task first, then what changes."""
     from a2a.types import SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest, TaskState

@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import azure.functions as func
 import pytest
 
+from hosting.bearer import bearer_token
 from hosting.http.a2a.requests import METHODS
 from tests.hosting.http.a2a.wired import URL, Wired
 from tests.support.a2a import answer_of, message
@@ -16,6 +18,16 @@ from tests.support.made_app import app_of, triggers
 
 PAGE = (Path(__file__).parents[4] / "docs" / "a2a.md").read_text(encoding="utf-8")
 PICTURE = "iVBORw0KGgo="
+
+FUNCTION_KEY = {
+    "apiKeySecurityScheme": {
+        "description": "A key of the function app.",
+        "location": "header",
+        "name": "x-functions-key",
+    }
+}
+BEARER = {"httpAuthSecurityScheme": {"description": "Who you are. The card is read without it.", "scheme": "Bearer"}}
+ISSUER = ("https://issuer.test", "app", "https://issuer.test/keys")
 
 
 @pytest.mark.behaviour("a2a.named")
@@ -43,9 +55,31 @@ async def test_an_agents_card_says_where_and_how_it_is_asked(wired: Wired) -> No
         "defaultInputModes": ["text/plain", "application/json", "image/*"],
         "defaultOutputModes": ["text/plain", "application/json"],
         "skills": [{"id": "Joker", "name": "Joker", "description": "The scripted Joker.", "tags": ["agent"]}],
+        "securitySchemes": {"functionKey": FUNCTION_KEY},
+        "securityRequirements": [{"schemes": {"functionKey": {"list": []}}}],
     }
     assert answer.headers["cache-control"] == "private, max-age=60"
     assert answer.headers["etag"]
+
+
+@pytest.mark.behaviour("a2a.card")
+@pytest.mark.parametrize(
+    ("options", "schemes"),
+    [
+        ({"http_auth_level": func.AuthLevel.ANONYMOUS}, {}),
+        ({"principal": lambda request: None}, {"functionKey": FUNCTION_KEY}),
+        ({"principal": bearer_token(*ISSUER)}, {"functionKey": FUNCTION_KEY, "signIn": BEARER}),
+        ({"principal": bearer_token(*ISSUER), "http_auth_level": func.AuthLevel.ANONYMOUS}, {"signIn": BEARER}),
+    ],
+)
+async def test_a_card_says_what_a_request_must_have(options: dict[str, Any], schemes: dict[str, Any]) -> None:
+    """A key unless the app is open, and a token where the app knows that callers have one."""
+    wired = Wired(**options)
+    async with wired.http as http:
+        card = (await http.get("Joker/.well-known/agent-card.json")).json()
+
+    assert card.get("securitySchemes", {}) == schemes
+    assert [set(one["schemes"]) for one in card.get("securityRequirements", ())] == ([set(schemes)] if schemes else [])
 
 
 @pytest.mark.behaviour("a2a.send")
