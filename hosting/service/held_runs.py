@@ -190,8 +190,6 @@ class HeldRuns:
     ) -> HeldRun | None:
         decided = await self._log.execute(address, command)
         self.publish(address, decided)
-        is_next = before is not None and bool(decided.events) and decided.events[0][0] == before.position + 1
-        before = before.apply(decided.events) if before and is_next else None
         return await self.hold(address, decided, client, before=before)
 
     async def hold(
@@ -206,9 +204,9 @@ class HeldRuns:
     ) -> HeldRun | None:
         """Begin the run that a published append of this process claimed, and return it; None if it claimed none.
 
-        `signal` is awaited before the agent starts. `before` is the conversation after the append, if known; a thread
-        that `is_new` has none. Of a run that was accepted by an earlier append its events are read first: raises
-        `LogUnavailableError` and leaves the run to its entity.
+        `signal` is awaited before the agent starts. `before` is the conversation before the append, if known; a thread
+        that `is_new` has none. Of a run that was accepted by an earlier append its events are read first, and what
+        others appended after `before`: raises `LogUnavailableError` and leaves the run to its entity.
         """
         head, events = decided.head, decided.events
         claim = next((event for _, event in events if isinstance(event, Claimed)), None)
@@ -216,7 +214,9 @@ class HeldRuns:
             return None
         run = fold_run(address, claim.run_id, events)
         if run is None:
-            run = fold_run(address, claim.run_id, await self._log.events(address, head.runs[0].first - 1, head))
+            first = head.runs[0].first - 1
+            events = await self._log.events(address, first if before is None else min(first, before.position), head)
+            run = fold_run(address, claim.run_id, events)
         if run is None:
             raise LogUnavailableError(f"The log does not have the beginning of run {claim.run_id}.")
         held = HeldRun(
@@ -228,10 +228,11 @@ class HeldRuns:
             on_append=partial(self.publish, address),
         )
         self.held[held.run_id] = held
-        before = before or self._conversations.cached(address, head)
+        known = None if before is None else before.continued(events, head.position)
+        known = known or self._conversations.cached(address, head)
 
         async def read() -> Snapshot:
-            return before or await self._conversations.at(address, head, client, events, is_new=is_new)
+            return known or await self._conversations.at(address, head, client, events, is_new=is_new)
 
         self._spawn(self._hold(held, signal, read, head.epoch))
         if self._renewing is None or self._renewing.done():

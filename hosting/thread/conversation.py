@@ -80,6 +80,11 @@ class Snapshot:
         since = min((first - 1 for first, _ in open_runs.values()), default=position)
         return Snapshot(conversation, position, since, open_runs)
 
+    def continued(self, following: Iterable[tuple[int, events.Event]], position: int) -> Snapshot | None:
+        """Return the snapshot up to that position; None where one of the events that lead there is not among these."""
+        newer = [(at, event) for at, event in following if self.position < at <= position]
+        return self.apply(newer) if len(newer) == position - self.position else None
+
     def document(self, epoch: int) -> Conversation:
         """Return the conversation as it is to be stored, with its position in that epoch of the log."""
         return with_log_mark(self.conversation, LogMark(epoch, self.position, self.since))

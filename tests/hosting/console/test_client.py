@@ -47,7 +47,7 @@ def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
 
 @pytest.mark.behaviour("console.client")
 async def test_a_client_waits_for_its_run_and_claims_none(console: Console) -> None:
-    """It has no agent to run; a worker's entity claims what it opened."""
+    """It has no agent to run; a worker's entity claims what it opened, each run once."""
     async with (
         AsyncTaskHubGrpcClient(host_address=console.address) as hub,
         AsyncAgentClient(hub, **console.options) as client,
@@ -57,7 +57,8 @@ async def test_a_client_waits_for_its_run_and_claims_none(console: Console) -> N
         await asyncio.gather(*runs)
     events = (await logged(console.options, "writer", ["claimed"]))["claimed"]
 
-    assert {event.holder for event in events if isinstance(event, Claimed)} == {"entity"}
+    claims = [(event.holder, event.attempt) for event in events if isinstance(event, Claimed)]
+    assert claims == [("entity", 1), ("entity", 1)]
 
 
 @pytest.mark.behaviour("console.client")
