@@ -137,8 +137,8 @@ async def test_two_executions_of_one_operation_end_a_run_once(processes: Process
 async def test_what_others_append_before_a_claim_costs_it_no_attempt(processes: Processes) -> None:
     """A second run is accepted after the entity read the head, and before the claim of the first one stands."""
     caller, durable = processes
-    first = await caller.runs.start(AGENT, call("one", waits=False), caller.engine)
-    durable.store.before_append = lambda: caller.runs.start(AGENT, call("two", waits=False), caller.engine)
+    first = await caller.start(call("one", waits=False))
+    durable.store.before_append = lambda: caller.start(call("two", waits=False))
 
     await durable.deliver(first.run_id)
 
@@ -150,9 +150,9 @@ async def test_what_others_append_before_a_claim_costs_it_no_attempt(processes: 
 async def test_a_reset_that_comes_before_a_claim_empties_the_conversation_of_its_run(processes: Processes) -> None:
     """Although the entity read the conversation before it."""
     caller, durable = processes
-    before = await caller.runs.start(AGENT, call("before", waits=False), caller.engine)
+    before = await caller.start(call("before", waits=False))
     await durable.deliver(before.run_id)
-    run = await caller.runs.start(AGENT, call("after", waits=False), caller.engine)
+    run = await caller.start(call("after", waits=False))
     durable.store.before_append = lambda: caller.threads.reset(ADDRESS, caller.engine)
 
     await durable.deliver(run.run_id)
