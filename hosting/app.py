@@ -130,14 +130,13 @@ class AgentFunctionApp(df.DFApp):
         self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
-        requires_key = self.auth_level is not func.AuthLevel.ANONYMOUS
+        folder, requires_key = Path.cwd(), self.auth_level is not func.AuthLevel.ANONYMOUS
         scheme = getattr(_checked_resolver(principal), "sign_in_scheme", None)
         self._plan = Plan(has_owners=principal is not None, requires_key=requires_key, sign_in_scheme=scheme)
         self._ttls: dict[str, float] = {}
         self._has_callbacks = False
         report_missing(environ)
         report_unknown(environ)
-        folder = Path.cwd()
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not requires_key)
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))

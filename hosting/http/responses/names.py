@@ -81,6 +81,7 @@ RESPONSE = _operation("GET", "responses/{id}", "Read or follow a response")
 DELETE = _operation("DELETE", "responses/{id}", "Delete a response that is alone in its conversation", "own")
 CANCEL = _operation("POST", "responses/{id}/cancel", "Cancel a response", "run")
 INPUT_ITEMS = _operation("GET", "responses/{id}/input_items", "List what a response answers")
+LIST = _operation("GET", "conversations", "List an agent's conversations")
 BEGIN = _operation("POST", "conversations", "Begin a conversation", "run")
 CONVERSATION = _operation("GET", "conversations/{id}", "Read a conversation")
 UPDATE = _operation("POST", "conversations/{id}", "Change a conversation's metadata", "own")
@@ -89,9 +90,13 @@ ITEMS = _operation("GET", "conversations/{id}/items", "List a conversation's ite
 ADD_ITEMS = _operation("POST", "conversations/{id}/items", "Add items to a conversation", "own")
 ITEM = _operation("GET", "conversations/{id}/items/{item}", "Read one item")
 DELETE_ITEM = _operation("DELETE", "conversations/{id}/items/{item}", "Delete one item", "own")
+META = Route(FUNCTION, "GET", f"{PATH}/meta", "Read what DevUI may offer", (), is_for_all=True)
+ENTITIES = _operation("GET", "entities", "List the agents, for DevUI")
+ENTITY = _operation("GET", "entities/{id}/info", "Read one agent, for DevUI")
 OPERATIONS = (
+    *(META, ENTITIES, ENTITY),
     *(MODELS, MODEL, CREATE, RESPONSE, DELETE, CANCEL, INPUT_ITEMS),
-    *(BEGIN, CONVERSATION, UPDATE, DELETE_CONVERSATION, ITEMS, ADD_ITEMS, ITEM, DELETE_ITEM),
+    *(LIST, BEGIN, CONVERSATION, UPDATE, DELETE_CONVERSATION, ITEMS, ADD_ITEMS, ITEM, DELETE_ITEM),
 )
 
 

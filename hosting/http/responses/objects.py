@@ -1,4 +1,4 @@
-"""The protocol's objects as projections of a run: responses, items, lists of them, models, conversations."""
+"""The protocol's objects as projections of a run: responses, items, lists of them, conversations."""
 
 from __future__ import annotations
 
@@ -163,11 +163,6 @@ def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str,
         "last_id": shown[-1]["id"] if shown else "",
         "has_more": len(shown) < len(ordered),
     }
-
-
-def model_object(agent: str) -> dict[str, Any]:
-    """Return an agent as the protocol's model; when it was made, nobody knows."""
-    return {"id": agent, "object": "model", "created": 0, "owned_by": "app"}
 
 
 def conversation_object(agent: str, thread_id: str, created_at: int) -> dict[str, Any]:

@@ -9,13 +9,12 @@ import asyncio
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
+from tests.support.python_packages import installed
 from tests.support.running_host import ROOT, RunningHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("ag-ui.chat-client")]
@@ -28,14 +27,7 @@ PACKAGES = ("agent-framework-ag-ui==1.7.0", "ag-ui-protocol==0.1.19", "sse-starl
 @pytest.fixture(scope="module")
 def packages(pytestconfig: pytest.Config) -> Path:
     """A folder with the client's package and the types that it asks for."""
-    cache = Path(pytestconfig.cache.mkdir("ag-ui-python"))
-    folder = cache / "-".join(package.rpartition("=")[2] for package in PACKAGES)
-    with FileLock(cache / "lock"):
-        if not (folder / "complete").exists():
-            target = ("--quiet", "--no-deps", "--target", str(folder))
-            subprocess.run([sys.executable, "-m", "uv", "pip", "install", *target, *PACKAGES], check=True)
-            (folder / "complete").touch()
-    return folder
+    return installed(Path(pytestconfig.cache.mkdir("ag-ui-python")), *PACKAGES)
 
 
 async def test_it_chats_streams_approves_and_gets_errors(packages: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from openai.types.conversations import Conversation, ConversationDeletedResource, ConversationItemList
 from openai.types.responses import Response
 
+from hosting.app import Principal
 from tests.hosting.http.responses.strictly import strictly
 from tests.hosting.http.responses.wired import Wired, events_of
 from tests.support.app.scripted import scripted_agent
@@ -78,6 +79,39 @@ async def test_a_conversations_objects_have_the_protocols_members_alone(wired: W
         assert (await wired.http.get(f"conversations/{begun['id']}/items/{item['id']}")).json() == item
     deleted = (await wired.http.delete(f"conversations/{begun['id']}")).json()
     assert strictly(ConversationDeletedResource, deleted).id == begun["id"]
+
+
+@pytest.mark.behaviour("responses.conversations")
+async def test_an_agents_conversations_are_listed_with_when_they_began() -> None:
+    """Those that changed last first; as each is when it is read, also after a reset. Sessions of workflows are none."""
+    wired = Wired(principal=lambda _: Principal("https://login.example", "ada"))
+    for message, thread in (("one", "a"), ("two", "b"), ("three", "a")):
+        await wired.create(message, conversation=f"conv_joker~{thread}")
+    await wired.http.post("http://app.example/api/agents/Joker/threads/b/reset")
+    await wired.create("four", model="Clerk")
+    await wired.host.entities.idle()
+    listed = (await wired.http.get("conversations", params={"agent_id": "joker"})).json()
+    read = [(await wired.http.get(f"conversations/conv_joker~{thread}")).json() for thread in ("b", "a")]
+    sessions = (await wired.http.get("conversations", params={"entity_id": "Joker", "type": "workflow_session"})).json()
+    nobodys = await wired.http.get("conversations")
+
+    assert listed == {"object": "list", "data": read, "has_more": False}
+    assert [strictly(Conversation, one).id for one in read] == ["conv_joker~b", "conv_joker~a"]
+    assert sessions["data"] == []
+    assert (nobodys.status_code, nobodys.json()["error"]["code"]) == (404, "unknown_agent")
+
+
+@pytest.mark.behaviour("responses.devui")
+async def test_devui_learns_what_it_may_offer_and_the_agents(wired: Wired) -> None:
+    """And nothing of their instructions or models."""
+    meta = (await wired.http.get("http://app.example/api/openai/meta")).json()
+    entities = (await wired.http.get("entities")).json()["entities"]
+    one = (await wired.http.get("entities/clerk/info?type=agent")).json()
+
+    assert (meta["ui_mode"], meta["auth_required"], set(meta["capabilities"].values())) == ("user", False, {False})
+    assert [(entity["id"], entity["type"]) for entity in entities] == [("Joker", "agent"), ("Clerk", "agent")]
+    assert (one, entities[0].keys() & {"instructions", "model"}) == (entities[1], set())
+    assert (await wired.http.get("entities/gpt/info")).status_code == 404
 
 
 @pytest.mark.behaviour("responses.conversations")

@@ -35,13 +35,17 @@ async def test_anothers_responses_and_conversations_are_not_there() -> None:
             await http.post("responses", json=continued, headers=BOB),
             await http.get(f"{conversation}/items/x", headers=BOB),
         ]
+        lists = [(await http.get("conversations?agent_id=Joker", headers=who)).json()["data"] for who in (ADA, BOB)]
         unsigned = await http.get(place)
+        meta = (await http.get("http://app.example/api/openai/meta")).json()
         own = await http.get(place, headers=ADA)
 
     assert [answer.status_code for answer in tried] == [404] * len(tried)
     assert not any("secret" in answer.text for answer in tried)
     assert (unsigned.status_code, unsigned.json()["error"]["type"]) == (401, "authentication_error")
     assert own.json() == created
+    assert [[one["id"] for one in listed] for listed in lists] == [[conversation.partition("/")[2]], []]
+    assert meta["auth_required"] is False  # who signs callers in otherwise than by bearer_token, the app cannot say
 
 
 @pytest.mark.behaviour("responses.owners")

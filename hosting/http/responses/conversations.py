@@ -1,0 +1,162 @@
+"""The protocol's conversations: an agent's threads, what they hold, and what of the protocol they refuse."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hosting.errors import ThreadDeletingError, UnknownThreadError
+from hosting.http.replies import Reply, json_reply
+from hosting.http.responses import names
+from hosting.http.responses.agents import find_agent
+from hosting.http.responses.fold import ResponseFold
+from hosting.http.responses.names import Named, NotServedError
+from hosting.http.responses.objects import conversation_object, input_items, page
+from hosting.http.responses.requests import body_fields, read_metadata
+from hosting.http.route import Route
+from hosting.http.wire import WireRequest
+from hosting.names import Address, new_id
+from hosting.plan import Plan
+from hosting.ports import EntityClient
+from hosting.request.run_call import RawRequest
+from hosting.service.broadcast import LoggedEvent
+from hosting.service.overview import OverviewQuery
+from hosting.service.services import Services
+from hosting.thread.events import Accepted, Completed, Event, Reset, RunEvent
+from hosting.thread.head import Head
+
+MOST_CONVERSATIONS = 50
+"""So many of the newest are listed: of each, the log is read for when it began."""
+
+_SECONDS_LENGTH = 8
+"""Hexadecimal digits with which the id of a conversation that begins here says when."""
+
+NOT_SERVED = {
+    names.UPDATE: "The metadata of a conversation is not kept.",
+    names.ADD_ITEMS: "Items come into a conversation by responses. Send them as the input of one.",
+    names.DELETE_ITEM: "Single items are not deleted. Delete the conversation.",
+}
+_AGENT_NAMES = frozenset(("agent_id", "entity_id"))
+
+
+class ConversationVerbs:
+    """The operations on conversations, in `verbs`."""
+
+    def __init__(self, plan: Plan, services: Services) -> None:
+        self._plan = plan
+        self._services = services
+        self._settings = services.settings
+        self.verbs: Mapping[Route, Callable[[WireRequest, Mapping[str, str]], Awaitable[Reply]]] = {
+            names.LIST: self._list,
+            names.BEGIN: self._begin,
+            names.CONVERSATION: self._read,
+            names.DELETE_CONVERSATION: self._delete,
+            names.ITEMS: self._list_items,
+            names.ITEM: self._read_item,
+        }
+
+    async def delete(self, address: Address, client: EntityClient) -> None:
+        """Delete a thread; raises `ThreadDeletingError` where that takes longer than a request may wait."""
+        if not await self._services.threads.delete(address, client, self._settings.wait_seconds):
+            raise ThreadDeletingError("The deletion is under way. Ask again in a moment.")
+
+    async def _list(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+        """Return the agent's conversations, the newest change first. A `type` is of sessions of workflows."""
+        query = request.query
+        agent = find_agent(self._plan, query.get("agent_id") or query.get("entity_id"))
+        newest, found = OverviewQuery(MOST_CONVERSATIONS), []
+        listed = await self._services.overview.newest(agent.name, request.caller.owner, newest, request.client)
+        for address, head in listed.threads if "type" not in query else ():
+            first = await self._events(address, head, head.trimmed + 1)
+            found.append(conversation_object(agent.name, address.thread_id, _created_at(address, head, first)))
+        has_more = listed.cursor is not None
+        return json_reply(200, {"object": "list", "data": found, "has_more": has_more})
+
+    async def _begin(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+        """Nothing is written before the first response: the id says whose conversation it is, and since when."""
+
+        def parse(raw: RawRequest) -> dict[str, Any]:
+            return body_fields(raw, frozenset(("items", "metadata")), self._settings.max_body_bytes)
+
+        fields = await request.parsed(parse)
+        if fields.get("items"):
+            raise NotServedError(NOT_SERVED[names.ADD_ITEMS], "items")
+        metadata = read_metadata(fields.get("metadata"))
+        agent = find_agent(self._plan, metadata.get("agent_id") or metadata.get("entity_id"))
+        if unkept := metadata.keys() - _AGENT_NAMES:
+            raise NotServedError(f"{NOT_SERVED[names.UPDATE]} Leave out {min(unkept)[:80]!r}.", "metadata")
+        now = int(time.time())
+        thread_id = f"{now:08x}{new_id()[_SECONDS_LENGTH:]}"
+        return json_reply(200, conversation_object(agent.name, thread_id, now))
+
+    async def _read(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+        address, head, log = await self._log(request, names.read_conversation_id(parts["id"]))
+        agent, created_at = find_agent(self._plan, address.agent).name, _created_at(address, head, log)
+        return json_reply(200, conversation_object(agent, address.thread_id, created_at))
+
+    async def _delete(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+        await self.delete(self._address(request, names.read_conversation_id(parts["id"])), request.client)
+        return json_reply(200, {"id": parts["id"], "object": "conversation.deleted", "deleted": True})
+
+    async def _list_items(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+        return json_reply(200, page(await self._items(request, parts), request.query))
+
+    async def _read_item(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+        for item in await self._items(request, parts):
+            if item["id"] == parts["item"]:
+                return json_reply(200, item)
+        raise UnknownThreadError(f"The conversation has no item {parts['item'][:80]!r}.")
+
+    async def _items(self, request: WireRequest, parts: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return the items of the runs that the log has, and that have an answer or may get one."""
+        address, _, log = await self._log(request, names.read_conversation_id(parts["id"]))
+        agent = find_agent(self._plan, address.agent).name
+        folds: dict[str, ResponseFold] = {}
+        for position, event in log:
+            if isinstance(event, Reset):
+                folds.clear()
+            elif isinstance(event, RunEvent):
+                if isinstance(event, Accepted):
+                    folds[event.run_id] = ResponseFold(agent, address)
+                if event.run_id in folds:
+                    folds[event.run_id].next(LoggedEvent(position, event))
+        items: list[dict[str, Any]] = []
+        for fold in folds.values():
+            assert fold.run is not None
+            if fold.run.certain_end is None or isinstance(fold.run.certain_end, Completed):
+                items += [*input_items(fold.run), *fold.output()]
+        return items
+
+    async def _log(self, request: WireRequest, named: Named) -> tuple[Address, Head, list[tuple[int, Event]]]:
+        """Return what the log has of a conversation: nothing of one that began here, before its first response.
+
+        Raises `UnknownThreadError`.
+        """
+        address = self._address(request, named)
+        head = await self._services.log.head(address)
+        if head.position == 0 and _begins_here(named.thread_id):
+            return address, head, []
+        view = await self._services.threads.view(address, request.client)
+        return address, view.head, await self._events(address, view.head, view.head.position)
+
+    async def _events(self, address: Address, head: Head, through: int) -> list[tuple[int, Event]]:
+        return await self._services.log.events(address, head.trimmed, through=through)
+
+    def _address(self, request: WireRequest, named: Named) -> Address:
+        find_agent(self._plan, named.agent)
+        return named.address(request.caller.owner)
+
+
+def _begins_here(thread_id: str) -> bool:
+    return len(thread_id) == len(new_id()) and all(digit in "0123456789abcdef" for digit in thread_id)
+
+
+def _created_at(address: Address, head: Head, log: list[tuple[int, Event]]) -> int:
+    """Return the time of the first event that the log has, of the last one where all are trimmed.
+
+    Before there is an event, the id says it.
+    """
+    if head.position == 0:
+        return int(address.thread_id[:_SECONDS_LENGTH], 16)
+    return int(log[0][1].at if log else head.changed_at)
