@@ -12,5 +12,7 @@ BEHAVIOURS = {
     "and says no name that is not there.",
     "packages.new": "An app made by `new` is the template's files with a pin in place of the library's; its tests pass "
     "and it answers, by two commands, and a folder with files is left as it is.",
+    "packages.release": "A release publishes the wheels that it built, attested and without a secret, and lists what "
+    "each brings, with versions and licences.",
     "packages.commands": "The modules that are commands in the tree are commands of the wheels, with the same options.",
 }

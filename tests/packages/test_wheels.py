@@ -5,24 +5,17 @@ import os
 import shutil
 import subprocess
 import zipfile
-from email.message import Message
-from email.parser import Parser
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
-from packages.build import NAMES, ROOT, WHEELS, Wheel
+from packages.build import NAMES, ROOT, TEMPLATE, WHEELS, Wheel
+from tests.packages.wheel_files import metadata
 from tests.support.deployed_tree import tracked_files
 
 pytestmark = pytest.mark.slow
 both = pytest.mark.parametrize("wheel", WHEELS, ids=lambda wheel: wheel.name)
-
-
-def metadata(path: Path) -> Message:
-    with zipfile.ZipFile(path) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        return Parser().parsestr(archive.read(name).decode())
 
 
 def lines_of(name: str) -> set[str]:
@@ -95,13 +88,13 @@ def test_the_metadata_say_what_an_index_shows(wheel: Wheel, wheels: dict[str, Pa
 @pytest.mark.behaviour("packages.one-command")
 def test_the_same_tree_gives_the_same_bytes(builder: str, wheels: dict[str, Path], tmp_path: Path) -> None:
     """From another folder, at another time, for another user's mask."""
-    for name in (*NAMES, "packages"):
-        shutil.copytree(
-            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=copied
-        )
-    for path in ROOT.iterdir():
-        if path.is_file() and path.suffix in {".txt", ""}:
+    pycache = shutil.ignore_patterns("__pycache__")
+    for path in [ROOT / name for name in (*NAMES, *TEMPLATE, "packages")] + sorted(ROOT.glob("requirements*.txt")):
+        if path.is_dir():
+            shutil.copytree(path, tmp_path / path.name, ignore=pycache, copy_function=copied)
+        else:
             copied(path, tmp_path / path.name)
+    copied(ROOT / "LICENSE", tmp_path / "LICENSE")
     command = [builder, str(tmp_path / "packages" / "build.py"), "--out", str(tmp_path / "out")]
     subprocess.run(command, check=True, umask=0o077)
     again = {path.name.partition("-")[0]: path for path in (tmp_path / "out").iterdir()}
