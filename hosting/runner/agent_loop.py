@@ -45,7 +45,7 @@ _PING_SECONDS = 0.5
 _BLOCKED_SECONDS = 0.5
 _STILL_BLOCKED_SECONDS = 2.0
 """After so long, and then each time after twice as long, the log says that the loop still is blocked."""
-_NO_CODE = "no code of the agents"
+_PROCESSOR = "the processor, or for a thread that keeps it"
 _OF_THE_LOOP = ("asyncio.", "selectors", "threading", __name__)
 """The modules whose code a loop's thread is in while it has no work, or is between two pieces of it."""
 
@@ -239,12 +239,15 @@ class AgentLoop:
                 return
             seconds, where = time.monotonic() - began, self._where()
             refused = " No new run is taken until it goes on." if seconds >= most else ""
-            logger.error("The %s is blocked for %.1f s by %s, and still is.%s", name, seconds, where, refused)
+            if where == _PROCESSOR:
+                logger.error("The %s waits for %.1f s for %s, and still does.%s", name, seconds, where, refused)
+            else:
+                logger.error("The %s is blocked for %.1f s by %s, and still is.%s", name, seconds, where, refused)
             due = most if seconds < most < 2 * seconds else 2 * seconds
         self._blocked_since = None
         seconds = time.monotonic() - began
-        if where == _NO_CODE:
-            logger.info("The %s waited %.1f s for the processor, or for a thread that kept it.", name, seconds)
+        if where == _PROCESSOR:
+            logger.info("The %s waited %.1f s for %s.", name, seconds, where)
             return
         advice = "Make it async, or move it to a synchronous function."
         logger.warning("The %s was blocked for %.1f s by %s. %s", name, seconds, where, advice)
@@ -255,7 +258,7 @@ class AgentLoop:
         if frame is None:
             return "code that has ended"
         if all(one.f_globals.get("__name__", "").startswith(_OF_THE_LOOP) for one, _ in traceback.walk_stack(frame)):
-            return _NO_CODE
+            return _PROCESSOR
         last = traceback.extract_stack(frame)[-1]
         return f"{last.filename}:{last.lineno} in {last.name}"
 

@@ -53,4 +53,4 @@ def test_naming_the_line_that_blocks_never_stops_the_process() -> None:
         [sys.executable, "-c", COLLECTING], cwd=ROOT, capture_output=True, text=True, timeout=GUARD_SECONDS, check=True
     )
 
-    assert ended.stdout == "no code of the agents True\n"
+    assert ended.stdout == "the processor, or for a thread that keeps it True\n"
