@@ -20,10 +20,12 @@ const EVENTS = { Accept: "text/event-stream" }
 
 /** A thread on the screen. `threadId` is empty until the first message of a new one was accepted. */
 export class Conversation {
-  /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `recovered()`, `drawn()`. */
+  /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `recovered()`, `drawn()`,
+   * `again(text)`. */
   constructor(agent, threadId, hooks) {
     this.agent = agent
     this.threadId = threadId
+    this.begins = "" // the first words of a thread that begins here
     this.hooks = hooks
     this.leaving = new AbortController()
     this.turns = new Map()
@@ -49,7 +51,11 @@ export class Conversation {
   /** Show what is stored, and what goes on. A thread that is not there yet begins with its first message. */
   async open() {
     if (!this.threadId) return
-    this._poll(await this.look().catch((problem) => problem))
+    const loading = el("p", { class: "state busy late" }, "Loading")
+    this.element.prepend(loading)
+    const failure = await this.look().catch((problem) => problem)
+    loading.remove()
+    this._poll(failure)
   }
 
   /** Look no further: somebody reads another thread now. */
@@ -64,6 +70,7 @@ export class Conversation {
     turn.wait()
     const [first, ...others] = contents
     const isText = first?.$type === "text"
+    if (!this.threadId && isText) this.begins = first.text
     const body = { stream: true, ...(this.threadId && { thread_id: this.threadId }) }
     if (isText) body.message = first.text
     if (!isText || others.length) body.contents = isText ? others : contents
@@ -241,6 +248,7 @@ export class Conversation {
     const turn = new Turn(this.agent)
     turn.runId = runId
     turn.drawn = () => this.hooks.drawn()
+    turn.again = this.hooks.again
     if (!runId.startsWith("entry ")) turn.readTimeline = () => read(this._run(turn.runId, "/timeline"), { signal: this.leaving.signal })
     if (runId) this.turns.set(runId, turn)
     return turn

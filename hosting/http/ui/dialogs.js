@@ -5,6 +5,8 @@ import { credentials, lastAction } from "./api.js"
 import { button, el } from "./dom.js"
 import { inFull } from "./times.js"
 
+const COPIED_MS = 2500
+
 /** Show a dialog, and return how it was closed: the value of the button, "" for Escape. */
 function opened(title, ...children) {
   const heading = el("h2", { id: "dialog-title" }, title)
@@ -47,7 +49,9 @@ export async function askForKey(why) {
 
 /** Ask before something is gone. Returns whether it may go. */
 export async function confirmed(title, text, says) {
-  const actions = el("div", { class: "actions" }, choice(says, "yes", "danger"), choice("Keep it", ""))
+  const keep = choice("Keep it", "")
+  keep.autofocus = true // a key that is pressed too early deletes nothing
+  const actions = el("div", { class: "actions" }, choice(says, "yes", "danger"), keep)
   return (await opened(title, el("p", {}, text), actions)) === "yes"
 }
 
@@ -61,7 +65,7 @@ export async function showReceipt(receipt) {
     ["Runs", runs],
     ["Archived entries", archived],
     ["Pictures and files", attachments.length],
-    ...instances.map(({ id, outcome }) => [outcome, el("code", {}, id)]),
+    ...instances.map(({ id, outcome }) => [`Instance ${outcome}`, el("code", {}, id)]),
   ]
   await opened(
     "It is gone",
@@ -85,10 +89,16 @@ export async function showCommands() {
   await opened("Your last request", ...made, el("div", { class: "actions" }, choice("Close", "", "primary")))
 }
 
-function copyButton(text, says = "Copy") {
-  const made = button(says, async () => {
-    const copied = await navigator.clipboard.writeText(text()).then(() => true, () => false)
-    made.textContent = copied ? "Copied" : "Select it and copy it yourself"
-  })
+/** Return a button that copies what `text()` returns. */
+export function copyButton(text, says = "Copy", kind = "") {
+  const made = button(
+    says,
+    async () => {
+      const copied = await navigator.clipboard.writeText(text()).then(() => true, () => false)
+      made.textContent = copied ? "Copied" : "Select it and copy it yourself"
+      setTimeout(() => (made.textContent = says), COPIED_MS)
+    },
+    kind,
+  )
   return made
 }

@@ -9,6 +9,7 @@ const ICONS = {
   close: "M6 6l12 12M18 6L6 18",
   code: "M9 7l-5 5 5 5M15 7l5 5-5 5",
   copy: "M9 9h10v10H9zM5 15V5h10",
+  down: "M12 5v14M6 13l6 6 6-6",
   inbox: "M4 13.5L6.5 5h11L20 13.5V19H4zM4 13.5h5a3 3 0 0 0 6 0h5",
   key: "M14.5 9.5a4.5 4.5 0 1 0-4 4.5l2 2H15v2h2v2h3v-3.5l-5.8-5.8a4.6 4.6 0 0 0 .3-1.2zM9 8.5v.01",
   menu: "M4 7h16M4 12h16M4 17h16",

@@ -120,7 +120,8 @@ function plot({ points, series, unit, top, stacked, says, width }) {
     svg.append(drawing("text", { class: "axis end", x: EDGE.left - 8, y: y(part * top) + 4 }, unit(part * top)))
   }
   const every = Math.ceil(points.length / Math.max(1, Math.floor(wide / 70)))
-  points.forEach((point, at) => at % every === 0 && svg.append(drawing("text", { class: "axis middle", x: x(at), y: HEIGHT - 4 }, point.label)))
+  const labels = points.map(({ label }, at) => at % every === 0 && label !== points[at - every]?.label && [at, label]).filter(Boolean)
+  for (const [at, label] of labels) svg.append(drawing("text", { class: "axis middle", x: x(at), y: HEIGHT - 4 }, label))
   const below = points.map(() => 0)
   for (const { name, kind, of } of series) {
     if (stacked)

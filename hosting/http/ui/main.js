@@ -1,9 +1,9 @@
 // The page put together: which agent and thread the address names, what stands above and below the conversation.
 
-import { Problem, checked, paths, read, send } from "./api.js"
+import { Problem, checked, credentials, paths, read, send } from "./api.js"
 import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
-import { askForKey, confirmed, showCommands, showReceipt } from "./dialogs.js"
+import { askForKey, confirmed, copyButton, showCommands, showReceipt } from "./dialogs.js"
 import { button, byId, el, icon, iconButton } from "./dom.js"
 import { Figures } from "./figures.js"
 import { Inbox, countWaiting } from "./inbox.js"
@@ -14,14 +14,16 @@ const QUESTION = "What can you do?"
 const NEAR_THE_END_PX = 120
 const DELETION_POLL_MS = 500
 const COUNT_POLL_MS = 30_000
+const BEHIND_MS = 2500 // what is known of all threads together follows a run's end by a moment
 
 const others = new BroadcastChannel("agents")
-const threads = new ThreadList()
+const threads = new ThreadList(() => showTitle())
 const composer = new Composer((contents) => say(contents), () => conversation.stop().catch(failed))
 let agents = []
 let conversation = null
 let view = null // what is shown instead of a conversation
 let isAtEnd = true
+let counting = 0
 
 beginTheme()
 byId("menu").append(iconButton("menu", "Agents and threads", () => openSide(true)))
@@ -32,14 +34,17 @@ byId("side-tools").append(
   iconButton("close", "Close", () => openSide(false), "quiet narrow-only"),
 )
 byId("inbox").firstChild.append(icon("inbox"))
+const figures = iconButton("chart", "Figures", () => (location.hash = hrefOf(conversation?.agent ?? view.agent, conversation?.threadId ?? view.threadId, conversation ? "figures" : "")))
+const newest = iconButton("down", "To the newest message", () => drawn(true), "newest")
+byId("composer").prepend(newest)
 byId("tools").append(
-  iconButton("chart", "Figures", () => (location.hash = hrefOf(conversation?.agent ?? view.agent, conversation?.threadId ?? view.threadId, conversation ? "figures" : ""))),
+  figures,
   iconButton("code", "Copy the last request as curl or Python", showCommands),
   iconButton("reset", "Reset: forget the conversation", reset, "quiet of-thread"),
   iconButton("trash", "Delete the thread", remove, "quiet of-thread"),
 )
 addEventListener("hashchange", route)
-addEventListener("scroll", () => (isAtEnd = distanceToEnd() < NEAR_THE_END_PX), { passive: true })
+addEventListener("scroll", scrolled, { passive: true })
 addEventListener("keydown", (event) => event.key === "Escape" && openSide(false))
 setInterval(() => document.hidden || view instanceof Inbox || count(), COUNT_POLL_MS)
 others.addEventListener("message", ({ data }) => {
@@ -75,6 +80,7 @@ async function route() {
   conversation?.leave()
   view?.leave()
   conversation = view = null
+  figures.setAttribute("aria-pressed", String(wanted === "figures"))
   if (!agent) return showNoAgents()
   if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "Approvals", "What agents ask you before they do it")
   if (wanted === "figures") {
@@ -83,7 +89,7 @@ async function route() {
   }
   delete document.body.dataset.view
   showAgents(agent)
-  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn })
+  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, again: (text) => composer.write(text) })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = false
   byId("message").placeholder = `Message ${agent.name}`
@@ -194,11 +200,20 @@ function changed(isNews = true) {
   others.postMessage({ agent, thread: threadId })
   threads.show(agent, threadId).catch(failed)
   count()
+  clearTimeout(counting)
+  counting = setTimeout(count, BEHIND_MS)
 }
 
 function drawn(isForced = false) {
   if (isForced || isAtEnd) window.scrollTo(0, document.documentElement.scrollHeight)
   composer.isRunning = Boolean(conversation?.openTurn)
+  scrolled()
+}
+
+/** Note whether the newest words are seen: if so they stay in sight, else a button leads there. */
+function scrolled() {
+  isAtEnd = distanceToEnd() < NEAR_THE_END_PX
+  newest.hidden = isAtEnd || !conversation || conversation.isEmpty
 }
 
 function failed(problem) {
@@ -229,31 +244,41 @@ function showAgents(open) {
 
 async function showTop() {
   const { agent, threadId } = conversation
-  byId("title").textContent = threadId || agent
-  document.title = threadId ? `${threadId} · ${agent}` : agent
+  showTitle()
   document.body.classList.toggle("has-thread", Boolean(threadId))
   const about = agents.find((one) => one.name === agent).description
   if (!threadId) return (byId("subtitle").textContent = about)
   const told = await read(paths.thread(agent, threadId)).catch(() => null)
   if (!told || conversation?.threadId !== threadId) return
   const tokens = told.usage.total_token_count
-  const parts = [agent, told.message_count && `${told.message_count} messages`, tokens && `${tokens.toLocaleString()} tokens`]
+  const parts = [agent, told.message_count && `${told.message_count} messages`, tokens && `${tokens.toLocaleString()} tokens`, threadId]
   byId("subtitle").textContent = parts.filter(Boolean).join(" · ")
+}
+
+/** Show how the conversation begins, or its id until that is known. */
+function showTitle() {
+  if (!conversation) return
+  const { agent, threadId } = conversation
+  const title = threads.titleOf(threadId) || conversation.begins || threadId
+  byId("title").textContent = title || agent
+  byId("title").title = threadId
+  document.title = title ? `${title} · ${agent}` : agent
 }
 
 function showEmpty(agent) {
   if (!conversation.isEmpty) return
   const first = button(QUESTION, () => composer.write(QUESTION), "chip")
-  const curl = `curl ${agent.run_url} -d "${QUESTION}"`
+  const curl = `curl ${agent.run_url}${credentials.key && ' -H "x-functions-key: $KEY"'} -d "${QUESTION}"`
   byId("conversation").append(
     el(
       "section",
       { id: "empty", class: "empty" },
       el("span", { class: "badge large", "aria-hidden": "true" }, agent.name[0].toUpperCase()),
-      el("h2", {}, conversation.threadId ? "Nothing is said here" : `Ask ${agent.name}`),
+      el("h2", {}, conversation.threadId ? "Nothing was said here yet" : `Ask ${agent.name}`),
       el("p", {}, agent.description),
       el("p", {}, first),
-      el("p", { class: "note" }, "Or from a terminal: ", el("code", {}, curl)),
+      el("p", { class: "note" }, "Or from a terminal:"),
+      el("div", { class: "command" }, el("code", {}, curl), copyButton(() => curl, "Copy", "quiet small")),
     ),
   )
 }
@@ -270,7 +295,10 @@ function showNoAgents() {
 }
 
 function openSide(is) {
+  const wasOpen = document.body.classList.contains("side-open")
   document.body.classList.toggle("side-open", is)
+  if (is) byId("side").querySelector("[aria-current], a").focus()
+  else if (wasOpen) byId("menu").firstChild.focus()
 }
 
 const distanceToEnd = () => document.documentElement.scrollHeight - scrollY - innerHeight

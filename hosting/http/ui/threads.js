@@ -15,7 +15,10 @@ export const hrefOf = (agent, thread = "", view = "") =>
 
 /** What the side of the page shows of the threads of one agent. */
 export class ThreadList {
-  constructor() {
+  /** `loaded` is called when the list has come. */
+  constructor(loaded) {
+    this.loaded = loaded
+    this.titles = new Map()
     this.agent = this.open = this.wanted = ""
     this.rows = new Map()
     this.cursor = null
@@ -40,6 +43,7 @@ export class ThreadList {
       byId("threads").replaceChildren()
       byId("threads-note").textContent = ""
       this.rows.clear()
+      this.titles.clear()
     }
     byId("new").href = hrefOf(agent)
     this._mark()
@@ -58,7 +62,10 @@ export class ThreadList {
     if (!cursor) this.rows.clear()
     if (this.open && !cursor && !wanted && page.threads.every((thread) => thread.thread_id !== this.open))
       this.rows.set(this.open, this._row({ thread_id: this.open }))
-    for (const thread of page.threads) this.rows.set(thread.thread_id, this._row(thread))
+    for (const thread of page.threads) {
+      this.rows.set(thread.thread_id, this._row(thread))
+      this.titles.set(thread.thread_id, thread.title)
+    }
     if (wanted && !this.rows.has(wanted)) this.rows.set(wanted, this._row({ thread_id: wanted }))
     this.cursor = page.next_cursor
     byId("threads").replaceChildren(...this.rows.values())
@@ -66,6 +73,12 @@ export class ThreadList {
     byId("more-threads").hidden = !this.cursor
     this._mark()
     if (focused) this.rows.get(focused)?.firstChild.focus()
+    this.loaded()
+  }
+
+  /** Return how a thread of the list begins; nothing for another one. */
+  titleOf(id) {
+    return this.titles.get(id) ?? ""
   }
 
   _row({ thread_id: id, title, updated_at: at, status }) {

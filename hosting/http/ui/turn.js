@@ -1,7 +1,8 @@
 // One turn: what somebody asked, what the agent did, what it answered. A turn is shown from events alone, whether they
 // come now, come again after a connection was lost, or are told of an entry that is stored.
 
-import { announce, el, icon } from "./dom.js"
+import { copyButton } from "./dialogs.js"
+import { announce, button, el, icon } from "./dom.js"
 import { show } from "./markdown.js"
 import { timelineButton } from "./timeline.js"
 
@@ -16,7 +17,8 @@ export class Turn {
     this.characters = [] // of the answer: Unicode code points, as a delta's offset counts them
     this.spoken = 0
     this.steps = new Map()
-    this.decided = new Map() // calls of an earlier turn that a person decided, by their ids
+    this.decided = new Map() // calls of an earlier turn that a person decided, by their ids, and whether they may be made
+    this.said = "" // by the person, to be said again
     this.request = el("div", { class: "request", hidden: true })
     this.stepList = el("ol", { class: "steps", hidden: true })
     this.answer = el("div", { class: "markdown" })
@@ -31,7 +33,9 @@ export class Turn {
 
   /** Show what was asked: texts, and pictures and files by their names. */
   ask(contents) {
-    for (const { content } of contents) if (content?.function_call) this.decided.set(content.function_call.call_id, content.function_call)
+    for (const { content } of contents)
+      if (content?.function_call) this.decided.set(content.function_call.call_id, { ...content.function_call, approved: content.approved })
+    this.said = contents.map((content) => (content.$type === "text" ? content.text : "")).join("")
     const parts = contents.map(shownContent).filter(Boolean)
     this.request.replaceChildren(...parts)
     this.request.hidden = !parts.length
@@ -72,7 +76,8 @@ export class Turn {
     this.state.replaceChildren()
     this.state.hidden = true
     const code = problem.code ? el("code", {}, problem.code) : null
-    this.cards.replaceChildren(el("div", { class: "card bad", role: "alert" }, el("p", {}, problem.message), code))
+    const again = this.said && this.again ? el("div", {}, button("Write it again", () => this.again(this.said), "small")) : null
+    this.cards.replaceChildren(el("div", { class: "card bad", role: "alert" }, el("p", {}, problem.message), code, again))
   }
 
   _on_accepted() {
@@ -111,21 +116,23 @@ export class Turn {
     if (!this.steps.has(id)) this._on_tool_call({ id, tool: name, arguments: given })
     const { step, took, body } = this.steps.get(id)
     step.firstChild.className = error ? "step bad" : "step"
-    took.textContent = error ? "failed" : "done"
+    took.textContent = error ? "failed" : decided?.approved === false ? "refused" : "done"
     body.append(valueNode(error ? "Error" : "Result", error ?? result))
   }
 
-  _on_completed({ response, usage, pending_approvals: waiting }) {
+  _on_completed({ response, usage, pending_approvals: waiting, asked = waiting?.length }) {
     if (!waiting?.length) this.characters = [...response]
     this._draw(true)
     this._end("completed")
+    for (const { id, tool, arguments: given } of waiting ?? []) this._on_tool_call({ id, tool, arguments: given })
     for (const { step, took } of this.steps.values())
       if (step.firstChild.classList.contains("busy")) {
         step.firstChild.className = "step"
-        took.textContent = waiting?.length ? "waits for approval" : ""
+        took.textContent = asked ? "asked for approval" : ""
       }
     const tokens = usage?.total_token_count
     this._say(tokens ? `${tokens.toLocaleString()} tokens` : "", "quiet")
+    if (this.characters.length) this.foot.append(copyButton(() => this.characters.join(""), "Copy", "quiet small"))
   }
 
   _on_failed(data) {
@@ -210,12 +217,14 @@ const asText = (value) => (value === null || value === undefined ? "" : typeof v
 /** Return the events that a stored response tells again. */
 export function* storedEvents(entry) {
   const texts = []
+  let asked = false
   for (const { role, contents } of entry.messages ?? [])
     for (const content of contents) {
       const id = content.callId
       if (content.$type === "functionCall") yield ["tool_call", { id, tool: content.name, arguments: content.arguments }]
       else if (content.$type === "functionResult")
         yield ["tool_result", { id, tool: "", result: content.result }]
+      else if (content.content?.type === "function_approval_request") asked = true
       else if (content.$type === "text" && role === "assistant") texts.push(content.text)
       else if (content.$type === "error") {
         const end = entry.status === "cancelled" ? "cancelled" : "failed"
@@ -223,5 +232,5 @@ export function* storedEvents(entry) {
       }
     }
   const usage = { total_token_count: entry.usage?.totalTokenCount }
-  yield ["completed", { response: texts.join("\n\n"), usage, run_id: entry.run_id }]
+  yield ["completed", { response: texts.join("\n\n"), usage, run_id: entry.run_id, asked }]
 }

@@ -66,6 +66,7 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
         await ended(page)
         await ask(page, "I cannot wait. Please refund it.")
         await page.get_by_text("May the agent call refund?").wait_for()
+        await page.locator("#waiting", has_text="1").wait_for(state="attached")
         await shot("approval")
         await page.get_by_role("button", name="Approve").click()
         await ended(page, number=3)
@@ -89,6 +90,7 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
         await shot("figures")
         for number, message in enumerate(("Please refund it.", "It is late, I want a refund.")):
             await page.goto(f"{origin}/api/ui/#/support/refund-{number}")
+            await page.locator(f"#threads [aria-current][title=refund-{number}]").wait_for(state="attached")
             await ask(page, message)
             await page.get_by_text("May the agent call refund?").wait_for()
         await page.goto(f"{origin}/api/ui/#/?approvals")

@@ -81,6 +81,26 @@ async def test_an_answer_streams_in_with_its_tools_and_is_there_after_a_reload(h
 
 
 @pytest.mark.behaviour("page.verbs")
+async def test_an_answer_is_copied_and_a_message_that_failed_is_written_again(host: RunningHost) -> None:
+    """The answer as Markdown, the message into the box. The thread has its first words on top."""
+    async with browsed(host.origin) as browser:
+        await browser.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = await browser.open("#/writer")
+        await ask(page, "one **two** three")
+        await ended(page)
+        await expect(page.locator("#title")).to_have_text("one **two** three")
+        await page.get_by_role("button", name="Copy", exact=True).click()
+        await page.get_by_role("button", name="Copied").wait_for()
+        copied = await page.evaluate("navigator.clipboard.readText()")
+        await ask(page, "fail")
+        await ended(page, "failed")
+        await page.get_by_role("button", name="Write it again").click()
+        written = await page.get_by_label("Message", exact=True).input_value()
+
+    assert (copied, written) == ("one **two** three", "fail")
+
+
+@pytest.mark.behaviour("page.verbs")
 async def test_a_run_is_stopped_by_the_button_that_sent_its_message(host: RunningHost) -> None:
     """While its words come."""
     async with browsed(host.origin) as browser:
@@ -107,7 +127,7 @@ async def test_a_conversation_is_reset_and_a_thread_deleted_with_its_receipt(hos
         await page.get_by_text("first", exact=True).last.wait_for()
         await page.get_by_label("Reset: forget the conversation").click()
         await page.get_by_role("button", name="Forget it").click()
-        await page.get_by_text("Nothing is said here").wait_for()
+        await page.get_by_text("Nothing was said here yet").wait_for()
         await ask(page, "second")
         await ended(page)
         await page.get_by_label("Delete the thread").click()
@@ -361,7 +381,7 @@ async def test_a_screen_reader_hears_each_paragraph_once_and_the_keys_lead_every
         await ended(page)
         heard = await page.locator("#live p").all_inner_texts()
         focused = await page.evaluate("document.activeElement.id")
-        for _ in range(3):
+        for _ in range(4):  # the clip, Copy and Timeline
             await page.keyboard.press("Shift+Tab")
         deleting = await page.evaluate("document.activeElement.ariaLabel")
 

@@ -114,6 +114,26 @@ async def test_what_waits_on_any_thread_is_answered_in_one_place(host: RunningHo
 
 
 @pytest.mark.behaviour("page.inbox")
+async def test_a_call_that_begins_to_wait_is_counted_at_the_side_and_says_later_what_was_decided(
+    host: RunningHost,
+) -> None:
+    """A moment after its run ended. The call stays in the conversation, and says that it was refused."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/clerk/counted")
+        await ask(page, REFUND)
+        await page.get_by_role("button", name="Refuse").wait_for()
+        await expect(page.locator("#waiting")).to_have_text("1")
+        await page.get_by_role("button", name="Refuse").click()
+        await page.keyboard.press("Enter")
+        await ended(page, number=2)
+        await page.reload()
+        await ended(page, number=2)
+        outcomes = await page.locator(".outcome").all_text_contents()
+
+    assert outcomes == ["asked for approval", "refused"]
+
+
+@pytest.mark.behaviour("page.inbox")
 async def test_who_is_second_in_the_inbox_is_told_what_the_first_one_decided(host: RunningHost) -> None:
     """And the card asks no more."""
     (approval,) = (await say(host, "clerk", "raced", REFUND))["pending_approvals"]
