@@ -30,7 +30,7 @@ class IdleHolder:
     _since: float = 0.0
 
     def of(self, head: Head, least_seconds: float) -> str | None:
-        """Return the head's append where the holder was silent for at least so long; None where it was not."""
+        """Return the head's append if its holder has appended nothing for at least so long, else None."""
         seen = None if head.claim is None else (head.claim.token, head.claim.renewals)
         if seen is None or seen != self._seen:
             self._seen, self._since = seen, self.clock()
@@ -78,7 +78,7 @@ class LostRunCheck:
         self._queue_time = QueueTime(self._clock, self._clock())
 
     async def run(self, run: Run) -> None:
-        """End the run where it waited, or its holder was silent, for longer than it may.
+        """End the run if it has waited, or its holder has appended nothing, for longer than it may.
 
         Raises as `ThreadLog.execute` does.
         """
