@@ -280,6 +280,14 @@ class InvalidInputError(RunError, code="invalid_input", status=400):
     """What a workflow is given is not what its start executor takes; nothing of it was run."""
 
 
+class WorkflowChangedError(RunError, code="workflow_changed", status=409):
+    """The run began with another graph, or another version of agent-framework; finish it where it began."""
+
+
+class CheckpointNotKeptError(RunError, code="checkpoint_not_kept", status=500):
+    """A workflow's state after a superstep cannot be kept, so that its run went no further."""
+
+
 class ThreadFullError(RunError, code="thread_full", status=409):
     """The document has no room for the request, and the archive made none; the agent was not run."""
 

@@ -54,7 +54,7 @@ from hosting.runner.history import (
     run_compaction,
     uncompacted,
 )
-from hosting.runner.steps import AgentSteps, keeps_journal
+from hosting.runner.steps import AgentSteps, StepRecorder, keeps_journal
 from hosting.runner.steps import middleware as steps_middleware
 from hosting.thread.messages import approval_requests
 from state.extension import Summary
@@ -110,7 +110,7 @@ class Attempt:
     steps: AgentSteps | None = None
     deltas: DeltaWriter | None = None
     listener: Listener | None = None
-    number: int = 1
+    recorder: StepRecorder | None = None
 
 
 class AgentRunner:

@@ -7,13 +7,27 @@ run, and a tool's arguments are refused by an error like any other. When a new v
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
-from agent_framework import Agent, MCPStdioTool, MCPStreamableHTTPTool, MCPWebsocketTool, Message
+from agent_framework import (
+    Agent,
+    Executor,
+    MCPStdioTool,
+    MCPStreamableHTTPTool,
+    MCPWebsocketTool,
+    Message,
+    Workflow,
+    WorkflowCheckpoint,
+    WorkflowExecutor,
+)
+from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 
 from hosting.tools import IDEMPOTENT
 
+FRAMEWORK_VERSION = version("agent-framework-core")
 McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
 
 SOURCE_ID = "durable_thread"
@@ -40,6 +54,39 @@ def agents_within(agent: Any) -> list[Any]:
             if inner is not None and inner not in found:
                 found.append(inner)
     return found
+
+
+def agents_of_executor(executor: Executor) -> list[Agent[Any]]:
+    """Return the agents that an executor keeps: its own, or those among its attributes, in lists and mappings too."""
+    found: list[Agent[Any]] = []
+    for value in vars(executor).values():
+        values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
+        found += [one for one in values if isinstance(one, Agent)]
+    return found
+
+
+def executors_within(workflow: Workflow) -> Iterator[Executor]:
+    """Iterate over the executors of a workflow, and of those that are executors of it."""
+    for executor in workflow.executors.values():
+        yield executor
+        if isinstance(executor, WorkflowExecutor):
+            yield from executors_within(executor.workflow)
+
+
+def checkpoint_text(checkpoint: WorkflowCheckpoint, allowed: frozenset[str]) -> str:
+    """Return a checkpoint as JSON text; raises whatever its values raise, also where they could not be read again."""
+    text = json.dumps(encode_checkpoint_value(checkpoint.to_dict()))
+    read_checkpoint(text, allowed)
+    return text
+
+
+def read_checkpoint(text: str, allowed: frozenset[str]) -> WorkflowCheckpoint:
+    """Return the checkpoint that `checkpoint_text` wrote.
+
+    Its values are pickles. Only types of the framework, of Python's own values, and those of `allowed`
+    (`module:qualname`) or `register_checkpoint_type` are made; any other raises.
+    """
+    return WorkflowCheckpoint.from_dict(decode_checkpoint_value(json.loads(text), allowed_types=allowed))
 
 
 def is_idempotent(tool: Any) -> bool:

@@ -16,7 +16,7 @@ from hosting.errors import UnstorableAnswerError
 from hosting.runner.agent_loop import Stop
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.thread.commands import Change, Command, RecordSteps, RetryRun
-from hosting.thread.events import Claimed, Delta, ModelResult, Step, ToolResult, ToolStarted
+from hosting.thread.events import Checkpointed, Claimed, Delta, ModelResult, Step, ToolResult, ToolStarted
 from hosting.thread.head import Head
 from hosting.thread.run import Run
 
@@ -139,11 +139,12 @@ class HeldRun:
                 await self._execute(RecordSteps(self.token, (*deltas, *steps)))
             self.unlogged = self.unlogged[len(deltas) :]
         ended = [step.key for step in steps if isinstance(step, ToolResult)]
+        is_between = any(isinstance(step, Checkpointed) for step in steps)
         self._at_work.update(step.key for step in steps if isinstance(step, ToolStarted))
         self._at_work.difference_update(ended)
         # An agent that is a tool may be cut short, because its own steps are replayed.
         around = {tool for tool in self._at_work if any(key.startswith(f"{tool}/") for key in ended)}
-        if (self.is_draining or self.is_unwatched) and ended and self._at_work == around:
+        if (self.is_draining or self.is_unwatched) and (ended or is_between) and self._at_work == around:
             raise DrainingError(f"Run {self.run_id} is handed on after this step.")
 
     async def renew(self) -> None:

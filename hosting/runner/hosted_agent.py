@@ -113,8 +113,9 @@ class HostedAgent:
         """Return what the next attempt needs. Steps are recorded where the agent's can be and the request has any."""
         accepted, agent, steps = held.run.accepted, self._runner.journaled, None
         request = accepted.request
+        recorder = StepRecorder(held, self._settings.interrupted_tools == "tell")
         if agent is not None and request.enable_tool_calls:
-            steps = AgentSteps(agent, StepRecorder(held, self._settings.interrupted_tools == "tell"))
+            steps = AgentSteps(agent, recorder)
         return Attempt(
             run_id=held.run_id,
             thread_id=held.address.thread_id,
@@ -127,7 +128,7 @@ class HostedAgent:
             steps=steps,
             deltas=DeltaWriter(held, self._pace, on_delta) if accepted.streamed else None,
             listener=self._listener(accepted),
-            number=held.run.attempts,
+            recorder=recorder,
         )
 
     async def _tries_again(self, held: HeldRun, error: HostingError) -> bool:

@@ -10,9 +10,6 @@ Of a client without chat middleware only the tool calls are recorded. A later at
 continues as long as the model asks for the same calls in the same order. Otherwise the run ends, and nothing is done
 twice.
 
-A later attempt must find the same digests, so they cover only what the model is shown: not the ids that the framework
-makes anew for each attempt, and not what it keeps next to a content for the host.
-
 An agent that is the tool of another has steps of its own, known by the key of the call that runs it. A crash that cuts
 that call short lets it be made again, because its own steps are replayed too. The framework hands no middleware on to
 such an agent. So it gets its middleware once, for good, which finds its steps by the call around it.
@@ -21,15 +18,13 @@ such an agent. So it gets its middleware once, for good, which finds its steps b
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 from agent_framework import (
     Agent,
@@ -37,15 +32,12 @@ from agent_framework import (
     ChatMiddleware,
     ChatMiddlewareLayer,
     ChatResponse,
-    ChatResponseUpdate,
-    Content,
     FunctionInvocationContext,
     FunctionInvocationLayer,
     FunctionMiddleware,
     Message,
     MiddlewareFailure,
     MiddlewareTermination,
-    ResponseStream,
     SupportsAgentRun,
     UserInputRequiredException,
 )
@@ -59,9 +51,17 @@ from hosting.runner.framework import (
     server_of_tool,
 )
 from hosting.runner.held_run import HeldRun, unstorable_step
+from hosting.runner.recorded import (
+    digest,
+    digest_of_arguments,
+    digest_of_message,
+    plain,
+    replayed_result,
+    replayed_stream,
+    tool_result,
+)
 from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter
-from state.json_values import portable_value
 from state.portable import portable_text
 
 logger = logging.getLogger(__name__)
@@ -153,6 +153,7 @@ class AgentSteps:
     within: str = ""
     is_replaying: bool = False
     model_calls: int = 0
+    keeps_answers: bool = False
     _tool_calls: Counter[str] = field(default_factory=Counter)
     _digests: dict[int, tuple[Message, str]] = field(default_factory=dict)
 
@@ -182,15 +183,41 @@ class AgentSteps:
         self._tool_calls[key] += 1
         return key if self._tool_calls[key] == 1 else f"{key}.{self._tool_calls[key]}"
 
+    def of(self, agent: Agent[Any]) -> AgentSteps | None:
+        """Return these steps if they are this agent's."""
+        return self if self.agent is agent else None
 
-WITHIN: ContextVar[AgentSteps | None] = ContextVar("agent_steps", default=None)
-"""The steps of the agent that is the tool of the call around this code; None in the call of any other tool."""
+
+@dataclass(eq=False)
+class ExecutorSteps:
+    """The steps of the agents of one executor of a workflow, while it works on one message."""
+
+    recorder: StepRecorder
+    within: str
+    _agents: dict[int, AgentSteps] = field(default_factory=dict)
+
+    def of(self, agent: Agent[Any]) -> AgentSteps | None:
+        """Return the steps of this agent. Every answer of its model is one: the executor continues behind it."""
+        if id(agent) not in self._agents:
+            within = f"{self.within}/{agent.name or len(self._agents)}"
+            self._agents[id(agent)] = AgentSteps(agent, self.recorder, within=within, keeps_answers=True)
+        return self._agents[id(agent)]
+
+
+WITHIN: ContextVar[AgentSteps | ExecutorSteps | None] = ContextVar("agent_steps", default=None)
+"""The steps of the agent that is the tool of the call around this code, or of the executor; None in any other tool."""
 
 
 def middleware(agent: Agent[Any], steps: AgentSteps | None = None) -> list[ChatMiddleware | FunctionMiddleware]:
     """Return the agent's middleware for one attempt, or, without its steps, for whenever it is the tool of another."""
     is_recorded = isinstance(agent.client, ChatMiddlewareLayer)
     return [*([_ModelCalls(agent, steps)] if is_recorded else []), _ToolCalls(agent, steps)]
+
+
+def attach_steps(agent: Agent[Any]) -> None:
+    """Give an agent its middleware for good, once: it records nothing but what is made within other steps."""
+    if not any(isinstance(one, _ToolCalls) for one in agent.middleware or ()):
+        agent.middleware = [*(agent.middleware or ()), *middleware(agent)]
 
 
 @dataclass(eq=False)
@@ -202,7 +229,7 @@ class _Calls:
 
     def steps_within(self) -> AgentSteps | None:
         steps = WITHIN.get()
-        return steps if steps is not None and steps.agent is self.agent else None
+        return None if steps is None else steps.of(self.agent)
 
 
 class _ModelCalls(_Calls, ChatMiddleware):
@@ -227,8 +254,9 @@ class _ModelCalls(_Calls, ChatMiddleware):
             context.result = replayed_stream(response) if context.stream else response
             return
 
-        def record(answer: ChatResponse[Any]) -> None:
-            if any(content.type == "function_call" for message in answer.messages for content in message.contents):
+        async def record(answer: ChatResponse[Any]) -> None:
+            calls = any(content.type == "function_call" for message in answer.messages for content in message.contents)
+            if calls or steps.keeps_answers:
                 with recorder.writing():
                     result = ModelResult(
                         at=recorder.held.clocks.wall(),
@@ -239,12 +267,14 @@ class _ModelCalls(_Calls, ChatMiddleware):
                         response=plain(answer),
                     )
                 recorder.pending.append(result)
+            if steps.keeps_answers and not calls:
+                await recorder.append()
 
         if context.stream:
             context.stream_result_transforms.append(record)
         await call_next()
         if isinstance(context.result, ChatResponse):
-            record(context.result)
+            await record(context.result)
 
 
 class _ToolCalls(_Calls, FunctionMiddleware):
@@ -313,8 +343,8 @@ async def _call(
     enter(ToolCall(accepted.agent, held.address.thread_id, held.run_id, call_key, accepted.principal))
     if server_of_tool(context.function) is not None:
         context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
-    if inner is not None and not any(isinstance(one, _ToolCalls) for one in inner.agent.middleware or ()):
-        inner.agent.middleware = [*(inner.agent.middleware or ()), *middleware(inner.agent)]
+    if inner is not None:
+        attach_steps(inner.agent)
     token = WITHIN.set(inner)
     logger.info("Run %s calls tool %s.", accepted.run_id, context.function.name)
     try:
@@ -345,56 +375,3 @@ def _diverged(step: str) -> RunDivergedError:
         f"The attempt before this one recorded something else at {step}: the agent's code changed, or it does not do "
         "the same twice. Nothing was done again; send the message once more."
     )
-
-
-class ReplayedToolError(Exception):
-    """The error that the tool raised in an earlier attempt, in its own words."""
-
-
-def plain(recorded: ChatResponse[Any] | Content) -> dict[str, Any]:
-    """Return the framework's own form as JSON values, so that what is recorded is what is read again."""
-    values = json.loads(json.dumps(recorded.to_dict(exclude_none=True), default=str))
-    return cast(dict[str, Any], portable_value(values))
-
-
-def replayed_stream(response: ChatResponse[Any]) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-    """Return the answer as a stream that ends as itself."""
-
-    async def updates() -> AsyncIterator[ChatResponseUpdate]:
-        for update in response.to_updates():
-            yield update
-
-    return ResponseStream(updates(), finalizer=lambda _: response)
-
-
-def tool_result(run_id: str, at: float, key: str, result: Any) -> ToolResult:
-    """Return the record of a tool's result: its contents, or its text as the framework would write it."""
-    if isinstance(result, list) and all(isinstance(item, Content) for item in result):
-        return ToolResult(at=at, run_id=run_id, key=key, contents=[plain(item) for item in result])
-    return ToolResult(at=at, run_id=run_id, key=key, text=portable_text(str(result)))
-
-
-def replayed_result(result: ToolResult) -> Any:
-    """Return the result that a tool had in an earlier attempt; raises `ReplayedToolError` for an error of the tool."""
-    if result.error is not None:
-        raise ReplayedToolError(result.error)
-    if result.contents is not None:
-        return [Content.from_dict(item) for item in result.contents]
-    return result.text
-
-
-def digest_of_message(message: Message) -> str:
-    """Return the digest of a message's role and contents, without the ids and the whole answers of MCP servers."""
-    unshown = {"id", "additional_properties"}
-    return digest([message.role, [item.to_dict(exclude=unshown, exclude_none=True) for item in message.contents]])
-
-
-def digest_of_arguments(arguments: Any) -> str:
-    """Return the digest of what a tool is called with."""
-    return digest(dict(arguments) if isinstance(arguments, Mapping) else arguments)
-
-
-def digest(value: Any) -> str:
-    """Return the digest of a value as JSON; half a character counts as its replacement."""
-    text = json.dumps(portable_value(value), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

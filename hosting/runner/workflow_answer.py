@@ -7,7 +7,7 @@ A message, a text or an agent's answer is what it is; every other value is JSON 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ class WorkflowAnswer:
     _waiting: dict[str, list[AgentResponseUpdate]] = field(default_factory=dict)
     _completed: set[str] = field(default_factory=set)
     _count: int = 0
+    taken: tuple[int, int] = (0, 0)
 
     def add(self, event: WorkflowEvent[Any]) -> None:
         """Take the next event; those that add nothing to the answer change nothing."""
@@ -52,9 +53,7 @@ class WorkflowAnswer:
 
     def response(self) -> AgentResponse[Any]:
         """Return the answer so far. Its value is the only one that was yielded, or the list of all."""
-        for update in [one for waiting in self._waiting.values() for one in waiting]:
-            self._say(update)
-        self._waiting.clear()
+        self._flush()
         response: AgentResponse[Any] = AgentResponse.from_updates(self.updates)
         if not self.has_values:
             return response
@@ -67,6 +66,26 @@ class WorkflowAnswer:
             self._speaker = next(iter(self._waiting), None)
             for update in self._waiting.pop(self._speaker, ()) if self._speaker is not None else ():
                 self._say(update)
+
+    def restore(self, updates: Sequence[AgentResponseUpdate], values: Sequence[Any]) -> None:
+        """Take what was yielded before the checkpoint from which a later attempt begins."""
+        self.updates += updates
+        self.values += values
+        self.has_values = any(not isinstance(value, str) for value in values)
+        self.taken = (len(self.updates), len(self.values))
+
+    def take(self) -> tuple[list[AgentResponseUpdate], list[Any]]:
+        """Return what was yielded since the last time; who waited speaks first, for a superstep has ended."""
+        self._flush()
+        before, self.taken = self.taken, (len(self.updates), len(self.values))
+        return self.updates[before[0] :], self.values[before[1] :]
+
+    def _flush(self) -> None:
+        for update in [one for waiting in self._waiting.values() for one in waiting]:
+            self._say(update)
+        self._waiting.clear()
+        self._completed.clear()
+        self._speaker = None
 
     def _say(self, update: AgentResponseUpdate) -> None:
         self.updates.append(update)

@@ -3,21 +3,44 @@
 Theory. To the rest of the house a workflow is an agent: its runs are claimed, stopped, timed and ended like an agent's.
 Only what happens in an attempt is another. The runner is always pulled event by event, as a stream: between two
 supersteps nothing happens until the next event is asked for, so whoever reads the events decides whether it goes on.
+
+After each superstep the framework's checkpoint is a step of the run, with what was yielded since the one before. A
+later attempt restores the newest and goes on behind it. The framework only logs that a checkpoint was not saved. So
+each superstep's end is held against what was appended, and a run without its checkpoint goes no further.
+
+The superstep that was under way is made again. The calls of its agents are recorded like those of agents that are
+tools, known by superstep, executor and message, and are replayed. What an executor's own code does is done again.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
-from agent_framework import AgentResponseUpdate, Message
+from agent_framework import AgentResponseUpdate, Executor, Message, Workflow, WorkflowCheckpoint, WorkflowEvent
 
-from hosting.errors import InvalidInputError, RunFailedError, RunInterruptedError
+from hosting.errors import CheckpointNotKeptError, InvalidInputError, RunFailedError, WorkflowChangedError
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
+from hosting.runner.framework import (
+    FRAMEWORK_VERSION,
+    agents_of_executor,
+    checkpoint_text,
+    executors_within,
+    read_checkpoint,
+)
+from hosting.runner.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps, keeps_journal
 from hosting.runner.workflow_answer import WorkflowAnswer
+from hosting.thread.events import Checkpointed
 from hosting.thread.messages import request_messages
 from hosting.workflows import HostedWorkflow
+from state.json_values import to_json_value
+
+logger = logging.getLogger(__name__)
 
 
 class WorkflowRunner(AgentRunner):
@@ -32,16 +55,8 @@ class WorkflowRunner(AgentRunner):
         self.journaled = None
 
     async def _answer(self, attempt: Attempt) -> AttemptOutcome:
-        if attempt.number > 1:
-            return AgentFailure(
-                RunInterruptedError(
-                    f"The process ended while workflow {self._name!r} ran, and no executor is run twice. Send it again."
-                )
-            )
-        try:
-            given = self._given(attempt)
-        except InvalidInputError as error:
-            return AgentFailure(error)
+        assert attempt.recorder is not None
+        recorder = attempt.recorder
 
         def pass_on(update: AgentResponseUpdate) -> None:
             if attempt.deltas is not None:
@@ -49,11 +64,25 @@ class WorkflowRunner(AgentRunner):
             if attempt.listener is not None:
                 attempt.listener.add(update)
 
-        answer, asks = WorkflowAnswer(pass_on), False
-        async with self._workflow.build().run(given, stream=True) as events:
-            async for event in events:
-                answer.add(event)
-                asks = asks or event.type == "request_info"
+        answer, workflow, asks = WorkflowAnswer(pass_on), self._workflow.build(), False
+        kept = RunCheckpoints(self._workflow, recorder, answer, workflow)
+        for executor in executors_within(workflow):
+            _record(executor, recorder, kept)
+        try:
+            begin: dict[str, Any] = kept.restore(attempt) or {"message": self._given(attempt)}
+        except (InvalidInputError, WorkflowChangedError, CheckpointNotKeptError) as error:
+            return AgentFailure(error)
+        try:
+            async with workflow.run(**begin, stream=True, checkpoint_storage=kept) as events:
+                async for event in events:
+                    answer.add(event)
+                    asks = asks or event.type == "request_info"
+                    kept.check(event)
+        except BaseException:
+            if recorder.cause is None:
+                raise
+        if recorder.cause is not None:
+            raise recorder.cause
         if asks:
             return AgentFailure(
                 RunFailedError(f"Workflow {self._name!r} asks a person (request_info), which is not served yet.")
@@ -68,9 +97,147 @@ class WorkflowRunner(AgentRunner):
         if request.is_json or not takes.takes_words:
             return takes.value(request.message)
         if takes.takes_messages:
-            messages: list[Message] = [*attempt.history.own(), *request_messages(request)]
-            return messages
+            return [_plain(message) for message in (*attempt.history.own(), *request_messages(request))]
         return request.message
+
+
+class RunCheckpoints:
+    """The framework's storage of checkpoints for one attempt: each is appended to the run, the newest is restored."""
+
+    def __init__(
+        self, hosted: HostedWorkflow, recorder: StepRecorder, answer: WorkflowAnswer, workflow: Workflow
+    ) -> None:
+        self.superstep = 0
+        self._hosted = hosted
+        self._recorder = recorder
+        self._answer = answer
+        self._saved = 0
+        self._restored: WorkflowCheckpoint | None = None
+        self._allowed = _types_of(workflow)
+
+    def restore(self, attempt: Attempt) -> dict[str, Any]:
+        """Return how the workflow is run from the newest checkpoint; nothing where there is none.
+
+        Raises `WorkflowChangedError` for one of another graph or framework, `CheckpointNotKeptError` for one that
+        cannot be read.
+        """
+        run = self._recorder.held.run
+        kept = run.checkpoint
+        if kept is None:
+            return {}
+        if (kept.graph, kept.framework) != (self._hosted.graph, FRAMEWORK_VERSION):
+            what = "graph" if kept.graph != self._hosted.graph else f"agent-framework ({kept.framework})"
+            raise WorkflowChangedError(
+                f"The run began with another {what} of workflow {self._hosted.name!r}, and its state is not of this "
+                "one. Finish such runs on the deployment where they began."
+            )
+        try:
+            self._restored = read_checkpoint(kept.checkpoint, self._allowed)
+            updates = [AgentResponseUpdate.from_dict(dict(one)) for one in run.yielded]
+        except Exception as error:  # whatever a damaged one makes the framework raise
+            logger.exception("A checkpoint of run %s cannot be read.", run.run_id)
+            raise CheckpointNotKeptError("The state of the run after its last superstep cannot be read.") from error
+        self._saved = kept.superstep
+        self._answer.restore(updates, run.values)
+        if attempt.deltas is not None:
+            for update in updates:
+                attempt.deltas.write(update, is_known=True)
+        return {"checkpoint_id": self._restored.checkpoint_id}
+
+    def check(self, event: WorkflowEvent[Any]) -> None:
+        """Follow the supersteps, and end the attempt at one whose checkpoint was not saved."""
+        if event.type == "superstep_started":
+            self.superstep = event.iteration or 0
+        elif event.type == "superstep_completed" and self._saved != event.iteration:
+            raise self._recorder.ended(
+                CheckpointNotKeptError(
+                    f"The state of workflow {self._hosted.name!r} after superstep {event.iteration} cannot be kept; "
+                    f"the log has the cause at run {self._recorder.held.run_id}. Keep values of types that the "
+                    "executors declare, or register them (register_checkpoint_type)."
+                )
+            )
+
+    async def save(self, checkpoint: WorkflowCheckpoint) -> str:
+        """Append the checkpoint; the one before the first superstep is left out, for the request has what is in it."""
+        if checkpoint.iteration_count == 0:
+            return checkpoint.checkpoint_id
+        held = self._recorder.held
+        try:
+            text = await asyncio.to_thread(checkpoint_text, checkpoint, self._allowed)
+        except Exception:
+            logger.exception("A checkpoint of run %s cannot be kept.", held.run_id)
+            raise
+        updates, values = self._answer.take()
+        await self._recorder.append(
+            Checkpointed(
+                at=held.clocks.wall(),
+                run_id=held.run_id,
+                superstep=checkpoint.iteration_count,
+                framework=FRAMEWORK_VERSION,
+                graph=self._hosted.graph,
+                checkpoint=text,
+                updates=[to_json_value(update.to_dict(exclude_none=True)) for update in updates],
+                values=values,
+            )
+        )
+        self._saved = checkpoint.iteration_count
+        return checkpoint.checkpoint_id
+
+    async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
+        """Return the one that is restored."""
+        assert self._restored is not None
+        return self._restored
+
+    async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
+        """Return nothing: a run has its newest alone."""
+        return []
+
+    async def delete(self, checkpoint_id: str) -> bool:
+        """Delete nothing: it goes with its thread."""
+        return False
+
+    async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
+        """Return the one that is restored."""
+        return self._restored
+
+    async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
+        """Return nothing, as `list_checkpoints`."""
+        return []
+
+
+def _record(executor: Executor, recorder: StepRecorder, kept: RunCheckpoints) -> None:
+    """Have the calls of the executor's agents recorded, by the superstep and how many messages it took there."""
+    for agent in agents_of_executor(executor):
+        if keeps_journal(agent):
+            attach_steps(agent)
+    execute: Callable[..., Any] = executor.execute
+    messages: Counter[int] = Counter()
+
+    async def recorded(*given: Any, **named: Any) -> None:
+        messages[kept.superstep] += 1
+        within = f"{kept.superstep}.{messages[kept.superstep]}/{executor.id}"
+        token = WITHIN.set(ExecutorSteps(recorder, within))
+        try:
+            await execute(*given, **named)
+        finally:
+            WITHIN.reset(token)
+
+    executor.execute = recorded  # type: ignore[method-assign]
+
+
+def _plain(message: Message) -> Message:
+    """Return a message of the framework's own type, for a checkpoint has none of ours."""
+    return Message(message.role, list(message.contents), author_name=message.author_name, message_id=message.message_id)
+
+
+def _types_of(workflow: Workflow) -> frozenset[str]:
+    """Return the types that the executors declare: what they take, send and yield."""
+    declared = [
+        one
+        for executor in executors_within(workflow)
+        for one in (*executor.input_types, *executor.output_types, *executor.workflow_output_types)
+    ]
+    return frozenset(f"{one.__module__}:{one.__qualname__}" for one in declared if isinstance(one, type))
 
 
 def refuse_options(request: RunRequest) -> None:

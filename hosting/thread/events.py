@@ -26,7 +26,7 @@ from state.extension import Summary
 from state.models import Entry, RememberingModel
 
 VERSION = 1
-NEWEST_VERSION = 2
+NEWEST_VERSION = 3
 """Of events and heads as this code writes them, and the newest that it reads. Kinds of events that came later have the
 newer one, and so does the head after them: only threads that have any are kept from an older version of the code."""
 
@@ -166,6 +166,23 @@ class ToolResult(RunEvent):
     interrupted: bool = False
 
 
+class Checkpointed(RunEvent):
+    """A workflow's superstep ended, and a later attempt begins behind it.
+
+    `checkpoint` is the framework's, as JSON text, of its version `framework` and the graph of that digest. `updates`
+    and `values` are what the executors yielded since the checkpoint before.
+    """
+
+    v: int = NEWEST_VERSION
+    kind: Literal["checkpointed"] = "checkpointed"
+    superstep: int
+    framework: str
+    graph: str
+    checkpoint: str
+    updates: list[dict[str, Any]]
+    values: list[Any]
+
+
 class CancelRequested(RunEvent):
     """The run is to end: its holder ends it, or it gets its end in its turn and is claimed no more.
 
@@ -249,7 +266,7 @@ class Imported(_Event):
     What its entries refer to lies with this thread's attachments.
     """
 
-    v: int = NEWEST_VERSION
+    v: int = 2
     kind: Literal["imported"] = "imported"
     text: str
     source: str
@@ -258,7 +275,7 @@ class Imported(_Event):
 class Granted(_Event):
     """The owner shares the thread with `principal`, who may `read` it, or `run` its agent on it too."""
 
-    v: int = NEWEST_VERSION
+    v: int = 2
     kind: Literal["granted"] = "granted"
     id: str
     principal: Principal
@@ -268,7 +285,7 @@ class Granted(_Event):
 class Withdrawn(_Event):
     """The grant of that id is none any more."""
 
-    v: int = NEWEST_VERSION
+    v: int = 2
     kind: Literal["withdrawn"] = "withdrawn"
     id: str
 
@@ -313,7 +330,7 @@ class Trimmed(_Event):
     through: int
 
 
-Step = Delta | ModelResult | ToolStarted | ToolResult
+Step = Delta | ModelResult | ToolStarted | ToolResult | Checkpointed
 """What a holder appends while the agent runs."""
 
 NoAnswer = Failed | TimedOut | Cancelled

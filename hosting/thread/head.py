@@ -230,7 +230,7 @@ def _step(head: Head, event: events.Step) -> Head:
     return head if head.runs[0].signalled else _with_run(head, event.run_id, signalled=True)
 
 
-def _model_result(head: Head, event: events.ModelResult) -> Head:
+def _model_result(head: Head, event: events.ModelResult | events.Checkpointed) -> Head:
     return _with_run(_step(head, event), event.run_id, settled=head.position)
 
 
@@ -304,6 +304,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Released: _released,
     events.Delta: _step,
     events.ModelResult: _model_result,
+    events.Checkpointed: _model_result,
     events.ToolStarted: _step,
     events.ToolResult: _step,
     events.Completed: _completed,

@@ -45,6 +45,9 @@ class Run:
     answers: tuple[events.ApprovalAnswered, ...] = ()
     is_deleted: bool = False
     end: int = 0
+    checkpoint: events.Checkpointed | None = None
+    yielded: tuple[dict[str, Any], ...] = ()
+    values: tuple[Any, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -99,6 +102,9 @@ class Run:
                 changes["failures"] = self.failures + (event.failed is not None)
             case events.ModelResult():
                 changes |= {"steps": (*self.steps, event), "stable": len(self.text)}
+            case events.Checkpointed():
+                yielded, values = (*self.yielded, *event.updates), (*self.values, *event.values)
+                changes |= {"checkpoint": event, "yielded": yielded, "values": values, "stable": len(self.text)}
             case events.ToolStarted() | events.ToolResult():
                 changes["steps"] = (*self.steps, event)
             case events.CancelRequested():

@@ -16,6 +16,7 @@ FRAMEWORK_READERS = {
     "hosting.runner.steps",
     "hosting.runner.framework",
     "hosting.runner.history",
+    "hosting.runner.recorded",
     "hosting.runner.workflow_answer",
     "hosting.runner.workflow_runner",
     "hosting.workflows",

@@ -138,3 +138,25 @@ FLOWS: list[Any] = [text_flow, order_flow, chat_flow, fan_flow]
 def user(text: str) -> Message:
     """Return a message of the user's."""
     return Message("user", [text])
+
+
+class Secret:
+    """A class that no executor declares."""
+
+
+def hoarding_flow() -> Workflow:
+    """Return a workflow that keeps a value in its state that no checkpoint may have."""
+
+    class Hoarder(Executor):
+        @handler
+        async def keep(self, text: str, ctx: WorkflowContext[str]) -> None:
+            ctx.set_state("secret", Secret())
+            await ctx.send_message(text)
+
+    class After(Executor):
+        @handler
+        async def go(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+            raise AssertionError("the run went on")
+
+    first = Hoarder("hoarder")
+    return WorkflowBuilder(name="Hoard", start_executor=first).add_edge(first, After("never")).build()

@@ -12,7 +12,7 @@ from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.event_stream import parse, words
-from tests.support.flows import FLOWS, chat_flow, order_flow, text_flow
+from tests.support.flows import FLOWS, chat_flow, hoarding_flow, order_flow, text_flow
 from tests.support.made_app import app_of, served
 
 
@@ -233,3 +233,15 @@ def test_what_cannot_be_hosted_is_refused(options: dict[str, Any], sentence: str
         app_of(*options.pop("agents", ()), **options)
 
     assert sentence in refused.value.detail
+
+
+@pytest.mark.behaviour("workflows.checkpoint-kept")
+async def test_a_run_whose_state_could_not_be_read_again_stops_there(caplog: pytest.LogCaptureFixture) -> None:
+    """The framework only logs it; here the next executor is not run."""
+    async with served(app_of(workflow=hoarding_flow)) as (_, http):
+        answer = await run(http, "Hoard", message="x")
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "checkpoint_not_kept")
+    assert "superstep 1" in answer.json()["detail"]
+    assert "tests.support.flows:Secret" in caplog.text
+    assert "the run went on" not in caplog.text

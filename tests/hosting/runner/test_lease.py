@@ -16,7 +16,8 @@ from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentRunner, Attempt, AttemptOutcome
 from hosting.runner.held_run import StaleTokenError
 from hosting.runner.history import History
-from hosting.runner.steps import AgentSteps, StepRecorder, digest_of_arguments
+from hosting.runner.recorded import digest_of_arguments
+from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import ClaimRun, RecordSteps

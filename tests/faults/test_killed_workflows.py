@@ -1,0 +1,77 @@
+"""A workflow whose process is killed with SIGKILL: at every superstep's boundary, and inside of one."""
+
+import asyncio
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support import planned
+from tests.support.running_host import RunningHost
+
+pytestmark = pytest.mark.slow
+
+APP = Path(__file__).resolve().parent / "flow_app"
+GUARD_SECONDS = 60.0
+DONE = {"step 1": 1, "model 1": 1, "tool": 1, "model 2": 1, "step 3": 1, "step 4": 1}
+
+
+class Flows:
+    """A copy of the app, and what the outside saw of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = shutil.copytree(APP, folder / "app")
+        shutil.copy(planned.__file__, self.path / "planned.py")
+        self._notes = folder / "notes.txt"
+
+    def host(self) -> RunningHost:
+        """Start a process."""
+        return RunningHost(self.path, environ={"NOTES": str(self._notes)})
+
+    def counted(self) -> Counter[str]:
+        """Return what was done, and how often."""
+        return Counter(line for line in self._notes.read_text().splitlines() if not line.startswith("died"))
+
+    async def killed_and_ended(self, point: str, change: tuple[str, str] | None = None) -> dict[str, str]:
+        """Run the workflow in a process that dies at the point; return how it ends in another one."""
+        with self.host() as host:
+            async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+                body = {"message": f"die {point}", "thread_id": "t", "wait_for_response": False}
+                begun = await http.post("/api/workflows/Chain/run", json=body)
+                place = httpx.URL(begun.headers["location"]).path
+                await asyncio.to_thread(host.process.wait)
+        if change is not None:
+            file = self.path / "function_app.py"
+            file.write_text(file.read_text().replace(*change))
+        with self.host() as host:
+            async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+                async with asyncio.timeout(GUARD_SECONDS):
+                    async with http.stream("GET", f"{place}/events") as events:
+                        await events.aread()
+                return dict((await http.get(place)).json())
+
+
+@pytest.mark.behaviour("workflows.survives-kill")
+@pytest.mark.parametrize("point", ["1", "2", "2.5", "3", "4"])
+async def test_a_killed_workflow_continues_behind_its_last_superstep(tmp_path: Path, point: str) -> None:
+    """The same output; no superstep before the kill again, and of the one under way no recorded call."""
+    flows = Flows(tmp_path)
+
+    ended = await flows.killed_and_ended(point)
+
+    assert ended["status"] == "success", ended
+    assert ended["response"] == "said 1\n\nsaid 3\n\nsaid 4"
+    assert flows.counted() == DONE
+
+
+@pytest.mark.behaviour("workflows.changed")
+async def test_a_workflow_whose_graph_changed_meanwhile_is_refused(tmp_path: Path) -> None:
+    """By name; nothing is done by the other graph."""
+    flows = Flows(tmp_path)
+
+    ended = await flows.killed_and_ended("3", change=('Step("4")', 'Step("5")'))
+
+    assert ended["error"]["code"] == "workflow_changed"  # type: ignore[index]
+    assert flows.counted() == {"step 1": 1, "model 1": 1, "tool": 1, "model 2": 1}
