@@ -36,6 +36,7 @@ byId("side-tools").append(
 byId("inbox").firstChild.append(icon("inbox"))
 const figures = iconButton("chart", "Figures", () => (location.hash = hrefOf(conversation?.agent ?? view.agent, conversation?.threadId ?? view.threadId, conversation ? "figures" : "")))
 const newest = iconButton("down", "To the newest message", () => drawn(true), "newest")
+newest.hidden = true
 byId("composer").prepend(newest)
 byId("tools").append(
   figures,
@@ -100,6 +101,7 @@ async function route() {
   await opened.open()
   if (conversation !== opened) return
   showEmpty(agent)
+  scrolled()
   changed(false)
   if (!matchMedia("(pointer: coarse)").matches) byId("message").focus({ preventScroll: true })
 }

@@ -101,6 +101,22 @@ async def test_an_answer_is_copied_and_a_message_that_failed_is_written_again(ho
 
 
 @pytest.mark.behaviour("page.verbs")
+async def test_who_scrolled_up_comes_back_to_the_newest_message_by_a_button(host: RunningHost) -> None:
+    """Which is there only then."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await ask(page, "\n\n".join(f"paragraph {number}" for number in range(40)))
+        await ended(page)
+        newest = page.get_by_label("To the newest message")
+        await expect(newest).to_be_hidden()
+        await page.mouse.move(700, 300)
+        await page.mouse.wheel(0, -1500)
+        await newest.click()
+        await expect(page.get_by_role("button", name="Timeline")).to_be_in_viewport()
+        await expect(newest).to_be_hidden()
+
+
+@pytest.mark.behaviour("page.verbs")
 async def test_a_run_is_stopped_by_the_button_that_sent_its_message(host: RunningHost) -> None:
     """While its words come."""
     async with browsed(host.origin) as browser:
@@ -377,6 +393,7 @@ async def test_a_screen_reader_hears_each_paragraph_once_and_the_keys_lead_every
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer")
         await page.get_by_text("Ask writer").wait_for()
+        await expect(page.get_by_label("To the newest message")).to_be_hidden()
         await ask(page, "one one one\n\ntwo two two\n\nthree")
         await ended(page)
         heard = await page.locator("#live p").all_inner_texts()
