@@ -136,8 +136,8 @@ def command_line() -> argparse.ArgumentParser:
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
     commands.add_parser("docs", help="make a site of the pages, and refuse a link that leads nowhere")
-    build_command = commands.add_parser("build", help="build the two wheels")
-    build_command.add_argument("arguments", nargs=argparse.REMAINDER, help="--out FOLDER, --url URL, --suite FOLDER")
+    # Its options are those of packages/build.py.
+    commands.add_parser("build", help="build the two wheels", add_help=False, allow_abbrev=False)
     return parser
 
 
@@ -240,7 +240,7 @@ def docs(options: argparse.Namespace, rest: list[str]) -> NoReturn:
 def build(options: argparse.Namespace, rest: list[str]) -> NoReturn:
     """Become what builds the wheels."""
     install(ROOT / "requirements-build.txt")
-    become([str(VENV_PYTHON), str(ROOT / "packages" / "build.py"), *options.arguments, *rest], Path.cwd())
+    become([str(VENV_PYTHON), str(ROOT / "packages" / "build.py"), *rest], Path.cwd())
 
 
 def target_variables(options: argparse.Namespace) -> dict[str, str]:

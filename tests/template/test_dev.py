@@ -10,7 +10,7 @@ import pytest
 from dev import HOST_OPTIONS, ON_ALL_CORES
 from tests.support.interpreters import interpreter
 from tests.support.running_host import run_command
-from tests.template.checkout import PYTHON, Checkout, new_checkout
+from tests.template.checkout import HOST, PYTHON, Checkout, new_checkout
 
 pytestmark = pytest.mark.slow
 
@@ -307,6 +307,17 @@ def write_pytest(checkout: Checkout, fails_in_round: int = 0) -> None:
 def no_other_index() -> dict[str, str]:
     """Blank variables for every index that the machine's own settings may name."""
     return dict.fromkeys(["PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"], "")
+
+
+@pytest.mark.behaviour("packages.one-command")
+def test_build_makes_the_wheels_with_the_python_of_venv_and_passes_its_options_on(checkout: Checkout) -> None:
+    """In their order, to what builds them."""
+    checkout.write("requirements-build.txt", "")
+    checkout.write("packages/build.py", HOST)
+    finished = checkout.dev("build", "--out", "x", "--url", "https://example.org")
+
+    assert finished.returncode == 7, finished.stderr
+    assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == ["--out", "x", "--url", "https://example.org"]
 
 
 @pytest.mark.behaviour("docs.site")
