@@ -62,7 +62,8 @@ async def devui(host: RunningHost, files: Path) -> AsyncIterator[Page]:
 
 
 async def say(page: Page, message: str, answer: str) -> None:
-    """Send a message, and see the answer."""
+    """Send a message once the page has a conversation, and see the answer."""
+    await page.get_by_role("button", name="Delete Conversation").wait_for()
     await page.locator("textarea").fill(message)
     await page.keyboard.press("Enter")
     await expect(page.get_by_text(answer, exact=True)).to_be_visible()
@@ -84,6 +85,7 @@ async def test_its_page_shows_every_agent_and_why_a_run_failed(host: RunningHost
         await page.goto(f"{host.origin}/devui/?entity_id=Clerk")
         await expect(page.get_by_text("Chat with Clerk")).to_be_visible()
         await page.goto(f"{host.origin}/devui/?entity_id=Joker")
+        await page.get_by_role("button", name="Delete Conversation").wait_for()
         await page.get_by_role("button", name="New Conversation").click()
         await page.locator("textarea").fill("fail")
         await page.keyboard.press("Enter")
