@@ -325,7 +325,7 @@ async def test_a_thread_that_a_newer_version_works_on_is_left_to_it(bench: Bench
     run_id = await bench.open("hi")
     known = await bench.store.head(ADDRESS)
     assert known is not None
-    newer = StoredHead(known.position, "newer", known.payload.replace(b'"v":1', b'"v":3', 1))
+    newer = StoredHead(known.position, "newer", known.payload.replace(b'"v":1', b'"v":99', 1))
     await bench.store.append(ADDRESS, known, Append(newer))
 
     with pytest.raises(NewerVersionError):
