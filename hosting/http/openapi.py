@@ -141,7 +141,7 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
         "summary": route.description,
         "responses": _responses(
             route,
-            _links(agent, ROUTES if agent in app.agents else WORKFLOW_ROUTES),
+            _links(agent, WORKFLOW_ROUTES if agent in app.workflows or _is_of_workflows(route) else ROUTES),
             requires_key,
             app.has_owners and not route.is_for_all,
         ),
@@ -167,8 +167,12 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
     return operation
 
 
+def _is_of_workflows(route: Route) -> bool:
+    return route in WORKFLOW_ROUTES or route in OWNED_WORKFLOW_ROUTES
+
+
 def _parameters(route: Route, agent: str | None, app: ServedApp) -> list[Parameter]:
-    is_workflows = route in WORKFLOW_ROUTES or route in OWNED_WORKFLOW_ROUTES
+    is_workflows = _is_of_workflows(route)
     named = app.workflows if is_workflows else app.agents
     name = Parameter(
         "name", "path", f"The {'workflow' if is_workflows else 'agent'}.", {"type": "string", "enum": list(named)}

@@ -18,6 +18,7 @@ from hosting.names import max_thread_id_length
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
+from tests.support.flows import FLOWS
 
 LONG_NAME = "a" * 60
 
@@ -79,6 +80,23 @@ def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]
     described = {place: each["operationId"] for place, each in operations(asyncio.run(ask(host))).items()}
 
     assert described == registered
+
+
+@pytest.mark.behaviour("openapi.exact")
+@pytest.mark.parametrize("options", [{}, {"workflows": FLOWS}, {"workflows": FLOWS, "principal": lambda _: None}])
+def test_every_link_leads_to_an_operation_of_the_same_kind(options: dict[str, Any]) -> None:
+    """A run of an agent to the routes of agents, a workflow's to those of workflows."""
+    described = operations(document_of("Joker", **options))
+    by_id = {operation["operationId"]: path.partition("/")[2] for path, operation in described.items()}
+    links = {
+        (path.partition("/")[2].partition("/")[0], by_id[link["operationId"]].partition("/")[0])
+        for path, operation in described.items()
+        for response in operation["responses"].values()
+        for link in response.get("links", {}).values()
+    }
+
+    kinds = ["agents", "workflows"] if "workflows" in options else ["agents"]
+    assert links - {("shared", "agents")} == {(kind, kind) for kind in kinds}
 
 
 @pytest.mark.behaviour("openapi.exact")
