@@ -16,6 +16,7 @@ import httpx
 
 from hosting.app import AgentFunctionApp
 from tests.support.direct import DirectHost
+from tests.support.live_asgi import LiveTransport
 
 APP = Path(__file__).resolve().parent / "app"
 GUARD_SECONDS = 5.0
@@ -30,26 +31,24 @@ class Api:
     http: httpx.AsyncClient
     log: Path
     states: Callable[[], Awaitable[dict[str, str]]]
+    live: httpx.AsyncClient
+    """Reads answers as they come, which the client of an app without a host does not."""
     forget_state: Callable[[str], object] = str
-    has_headers_first: bool = False
-    """Whether an answer's headers are there before its body: so it is over a socket."""
+    is_over_socket: bool = False
 
     async def ask(self, message: str, **fields: Any) -> httpx.Response:
         """Send one message to Joker as JSON."""
         return await self.http.post("/api/agents/Joker/run", json={"message": message, **fields})
 
     async def begin(self, url: str) -> asyncio.Future[httpx.Response]:
-        """Begin to read a stream, and return what will be its answer; whoever answers has taken the request."""
-        taken = asyncio.Event()
+        """Begin to read a stream, and return what will be its answer; whoever answers has sent its head."""
+        answer = await self.live.send(self.live.build_request("GET", url), stream=True)
 
-        async def trace(step: str, _: object) -> None:
-            if step.endswith("receive_response_headers.complete"):
-                taken.set()
+        async def whole() -> httpx.Response:
+            await answer.aread()
+            return answer
 
-        reading = asyncio.ensure_future(self.http.get(url, extensions={"trace": trace}))
-        if self.has_headers_first:
-            await asyncio.wait_for(taken.wait(), GUARD_SECONDS)
-        return reading
+        return asyncio.ensure_future(whole())
 
     async def ended(self, location: str) -> dict[str, Any]:
         """Return the status of a run once it has ended, under the guard."""
@@ -113,7 +112,8 @@ def direct_api(host: DirectHost, log: Path) -> Api:
         prefix = f"@{ENTITY}@"
         return {place.removeprefix(prefix): text for place, text in host.entities.states.items() if prefix in place}
 
-    return Api(http, log, states, lambda thread_id: host.entities.states.pop(f"@{ENTITY}@{thread_id}"))
+    live = httpx.AsyncClient(transport=LiveTransport(host.asgi), base_url=http.base_url)
+    return Api(http, log, states, live, lambda thread_id: host.entities.states.pop(f"@{ENTITY}@{thread_id}"))
 
 
 def socket_api(origin: str, log: Path) -> Api:
@@ -129,4 +129,4 @@ def socket_api(origin: str, log: Path) -> Api:
             token, found = page.headers.get(CURSOR), [*found, *page.json()]
         return {item["entityId"]["key"]: json.dumps(item["state"]) for item in found if item["state"] is not None}
 
-    return Api(http, log, states, has_headers_first=True)
+    return Api(http, log, states, http, is_over_socket=True)

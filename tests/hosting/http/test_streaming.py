@@ -107,7 +107,7 @@ async def test_a_run_that_fails_ends_its_stream_with_the_problem(api: Api) -> No
 
     assert [frame.event for frame in frames] == ["accepted", "started", "failed"]
     assert frames[-1].fields["code"] == "run_failed"
-    assert api.has_headers_first or "secret" not in str(frames)  # over a socket it is the developer's own host
+    assert api.is_over_socket or "secret" not in str(frames)  # over a socket it is the developer's own host
 
 
 @pytest.mark.behaviour("streams.deleted")
