@@ -128,7 +128,7 @@ module storage 'app/storage.bicep' = {
     name: '${abbreviations.storageAccount}${token}'
     location: location
     tags: tags
-    packageContainer: packageContainer
+    containers: []
     redundancy: storageRedundancy
     isPrivate: vnetEnabled
     keyVaultUri: customerManagedKey ? encryption!.outputs.vaultUri : ''
@@ -137,11 +137,40 @@ module storage 'app/storage.bicep' = {
   }
 }
 
+module packageStorage 'app/storage.bicep' = {
+  name: 'package-storage'
+  scope: group
+  params: {
+    name: '${abbreviations.storageAccount}pkg${token}'
+    location: location
+    tags: tags
+    containers: [packageContainer]
+    redundancy: storageRedundancy
+    isPrivate: vnetEnabled
+    keyVaultUri: customerManagedKey ? encryption!.outputs.vaultUri : ''
+    keyName: customerManagedKey ? encryption!.outputs.keyName : ''
+    keyIdentityId: customerManagedKey ? encryption!.outputs.identityId : ''
+  }
+}
+
+module package 'app/package.bicep' = {
+  name: 'package'
+  scope: group
+  params: {
+    identityName: '${abbreviations.managedIdentity}package-${token}'
+    storageName: packageStorage.outputs.name
+    containerName: packageContainer
+    location: location
+    tags: tags
+  }
+}
+
 module storageEndpoints 'app/storage-PrivateEndpoint.bicep' = if (vnetEnabled) {
   name: 'storage-endpoints'
   scope: group
   params: {
     storageName: storage.outputs.name
+    packageStorageName: packageStorage.outputs.name
     networkId: vnetEnabled ? network!.outputs.id : ''
     subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
     location: location
@@ -264,7 +293,8 @@ module api 'app/api.bicep' = {
     identityId: identity.outputs.id
     identityClientId: identity.outputs.clientId
     storageName: storage.outputs.name
-    packageContainer: packageContainer
+    packageUrl: package.outputs.containerUrl
+    packageIdentityId: package.outputs.identityId
     insightsName: monitoring.outputs.insightsName
     schedulerEndpoint: usesScheduler ? scheduler!.outputs.endpoint : ''
     taskHubName: usesScheduler ? scheduler!.outputs.taskHubName : ''

@@ -6,7 +6,8 @@ param planId string
 param identityId string
 param identityClientId string
 param storageName string
-param packageContainer string
+param packageUrl string
+param packageIdentityId string
 param insightsName string
 param schedulerEndpoint string
 param taskHubName string
@@ -78,6 +79,7 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
     type: 'UserAssigned'
     userAssignedIdentities: {
       '${identityId}': {}
+      '${packageIdentityId}': {}
     }
   }
   properties: {
@@ -89,10 +91,10 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
       deployment: {
         storage: {
           type: 'blobContainer'
-          value: '${storage.properties.primaryEndpoints.blob}${packageContainer}'
+          value: packageUrl
           authentication: {
             type: 'UserAssignedIdentity'
-            userAssignedIdentityResourceId: identityId
+            userAssignedIdentityResourceId: packageIdentityId
           }
         }
       }

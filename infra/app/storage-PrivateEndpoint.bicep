@@ -1,5 +1,6 @@
-// The ways from the virtual network to the storage account: an endpoint and a DNS zone for each of its services.
+// The ways from the virtual network to the two storage accounts: an endpoint for each service that is used, and its DNS zone.
 param storageName string
+param packageStorageName string
 param networkId string
 param subnetId string
 param location string
@@ -10,6 +11,10 @@ var services = ['blob', 'queue', 'table']
 
 resource account 'Microsoft.Storage/storageAccounts@2023-05-01' existing = {
   name: storageName
+}
+
+resource packageAccount 'Microsoft.Storage/storageAccounts@2023-05-01' existing = {
+  name: packageStorageName
 }
 
 resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [for service in services: {
@@ -65,3 +70,39 @@ resource records 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2024-0
     ]
   }
 }]
+
+@description('The package is a blob, and its address is in the first of the zones.')
+resource packageEndpoint 'Microsoft.Network/privateEndpoints@2024-01-01' = {
+  name: 'pe-${packageStorageName}-blob'
+  location: location
+  tags: tags
+  properties: {
+    subnet: {
+      id: subnetId
+    }
+    privateLinkServiceConnections: [
+      {
+        name: 'blob'
+        properties: {
+          privateLinkServiceId: packageAccount.id
+          groupIds: ['blob']
+        }
+      }
+    ]
+  }
+}
+
+resource packageRecord 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2024-01-01' = {
+  parent: packageEndpoint
+  name: 'default'
+  properties: {
+    privateDnsZoneConfigs: [
+      {
+        name: 'blob'
+        properties: {
+          privateDnsZoneId: zones[0].id
+        }
+      }
+    ]
+  }
+}

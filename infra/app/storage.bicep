@@ -1,8 +1,9 @@
-// The storage account: conversations, orchestrations, logs and the deployed package. Shared keys are off.
+// A storage account: of the app's data, or of the deployed package. Shared keys are off.
 param name string
 param location string
 param tags object
-param packageContainer string
+@description('Containers that must be there before anybody writes to them; the host and the app make their own.')
+param containers array
 param redundancy string
 param isPrivate bool
 param keyVaultUri string
@@ -73,12 +74,12 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2023-05-01' = {
   name: 'default'
 }
 
-resource package 'Microsoft.Storage/storageAccounts/blobServices/containers@2023-05-01' = {
+resource madeBefore 'Microsoft.Storage/storageAccounts/blobServices/containers@2023-05-01' = [for container in containers: {
   parent: blobs
-  name: packageContainer
+  name: container
   properties: {
     publicAccess: 'None'
   }
-}
+}]
 
 output name string = account.name

@@ -47,6 +47,8 @@ BEHAVIOURS = {
     "every one that the code reads is set there or documented.",
     "template.infra-roles": "The app's identity has the built-in role for every service that it talks to, on that "
     "resource alone, and no other.",
+    "template.infra-package-apart": "The deployed package is in a storage account of its own, where the app's identity "
+    "has no role; an identity of its own reaches that one container.",
     "template.infra-scanned": "checkov finds nothing in infra but exceptions that give their reason.",
     "template.workflow-scanned": "zizmor finds nothing in the workflow.",
     "template.doctor-clean": "azure-functions-doctor finds nothing wrong with what is deployed.",
