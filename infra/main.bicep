@@ -70,8 +70,11 @@ param alwaysReadyInstances int = 0
 @description('The most instances that the app may have.')
 param maximumInstances int = 100
 
-@description('Whether the app is in a virtual network, and what this deploys is reachable from there alone.')
+@description('Whether the app is in a virtual network, and what it uses of this deployment is reachable from there alone.')
 param vnetEnabled bool = false
+
+@description('With a virtual network: whether callers from outside reach the app itself.')
+param publicApp bool = true
 
 @description('Whether what is stored is encrypted with a key of your own, in a vault of this deployment.')
 param customerManagedKey bool = false
@@ -81,6 +84,7 @@ var token = toLower(uniqueString(subscription().id, environmentName, location))
 var tags = { 'azd-env-name': environmentName }
 var packageContainer = 'app-package'
 var usesScheduler = durableBackend == 'scheduler'
+var isPublic = publicApp || !vnetEnabled
 var usesCosmos = archiveBackend == 'cosmos'
 var deploysModel = empty(azureOpenAiEndpoint) && empty(openAiBaseUrl) && empty(openAiKey)
 
@@ -185,6 +189,23 @@ module scheduler 'app/scheduler.bicep' = if (usesScheduler) {
     name: '${abbreviations.scheduler}${token}'
     location: location
     tags: tags
+    isPrivate: vnetEnabled
+    networkRange: vnetEnabled ? network!.outputs.range : ''
+  }
+}
+
+module schedulerEndpoint 'app/account-PrivateEndpoint.bicep' = if (usesScheduler && vnetEnabled) {
+  name: 'scheduler-endpoint'
+  scope: group
+  params: {
+    accountName: usesScheduler ? scheduler!.outputs.name : ''
+    accountId: usesScheduler ? scheduler!.outputs.id : ''
+    zoneNames: ['privatelink.durabletask.io']
+    groupId: 'scheduler'
+    networkId: vnetEnabled ? network!.outputs.id : ''
+    subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
+    location: location
+    tags: tags
   }
 }
 
@@ -208,7 +229,7 @@ module cosmosEndpoint 'app/account-PrivateEndpoint.bicep' = if (usesCosmos && vn
   params: {
     accountName: usesCosmos ? cosmos!.outputs.name : ''
     accountId: usesCosmos ? cosmos!.outputs.id : ''
-    zoneName: 'privatelink.documents.azure.com'
+    zoneNames: ['privatelink.documents.azure.com']
     groupId: 'Sql'
     networkId: vnetEnabled ? network!.outputs.id : ''
     subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
@@ -238,7 +259,7 @@ module modelEndpoint 'app/account-PrivateEndpoint.bicep' = if (deploysModel && v
   params: {
     accountName: deploysModel ? model!.outputs.name : ''
     accountId: deploysModel ? model!.outputs.id : ''
-    zoneName: 'privatelink.openai.azure.com'
+    zoneNames: ['privatelink.openai.azure.com']
     groupId: 'account'
     networkId: vnetEnabled ? network!.outputs.id : ''
     subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
@@ -253,6 +274,38 @@ module monitoring 'app/monitoring.bicep' = {
   params: {
     workspaceName: '${abbreviations.logAnalyticsWorkspace}${token}'
     insightsName: '${abbreviations.applicationInsights}${token}'
+    location: location
+    tags: tags
+    isPrivate: vnetEnabled
+  }
+}
+
+module monitoringScope 'app/monitoring-scope.bicep' = if (vnetEnabled) {
+  name: 'monitoring-scope'
+  scope: group
+  params: {
+    name: '${abbreviations.privateLinkScope}${token}'
+    workspaceName: monitoring.outputs.workspaceName
+    insightsName: monitoring.outputs.insightsName
+    tags: tags
+  }
+}
+
+module monitoringEndpoint 'app/account-PrivateEndpoint.bicep' = if (vnetEnabled) {
+  name: 'monitoring-endpoint'
+  scope: group
+  params: {
+    accountName: vnetEnabled ? monitoringScope!.outputs.name : ''
+    accountId: vnetEnabled ? monitoringScope!.outputs.id : ''
+    zoneNames: [
+      'privatelink.monitor.azure.com'
+      'privatelink.oms.opinsights.azure.com'
+      'privatelink.ods.opinsights.azure.com'
+      'privatelink.agentsvc.azure-automation.net'
+    ]
+    groupId: 'azuremonitor'
+    networkId: vnetEnabled ? network!.outputs.id : ''
+    subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
     location: location
     tags: tags
   }
@@ -308,15 +361,33 @@ module api 'app/api.bicep' = {
     openAiKey: openAiKey
     threadLog: threadLog
     subnetId: vnetEnabled ? network!.outputs.appSubnetId : ''
+    isPublic: isPublic
     alwaysReadyInstances: alwaysReadyInstances
     maximumInstances: maximumInstances
   }
   dependsOn: [
     roles
     storageEndpoints
+    schedulerEndpoint
     cosmosEndpoint
     modelEndpoint
+    monitoringEndpoint
   ]
+}
+
+module callersEntrance 'app/account-PrivateEndpoint.bicep' = if (vnetEnabled && !publicApp) {
+  name: 'callers-entrance'
+  scope: group
+  params: {
+    accountName: api.outputs.name
+    accountId: api.outputs.id
+    zoneNames: ['privatelink.azurewebsites.net']
+    groupId: 'sites'
+    networkId: vnetEnabled ? network!.outputs.id : ''
+    subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
+    location: location
+    tags: tags
+  }
 }
 
 output AZURE_LOCATION string = location

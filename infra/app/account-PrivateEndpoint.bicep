@@ -1,21 +1,21 @@
-// The way from the virtual network to an account of one service, model or Cosmos DB: an endpoint and its DNS zone.
+// The way between the virtual network and one service: an endpoint, and the DNS zones in which its names are looked up.
 param accountName string
 param accountId string
-param zoneName string
+param zoneNames array
 param groupId string
 param networkId string
 param subnetId string
 param location string
 param tags object
 
-resource zone 'Microsoft.Network/privateDnsZones@2024-06-01' = {
+resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [for zoneName in zoneNames: {
   name: zoneName
   location: 'global'
   tags: tags
-}
+}]
 
-resource link 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = {
-  parent: zone
+resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [for (zoneName, number) in zoneNames: {
+  parent: zones[number]
   name: accountName
   location: 'global'
   tags: tags
@@ -25,7 +25,7 @@ resource link 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01'
       id: networkId
     }
   }
-}
+}]
 
 resource endpoint 'Microsoft.Network/privateEndpoints@2024-01-01' = {
   name: 'pe-${accountName}'
@@ -51,13 +51,11 @@ resource record 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2024-01
   parent: endpoint
   name: 'default'
   properties: {
-    privateDnsZoneConfigs: [
-      {
-        name: 'account'
-        properties: {
-          privateDnsZoneId: zone.id
-        }
+    privateDnsZoneConfigs: [for (zoneName, number) in zoneNames: {
+      name: replace(zoneName, '.', '-')
+      properties: {
+        privateDnsZoneId: zones[number].id
       }
-    ]
+    }]
   }
 }

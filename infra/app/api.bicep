@@ -18,6 +18,7 @@ param openAiKey string
 @secure()
 param threadLog string
 param subnetId string
+param isPublic bool
 param alwaysReadyInstances int
 param maximumInstances int
 
@@ -67,7 +68,7 @@ resource insights 'Microsoft.Insights/components@2020-02-02' existing = {
 }
 
 resource app 'Microsoft.Web/sites@2024-04-01' = {
-  // checkov:skip=CKV_AZURE_222: callers are outside; each route but health asks for a key
+  // checkov:skip=CKV_AZURE_222: callers are outside, unless publicApp says no; each route but health asks for a key
   // checkov:skip=CKV_AZURE_17: callers have keys, not certificates
   // checkov:skip=CKV_AZURE_212: instances come by demand; alwaysReadyInstances keeps some warm
   // checkov:skip=CKV_AZURE_213: this plan replaces instances by itself; GET /api/health/ready is there for monitors
@@ -85,6 +86,7 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
   properties: {
     serverFarmId: planId
     httpsOnly: true
+    publicNetworkAccess: isPublic ? 'Enabled' : 'Disabled'
     keyVaultReferenceIdentity: identityId
     virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
     functionAppConfig: {
@@ -154,4 +156,5 @@ resource noPasswordOverScm 'Microsoft.Web/sites/basicPublishingCredentialsPolici
 }
 
 output name string = app.name
+output id string = app.id
 output hostName string = app.properties.defaultHostName

@@ -34,7 +34,7 @@ resource insights 'Microsoft.Insights/components@2020-02-02' existing = {
   name: insightsName
 }
 
-resource scheduler 'Microsoft.DurableTask/schedulers@2025-11-01' existing = if (!empty(schedulerName)) {
+resource scheduler 'Microsoft.DurableTask/schedulers@2026-02-01' existing = if (!empty(schedulerName)) {
   name: empty(schedulerName) ? 'none' : schedulerName
 }
 

@@ -2,25 +2,29 @@
 param name string
 param location string
 param tags object
+param isPrivate bool
+param networkRange string
 
-resource scheduler 'Microsoft.DurableTask/schedulers@2025-11-01' = {
+resource scheduler 'Microsoft.DurableTask/schedulers@2026-02-01' = {
   name: name
   location: location
   tags: tags
   properties: {
-    // An empty list lets nobody in. Identities decide who does what.
-    ipAllowlist: ['0.0.0.0/0']
+    // An empty list lets nobody in. Where it is open, identities alone are let in: the scheduler has no keys.
+    ipAllowlist: isPrivate ? [networkRange] : ['0.0.0.0/0']
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
     sku: {
       name: 'Consumption'
     }
   }
 }
 
-resource taskHub 'Microsoft.DurableTask/schedulers/taskHubs@2025-11-01' = {
+resource taskHub 'Microsoft.DurableTask/schedulers/taskHubs@2026-02-01' = {
   parent: scheduler
   name: 'agents'
 }
 
 output name string = scheduler.name
+output id string = scheduler.id
 output endpoint string = scheduler.properties.endpoint
 output taskHubName string = taskHub.name

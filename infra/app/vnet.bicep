@@ -3,13 +3,15 @@ param name string
 param location string
 param tags object
 
+var range = '10.0.0.0/16'
+
 resource network 'Microsoft.Network/virtualNetworks@2024-01-01' = {
   name: name
   location: location
   tags: tags
   properties: {
     addressSpace: {
-      addressPrefixes: ['10.0.0.0/16']
+      addressPrefixes: [range]
     }
     subnets: [
       {
@@ -40,3 +42,4 @@ resource network 'Microsoft.Network/virtualNetworks@2024-01-01' = {
 output id string = network.id
 output appSubnetId string = network.properties.subnets[0].id
 output endpointSubnetId string = network.properties.subnets[1].id
+output range string = range

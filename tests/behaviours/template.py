@@ -49,6 +49,8 @@ BEHAVIOURS = {
     "resource alone, and no other.",
     "template.infra-package-apart": "The deployed package is in a storage account of its own, where the app's identity "
     "has no role; an identity of its own reaches that one container.",
+    "template.infra-closed": "In a virtual network, which one parameter chooses, every service of a deployment is "
+    "reached by private endpoints only; the app itself too, where its callers are inside.",
     "template.infra-scanned": "checkov finds nothing in infra but exceptions that give their reason.",
     "template.workflow-scanned": "zizmor finds nothing in the workflow.",
     "template.doctor-clean": "azure-functions-doctor finds nothing wrong with what is deployed.",
