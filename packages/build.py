@@ -120,7 +120,8 @@ def write_sources(wheel: Wheel, stage: Path, url: str | None = None) -> None:
         write_template(own / "template")
     for path in stage.rglob("*"):
         if path.suffix == ".py":
-            path.write_text(renamed(path.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
+            text = _OF_ITSELF.sub(r"\1", renamed(path.read_text(encoding="utf-8")))
+            path.write_text(text, encoding="utf-8", newline="\n")
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
@@ -169,6 +170,8 @@ def _modules() -> Iterator[str]:
             yield rf"{name}\.{path.parent.name if path.parent.parent == ROOT / name else path.stem}"
 
 
+_OF_ITSELF = re.compile(r"^(from )packages\.(?=durable_agent_host\b)", re.MULTILINE)
+"""How the files that a wheel has besides import one another."""
 _OF_A_MODULE = re.compile(r"^from durable_agent_host\.[\w.]+ import", re.MULTILINE)
 _SAID = re.compile(rf"(?P<command>{'|'.join(COMMANDS)})|(?<![\w./-])(?P<module>{'|'.join(_modules())})\b")
 """A command, or a module of the packages by its dotted name: never `state.head` of some variable, nor a path."""

@@ -13,9 +13,15 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from packages.durable_agent_host.from_upstream import Moved, move, uses_upstream
+
 TEMPLATE = Path(__file__).with_name("template")
 BESIDE_THE_APP = ("infra", "azure.yaml", ".github", ".vscode", ".devcontainer", "api.http")
 """What `--minimal` leaves out."""
+OF_THE_SAMPLE = ("agents", "function_app.py", "api.http", "tests")
+"""What an app that was moved over has of its own."""
+MERGED = ("host.json", "requirements.txt")
+"""The files of the template that the user's are merged with; of others the user's stay."""
 PLACES = {
     "README.md": ("NAME", "name"),
     "azure.yaml": ("durable-agents-python", "name"),
@@ -27,33 +33,79 @@ PLACES = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the app; return 0, or 1 where the folder has files already."""
+    """Make the app; return 0, or 1 where the folder has files already or there is no app to move over."""
     parser = argparse.ArgumentParser("durable-agent-host new", description="Make an app of your own.")
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the app's folder, by whose name it is called")
     parser.add_argument("--minimal", action="store_true", help="only the app and its tests, nothing to deploy it with")
+    parser.add_argument(
+        "--from-upstream",
+        metavar="PATH",
+        type=Path,
+        help="the folder of an app that uses Microsoft's agent-framework-azurefunctions: its files, moved over",
+    )
     options = parser.parse_args(arguments)
-    folder = options.folder.resolve()
-    if folder.is_dir() and any(path.name != ".git" for path in folder.iterdir()):
-        print(f"{folder} has files already. Name a folder that is empty, or not there yet.", file=sys.stderr)
+    folder: Path = options.folder.resolve()
+    refusal = _refusal(folder, options.from_upstream)
+    if refusal:
+        print(refusal, file=sys.stderr)
         return 1
+    moved = _moved(options.from_upstream) if options.from_upstream else None
     try:
-        count = make_app(folder, is_minimal=options.minimal)
+        count = make_app(folder, is_minimal=options.minimal, moved=moved)
     except OSError as error:
         print(f"{folder} cannot be written: {error.strerror}.", file=sys.stderr)
         return 1
     print(f"Made {options.folder}: {count} files. Its commands:", "", sep="\n")
-    print(f"    cd {options.folder}", "    python dev.py run", "    python dev.py test", sep="\n")
+    commands = [f"cd {options.folder}", "python dev.py run", *([] if moved else ["python dev.py test"])]
+    print(*(f"    {command}" for command in commands), sep="\n")
+    if moved:
+        _report(moved)
     return 0
 
 
-def make_app(folder: Path, *, is_minimal: bool) -> int:
+def _refusal(folder: Path, upstream: Path | None) -> str | None:
+    """Return why the app cannot be made, before anything is written; None if it can."""
+    if folder.is_dir() and any(path.name != ".git" for path in folder.iterdir()):
+        return f"{folder} has files already. Name a folder that is empty, or not there yet."
+    if upstream is None:
+        return None
+    source = upstream.resolve()
+    if source == folder or source in folder.parents or folder in source.parents:
+        return f"{folder} and {source} are one inside of the other. Name a folder beside the app that is moved over."
+    if not (source / "function_app.py").is_file():
+        return f"{source} has no function_app.py. Name the folder of the app, where its host.json is."
+    if not uses_upstream(source):
+        return f"No Python file in {source} uses Microsoft's package. There is nothing to move over."
+    return None
+
+
+def _moved(source: Path) -> Moved:
+    pin = f"durable-agent-host=={version('durable-agent-host')}"
+    return move(source.resolve(), pin, lambda name: (TEMPLATE / name).read_text(encoding="utf-8"))
+
+
+def _report(moved: Moved) -> None:
+    """Say what was changed of the user's files, which of the template's gave way, and what is left to do."""
+    known = [name for name in moved.files if (TEMPLATE / name).is_file() and name not in MERGED]
+    kept = [name for name in known if name.partition("/")[0] not in OF_THE_SAMPLE]
+    print("", f"{len(moved.files)} files are yours. Changed: {', '.join(moved.rewritten) or 'none'}.", sep="\n")
+    if kept:
+        print(f"Yours, in place of the template's: {', '.join(kept)}.")
+    if moved.left:
+        print("", "Look at these, which were not rewritten:", "", *(f"    {line}" for line in moved.left), sep="\n")
+
+
+def make_app(folder: Path, *, is_minimal: bool, moved: Moved | None = None) -> int:
     """Write the files and return how many they are."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-") or "agents"
-    left_out = shutil.ignore_patterns("__pycache__", *(BESIDE_THE_APP if is_minimal else ()))
-    shutil.copytree(TEMPLATE, folder, ignore=left_out, dirs_exist_ok=True)
+    left_out = (*(BESIDE_THE_APP if is_minimal else ()), *(OF_THE_SAMPLE if moved else ()))
+    shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__", *left_out), dirs_exist_ok=True)
+    for path, content in (moved.files if moved else {}).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
     values = {"name": name, "version": version("durable-agent-host")}
     for file, (place, value) in PLACES.items():
-        if (folder / file).is_file():
+        if (folder / file).is_file() and file not in (moved.files if moved else ()):
             text = (folder / file).read_text(encoding="utf-8")
             (folder / file).write_text(text.replace(place, values[value]), encoding="utf-8", newline="\n")
     return sum(path.is_file() for path in folder.rglob("*") if ".git" not in path.relative_to(folder).parts)
