@@ -73,6 +73,9 @@ def id_pattern(most: int = MAX_ID_LENGTH) -> str:
 
 
 _ID = re.compile(id_pattern())
+MAX_STORED_ID_LENGTH = 512
+_STORED_ID = re.compile(rf"(?!\.{{1,2}}\Z)[^/\\?#\x00-\x1f\x7f-\x9f\ud800-\udfff]{{1,{MAX_STORED_ID_LENGTH}}}")
+"""What the engine takes in an entity's key (host contract 4.3.5), and so other packages as the id of a thread."""
 
 
 def new_id() -> str:
@@ -91,10 +94,18 @@ def max_thread_id_length(agent: str, owner: str = APP) -> int:
     return min(MAX_ID_LENGTH, left if owner == APP else left - OWNER_LENGTH - len(_OWNED))
 
 
-def check_thread_id(value: str, agent: str, owner: str = APP) -> str:
-    """Return the thread id if it can be part of this agent's entity id; else raise `InvalidThreadIdError`."""
+def may_be_stored(value: str, owner: str = APP) -> bool:
+    """Whether a thread may stand under this id: one of ours, or, among the app's own, one of another package."""
+    return is_id(value) or (owner == APP and bool(_STORED_ID.fullmatch(value)) and not _OWNED_KEY.fullmatch(value))
+
+
+def check_thread_id(value: str, agent: str, owner: str = APP, *, is_stored: bool = False) -> str:
+    """Return the thread id if it can be part of this agent's entity id; else raise `InvalidThreadIdError`.
+
+    `is_stored`: also if a thread of another package may stand under it.
+    """
     limit = max_thread_id_length(agent, owner)
-    if len(value) <= limit and _ID.fullmatch(value):
+    if (len(value) <= limit and _ID.fullmatch(value)) or (is_stored and owner == APP and may_be_stored(value)):
         return value
     shown = value if len(value) <= 80 else value[:80] + "…"
     raise InvalidThreadIdError(
@@ -103,7 +114,6 @@ def check_thread_id(value: str, agent: str, owner: str = APP) -> str:
     )
 
 
-_THREAD_ID = re.compile(r"[A-Za-z0-9._~-]{1,64}")
 _OWNER = re.compile(r"[a-z0-9]{1,64}")
 _KEY = re.compile(r"([a-z][a-z0-9_-]*)\.([a-z0-9]{1,64})~([A-Za-z0-9._~-]{1,64})")
 _DIGEST_LENGTH = 32
@@ -156,7 +166,7 @@ class Address:
         A thread id from outside our alphabet, which another package may have given, is replaced by a digest.
         """
         thread_id = self.thread_id
-        if not _THREAD_ID.fullmatch(thread_id):
+        if not is_id(thread_id):
             thread_id = "!" + hashlib.sha256(thread_id.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
         return f"{self.agent}.{self.owner}~{thread_id}"
 

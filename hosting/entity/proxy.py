@@ -98,8 +98,12 @@ class DurableAgent(Generic[TaskT]):
         return self.get_session(session_id or self.caller.new_id())
 
     def get_session(self, session_id: str) -> DurableAgentSession:
-        """Return the conversation of a thread id, wherever it began; raises `InvalidThreadIdError`."""
-        return DurableAgentSession(self.name, check_thread_id(session_id, self.name, owner_of(self.owner)), self.owner)
+        """Return the conversation of a thread id, wherever it began; raises `InvalidThreadIdError`.
+
+        One of another package may have any id that the engine takes: without that thread its entity refuses the run.
+        """
+        thread_id = check_thread_id(session_id, self.name, owner_of(self.owner), is_stored=True)
+        return DurableAgentSession(self.name, thread_id, self.owner)
 
     def run(
         self,

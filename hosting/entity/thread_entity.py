@@ -128,14 +128,16 @@ class ThreadEntity:
             raise InvalidFieldError(f"The run id {str(run_id)[:80]!r} is not valid.")
         if order.get("logged"):
             return await self._ended(given, run_id, None, _queued_seconds(order))
-        accepted = await self._carried(given.address, run_id, order)
+        accepted = await self._carried(given, run_id, order)
         outcome = await self._operations.accept(given.address, accepted)
         if isinstance(outcome, commands.Refused):
             return given.text, self._refused(given, accepted, outcome)
         return await self._ended(given, run_id, accepted)
 
-    async def _carried(self, address: Address, run_id: str, order: dict[str, Any]) -> Accepted:
-        thread_id = check_thread_id(address.thread_id, self._agent, address.owner)
+    async def _carried(self, given: OperationInput, run_id: str, order: dict[str, Any]) -> Accepted:
+        address, thread_id = given.address, given.address.thread_id
+        if given.text is None:  # what another package stored keeps its id
+            check_thread_id(thread_id, self._agent, address.owner)
         request = await asyncio.to_thread(carried_request, order, self._limits)  # a large one takes its time
         return Accepted(
             at=self._clocks.wall(),

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -41,7 +42,7 @@ from hosting.http.replies import (
 from hosting.http.route import Route
 from hosting.http.routes import of_workflow
 from hosting.invocation import Invocation, current_invocation, mark_task
-from hosting.names import Address, is_id
+from hosting.names import Address, is_id, may_be_stored
 from hosting.plan import AgentPlan, Kind, Plan
 from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, RawRequest
@@ -112,12 +113,17 @@ class HttpRequest:
         """Return where the caller finds that thread."""
         if self.shared is not None:
             return f"{self.base_url}/shared/{self.caller.grant}"
-        return f"{self.base_url}/{self.plan.known(agent).kind}s/{agent}/threads/{thread_id}"
+        return f"{self.base_url}/{self.plan.known(agent).kind}s/{agent}/threads/{quote(thread_id, safe='@:')}"
 
     @property
     def thread_id(self) -> str:
         """The thread id that the path names; raises `UnknownThreadError` for what is no id."""
-        return self.shared.address.thread_id if self.shared is not None else self._id("thread", UnknownThreadError)
+        if self.shared is not None:
+            return self.shared.address.thread_id
+        value: str = self.req.path_params["thread_id"]
+        if not may_be_stored(value, self.caller.owner):
+            raise UnknownThreadError(f"There is no thread {value[:80]!r}.")
+        return value
 
     @property
     def run_id(self) -> str:
@@ -257,6 +263,6 @@ def _refusal(req: Request, error: HostingError) -> Reply:
         case _ if error.status in TRY_AGAIN:
             headers["retry-after"] = str(max(RETRY_AFTER_SECONDS, math.ceil(error.retry_after_seconds)))
     thread_id = error.thread_id or req.path_params.get("thread_id", "")
-    if not is_id(thread_id):
+    if not may_be_stored(thread_id):
         return problem_reply(error, form, headers)
     return problem_reply(error, form, {**headers, **thread_headers(thread_id)}, thread_ids(thread_id))

@@ -29,6 +29,8 @@ from hosting.service.overview import OverviewSweep
 from hosting.service.retention import Sweep, TombstoneSweep, UploadSweep
 from hosting.tools import ENGINE, Engine
 
+_SAFE = "@:"
+"""What a URL takes in a key as it is; the rest is escaped, for the SDK puts keys into URLs as they are."""
 _CURSOR_HEADER = "x-ms-continuation-token"
 _ENDED = (
     OrchestrationRuntimeStatus.Completed,
@@ -61,12 +63,12 @@ class DurableClient:
 
         One that is not taken in time fails, and may still arrive.
         """
-        sent = self.sdk.signal_entity(EntityId(entity, key), operation, value)
+        sent = self.sdk.signal_entity(EntityId(entity, quote(key, safe=_SAFE)), operation, value)
         await _reached(asyncio.wait_for(sent, self.signal_seconds))
 
     async def read(self, entity: str, key: str) -> str | None:
         """Return the stored state as JSON text, or None. The engine sends it as a value, not as the stored text."""
-        found = await _reached(self.sdk.read_entity_state(EntityId(entity, key)))
+        found = await _reached(self.sdk.read_entity_state(EntityId(entity, quote(key, safe=_SAFE))))
         if not found.entity_exists or found.entity_state in (None, ""):
             return None
         return json.dumps(found.entity_state, ensure_ascii=False)

@@ -119,7 +119,7 @@ def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> Start
     thread_id = one_thread_id([arguments[name] for name in _THREAD_ARGUMENTS if arguments.get(name)])
     return StartRun(
         request=RunRequest(message=check_message(query)),
-        thread_id=None if thread_id is None else check_thread_id(thread_id, agent, owner),
+        thread_id=None if thread_id is None else check_thread_id(thread_id, agent, owner, is_stored=True),
         wait=Wait(),
         form="text",
         idempotency_key=None,

@@ -6,10 +6,12 @@ Free of any web framework. The types of the bodies are those from which the Open
 from __future__ import annotations
 
 import json
+import string
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import quote
 
 from hosting.errors import HostingError
 from hosting.http.bodies import (
@@ -69,6 +71,7 @@ from state.extension import host_of
 from state.models import ResponseEntry, unsent_messages
 
 RETRY_AFTER_SECONDS = 1
+_IN_HEADERS = string.punctuation.replace("%", "")
 TRY_AGAIN = (409, 429, 503)
 """The statuses of refusals that may not stand for long."""
 
@@ -107,8 +110,9 @@ def thread_ids(thread_id: str) -> ThreadIds:
 
 
 def thread_headers(thread_id: str) -> dict[str, str]:
-    """Return the headers of every answer that knows the thread."""
-    return {"x-ms-thread-id": thread_id, "x-ms-session-id": thread_id}
+    """Return the headers of every answer that knows the thread; a thread of another package may need escapes."""
+    shown = quote(thread_id, safe=_IN_HEADERS)
+    return {"x-ms-thread-id": shown, "x-ms-session-id": shown}
 
 
 def run_headers(run: Run) -> dict[str, str]:

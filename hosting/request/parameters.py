@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from hosting.errors import InvalidFieldError
-from hosting.names import APP, OWNER_LENGTH, id_pattern
+from hosting.names import APP, MAX_STORED_ID_LENGTH, OWNER_LENGTH, id_pattern
 
 Schema = Mapping[str, Any]
 Live = Literal["long-poll", "sse"]
@@ -68,7 +68,12 @@ _NUMBER_ADVICE = f"a whole number of at most {_DIGITS} digits."
 _ID_ADVICE = "the id of an event, or 0 for all."
 _OFFSET_ADVICE = f"Stream-Next-Offset of the answer before, '{BEGINNING}' for all events or '{NOW}' for those to come."
 
-THREAD_IN_PATH = Parameter("thread_id", "path", "The thread.", _PATH_ID)
+THREAD_IN_PATH = Parameter(
+    "thread_id",
+    "path",
+    "The thread. One that another package stored may have an id of other characters.",
+    {"type": "string", "pattern": rf"^[^/\\?#\u0000-\u001f\u007f-\u009f]{{1,{MAX_STORED_ID_LENGTH}}}$"},
+)
 RUN_IN_PATH = Parameter("run_id", "path", "The run.", _PATH_ID)
 APPROVAL_IN_PATH = Parameter("approval_id", "path", "The approval.", _PATH_ID)
 GRANT_IN_PATH = Parameter(

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Literal, cast
+from urllib.parse import unquote
 
 from hosting.errors import (
     BodyTooLargeError,
@@ -138,7 +139,7 @@ class AnswerRequest:
 def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP) -> StartRun:
     """Return the run of `agent` that a request starts; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
 
-    How long a thread id may be depends on the owner.
+    How long a thread id may be depends on the owner. One that only a thread of another package can have is returned.
     """
     form = body_form(call, limits.body_bytes)
     known = FIELDS if limits.workflow is None else WORKFLOW_FIELDS
@@ -150,14 +151,15 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP) ->
     for name in THREAD_ID_FIELDS:
         if fields.get(name) is not None:
             read_text(name, fields[name])
-    sources = ((fields, THREAD_ID_FIELDS), (call.query, THREAD_ID_FIELDS), (call.headers, THREAD_ID_HEADERS))
-    thread_id = one_thread_id(source[name] for source, names in sources for name in names if source.get(name))
+    sources, headers = ((fields, THREAD_ID_FIELDS), (call.query, THREAD_ID_FIELDS)), call.headers
+    named = [source[name] for source, names in sources for name in names if source.get(name)]
+    thread_id = one_thread_id([*named, *(unquote(headers[name]) for name in THREAD_ID_HEADERS if headers.get(name))])
     if limits.workflow is None:
         request = RunRequest(**read_members(fields, limits))
     else:
         request = _workflow_request(fields, limits, limits.workflow)
     if thread_id is not None:
-        thread_id = check_thread_id(thread_id, agent, owner)
+        thread_id = check_thread_id(thread_id, agent, owner, is_stored=True)
     wait = read_wait(fields, call)
     key = read_idempotency_key(call.headers)
     traceparent = call.headers.get("traceparent")

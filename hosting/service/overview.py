@@ -24,6 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
+from urllib.parse import quote, unquote
 
 from hosting.errors import LogUnavailableError
 from hosting.names import APP, Address, entity_name
@@ -289,10 +290,10 @@ def _read_cursor(cursor: str | None) -> tuple[float, str, str]:
     at, _, rest = (cursor or "").partition("~")
     agent, _, thread_id = rest.partition("~")
     try:
-        return float(at), agent, thread_id
+        return float(at), agent, unquote(thread_id)
     except ValueError:
         return -math.inf, "", ""
 
 
 def _write_cursor(one: tuple[float, str, str]) -> str:
-    return f"{one[0]!r}~{one[1]}~{one[2]}"
+    return f"{one[0]!r}~{one[1]}~{quote(one[2])}"

@@ -19,7 +19,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from hosting.errors import EngineUnavailableError, LogUnavailableError, ThreadDeletedError, UnknownRunError
-from hosting.names import Address, keyed_thread_id, new_id
+from hosting.names import Address, check_thread_id, is_id, keyed_thread_id, max_thread_id_length, new_id
 from hosting.ports import EntityClient
 from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, StartRun, Wait
@@ -134,7 +134,8 @@ class Runs:
     async def start(self, agent: str, call: StartRun, client: EntityClient, caller: Caller = NOBODY) -> Started:
         """Start a run on a thread of the caller's owner, or find the one that its idempotency key started.
 
-        Returns once the run is sure to end. Raises what `admits` raise, what the thread refuses
+        Returns once the run is sure to end. Raises what `admits` raise, `InvalidThreadIdError` for an id that no new
+        thread may have unless a thread of another package stands there, what the thread refuses
         (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` if no signal was taken: then
         nothing is started, unless another caller was answered about it. The run continues if the caller is cancelled.
         """
@@ -142,12 +143,19 @@ class Runs:
         key = call.idempotency_key
         thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, caller.owner, key))
         address = Address.of(agent, thread_id, caller.owner)
+        if len(thread_id) > max_thread_id_length(agent, caller.owner) or not is_id(thread_id):
+            await self._check_stored(address, client)
         with self._broadcast.subscribe(address) as follower:
             async with self._starts:
                 started = await self._holders.shield(self._start(address, agent, call, client, caller))
             if call.wait.answer and not (started.replayed or follower.has_missed):
                 return Started(_with_updates(started.run, follower.drain()))
             return started
+
+    async def _check_stored(self, address: Address, client: EntityClient) -> None:
+        """Raise `InvalidThreadIdError` for an id of another package's thread that is not there."""
+        if (await self._log.head(address)).state != "deleting" and await client.read(*address.entity) is None:
+            check_thread_id(address.thread_id, address.agent, address.owner)
 
     def admit(self) -> None:
         """Raise what `admits` raise if no run may start in this process now."""

@@ -42,6 +42,8 @@ BEHAVIOURS = {
     "(state.md, first paragraph).",
     "state.take-over": "A thread of agent-framework-azurefunctions goes on under our app in mid-conversation, and back "
     "under theirs, both seeing what was said (state.md, first paragraph).",
+    "state.other-ids": "A thread that another package stored under an id which no new thread of ours may have is "
+    "listed, read, continued and deleted by that id, at every door (http-api.md 1).",
     "state.given-contents-checked": "A content given by a caller is refused by its index, its field and what to do "
     "(http-api.md 2).",
     "state.warns-from-half": "From half of the limit on, each turn writes ids and bytes, and no text, into the log "

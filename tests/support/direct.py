@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 import azure.durable_functions as df
@@ -76,7 +77,7 @@ class Entities:
 
 
 class SignalClient:
-    """The part of the SDK's durable client that the handlers use, over `Entities`."""
+    """The part of the SDK's durable client that the handlers use, over `Entities`; keys are parts of URLs."""
 
     def __init__(self, entities: Entities) -> None:
         self._entities = entities
@@ -85,11 +86,11 @@ class SignalClient:
         """Send a signal, or fail as a lost connection would."""
         if self._entities.refuse_signals:
             raise ConnectionError("the signal may or may not have been sent")
-        self._entities.deliver(entity_id.name, entity_id.key, operation, value)
+        self._entities.deliver(entity_id.name, unquote(entity_id.key), operation, value)
 
     async def read_entity_state(self, entity_id: df.EntityId) -> EntityStateResponse:
         """Return the state as a value, as the engine does."""
-        text = self._entities.states.get(f"@{entity_id.name.lower()}@{entity_id.key}")
+        text = self._entities.states.get(f"@{entity_id.name.lower()}@{unquote(entity_id.key)}")
         return EntityStateResponse(False) if text is None else EntityStateResponse(True, json.loads(text))
 
     async def purge_instance_history(self, instance_id: str) -> PurgeHistoryResult:

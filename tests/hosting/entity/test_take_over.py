@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -49,9 +50,9 @@ def hub(tmp_path: Path) -> TaskHub:
     return TaskHub(tmp_path)
 
 
-def ask(client: httpx.Client, message: str) -> str:
-    """Return Joker's answer on the one thread."""
-    answer = client.post("/api/agents/Joker/run", json={"message": message, "thread_id": "t"})
+def ask(client: httpx.Client, message: str, thread_id: str = "t") -> str:
+    """Return Joker's answer on a thread."""
+    answer = client.post("/api/agents/Joker/run", json={"message": message, "thread_id": thread_id})
     assert answer.status_code == 200, answer.text
     return str(answer.json()["response"])
 
@@ -84,3 +85,31 @@ def test_a_thread_goes_on_under_our_app_and_back_under_theirs(hub: TaskHub) -> N
     assert answers[3] == "my name is Ada | recall | tool thread_name | recall"
     assert ours["data"]["conversationHistory"][:2] == theirs["data"]["conversationHistory"]
     assert back["data"]["extensionData"] == ours["data"]["extensionData"]
+
+
+OTHER_IDS = ["ada@example.com", "chat:2026:1", "x" * 80, "Ada's \u00e9", "50%"]
+
+
+@pytest.mark.behaviour("state.other-ids")
+def test_threads_under_ids_that_only_their_package_gives_are_listed_continued_and_deleted(hub: TaskHub) -> None:
+    """Under our app, by path and body; and what was not deleted is there under theirs again."""
+    with hub.under(OTHER_APP) as client:
+        for thread_id in OTHER_IDS:
+            ask(client, f"I am {thread_id}", thread_id)
+    with hub.under(APP) as client:
+        listed = client.get("/api/agents/Joker/threads").json()["threads"]
+        newest = client.get("/api/agents/Joker/threads", params={"sort": "changed"}).json()["threads"]
+        answers = [ask(client, "recall", thread_id) for thread_id in OTHER_IDS]
+        threads = [f"/api/agents/Joker/threads/{quote(thread_id, safe='')}" for thread_id in OTHER_IDS]
+        counts = [client.get(url).json()["message_count"] for url in threads]
+        deleted = [client.delete(url).status_code for url in threads[1:]]
+        gone = [client.get(url).status_code for url in threads]
+    with hub.under(OTHER_APP) as client:
+        back = [ask(client, "recall", thread_id) for thread_id in OTHER_IDS[:2]]
+
+    assert sorted(one["thread_id"] for one in listed) == sorted(OTHER_IDS)
+    assert {one["thread_id"] for one in newest} == set(OTHER_IDS)
+    assert answers == [f"I am {thread_id} | recall" for thread_id in OTHER_IDS]
+    assert counts == [4] * len(OTHER_IDS)
+    assert (deleted, gone) == ([204] * (len(OTHER_IDS) - 1), [200] + [404] * (len(OTHER_IDS) - 1))
+    assert back == ["I am ada@example.com | recall | recall", "recall"]

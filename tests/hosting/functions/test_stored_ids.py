@@ -1,0 +1,92 @@
+"""Threads that another package stored under ids that no new thread of ours may have: reached at every door."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from hosting.names import new_id
+from state.codec import write
+from tests.support.carriers import ENTITY, Api
+from tests.support.direct import DirectHost
+from tests.support.state_documents import a_request, a_response, conversation_of
+
+RUN = "/api/agents/Joker/run"
+THREADS = "/api/agents/Joker/threads"
+STORED = {
+    "an address": "ada@example.com",
+    "colons": "chat:2026:1",
+    "80 characters": "x" * 80,
+    "a blank and an accent": "Ada's é",
+    "a percent sign": "50%25",
+    "a dot at the end": "dot.",
+    "an entity": "@dafx-joker@stored",
+    "markup": "<b>",
+}
+any_stored = pytest.mark.parametrize("thread_id", STORED.values(), ids=list(STORED))
+
+
+def keep(host: DirectHost, thread_id: str) -> None:
+    """Store a conversation of one turn, as another package leaves it."""
+    place = f"@{ENTITY}@{thread_id}"
+    host.entities.states[place] = write(conversation_of((a_request("theirs"), a_response("theirs", "hello Ada"))))
+
+
+@pytest.mark.behaviour("state.other-ids")
+@any_stored
+async def test_what_is_stored_is_read_continued_and_deleted(
+    direct: Api, direct_host: DirectHost, thread_id: str
+) -> None:
+    """By its id in a path, a body, a query and a header, and by the URL that the app answers with."""
+    keep(direct_host, thread_id)
+    url = f"{THREADS}/{quote(thread_id, safe='')}"
+
+    read = await direct.http.get(url)
+    shown = await direct.http.get(f"{url}/messages")
+    ran = await direct.http.post(RUN, json={"message": "recall", "session_id": thread_id})
+    asked = await direct.http.post(
+        RUN, params={"thread_id": thread_id, "wait_for_response": "false"}, json={"message": "hi"}
+    )
+    ended = await direct.ended(asked.headers["location"])
+    by_header = await direct.http.post(
+        RUN, json={"message": "hi"}, headers={"x-ms-thread-id": ran.headers["x-ms-thread-id"]}
+    )
+
+    assert (read.status_code, read.json()["thread_id"], read.json()["message_count"]) == (200, thread_id, 2)
+    assert [entry["run_id"] for entry in shown.json()["entries"]] == ["theirs", "theirs"]
+    assert (ran.json()["thread_id"], ran.json()["response"]) == (thread_id, "hello | recall")
+    assert (asked.status_code, ended["thread_id"]) == (202, thread_id)
+    assert by_header.json()["message_count"] == 8
+    assert (await direct.http.get(f"{url}/export")).json()["thread_id"] == thread_id
+    assert (await direct.http.delete(url)).status_code == 204
+    assert (await direct.http.get(url)).status_code == 404
+    assert (await direct.http.get(f"{url}/erasure")).json()["thread_id"] == thread_id
+    again = await direct.http.post(RUN, json={"message": "hi", "session_id": thread_id})
+    assert (again.status_code, again.json()["code"]) == (400, "invalid_thread_id")
+
+
+@pytest.mark.behaviour("state.other-ids")
+@any_stored
+async def test_tools_and_orchestrations_continue_what_is_stored(direct_host: DirectHost, thread_id: str) -> None:
+    """A tool by `threadId`; an orchestration by the key of the entity."""
+    thread_id = f"another {thread_id}"
+    keep(direct_host, thread_id)
+
+    tool = await direct_host.call_tool("Joker", {"query": "recall", "threadId": thread_id})
+    given = {"message": "count", "correlationId": f"carried-{new_id()}"}
+    called = await direct_host.entities.call(ENTITY, thread_id, "run", given)
+
+    assert tool["structuredContent"]["response"] == "hello | recall"
+    assert tool["structuredContent"]["thread_id"] == thread_id
+    assert called["isError"] is False, called
+
+
+@pytest.mark.behaviour("owners.by-construction")
+async def test_no_id_of_a_stored_thread_leads_to_another_owners(direct: Api, direct_host: DirectHost) -> None:
+    """A person's entity has the owner in its key; that key is no id among the app's threads."""
+    keep(direct_host, "abcdefghijklmnop!mine")
+
+    assert (await direct.http.get(f"{THREADS}/abcdefghijklmnop!mine")).status_code == 404
+    refused = await direct.http.post(RUN, json={"message": "hi", "thread_id": "abcdefghijklmnop!mine"})
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_thread_id")
