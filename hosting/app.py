@@ -50,7 +50,7 @@ from hosting.http.owner_routes import OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI, ORCHESTRATION, ROUTES, WORKFLOW_ROUTES
 from hosting.invocation import capture_start_up_log, end_start_up
-from hosting.names import entity_name, http_function
+from hosting.names import Busy, entity_name, http_function
 from hosting.plan import Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver
 from hosting.request.run_request import Retry
@@ -280,6 +280,7 @@ class AgentFunctionApp(df.DFApp):
         run_timeout_seconds: float | None = None,
         ttl_seconds: float | None = None,
         retry: Retry | None = None,
+        busy: Busy = "queue",
         **unknown: Any,
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
@@ -293,6 +294,7 @@ class AgentFunctionApp(df.DFApp):
             run_timeout_seconds=run_timeout_seconds,
             ttl_seconds=ttl_seconds,
             retry=retry,
+            busy=busy,
         )
 
     def _add(
@@ -306,6 +308,7 @@ class AgentFunctionApp(df.DFApp):
         run_timeout_seconds: float | None = None,
         ttl_seconds: float | None = None,
         retry: Retry | None = None,
+        busy: Busy = "queue",
     ) -> None:
         planned = self._plan.add(
             agent,
@@ -313,6 +316,7 @@ class AgentFunctionApp(df.DFApp):
             mcp=self.enable_mcp_tool_trigger if mcp is None else mcp,
             tool_name=tool[0],
             tool_description=tool[1],
+            busy=busy,
         )
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)

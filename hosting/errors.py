@@ -11,13 +11,15 @@ from typing import ClassVar
 class HostingError(Exception):
     """A refusal that a caller may read: `detail` has what was wrong, with the value, and what to do.
 
-    `thread_id` is the thread that the request named, once known. `retry_after_seconds` for how long a store wants no
-    call.
+    `thread_id` is the thread that the request named, once known, and `run_id` a run of it that is in the way, to be
+    read at `run_url`. `retry_after_seconds` for how long a store wants no call.
     """
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
     thread_id: str | None = None
+    run_id: str | None = None
+    run_url: str | None = None
 
     def __init_subclass__(cls, *, code: str = "error", status: int = 500) -> None:
         cls.code, cls.status = code, status
@@ -165,6 +167,14 @@ class ThreadDeletingError(RequestError, code="thread_deleting", status=409):
 
 class ThreadChangedError(RequestError, code="thread_changed", status=409):
     """The thread is not as it must be to be handed over: it is at work, continued meanwhile, or its id is taken."""
+
+
+class ThreadBusyError(RequestError, code="thread_busy", status=409):
+    """A run of the thread has not ended, and the request was not to be queued behind it."""
+
+    def __init__(self, detail: str, *, run_id: str | None = None) -> None:
+        super().__init__(detail)
+        self.run_id = run_id
 
 
 class TooManyRunsError(RequestError, code="too_many_runs", status=429):

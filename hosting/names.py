@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 from hosting.errors import ConfigurationError, InvalidThreadIdError
 
@@ -22,6 +23,10 @@ _MOST_NAME_CHARACTERS = MAX_ENTITY_ID_LENGTH - len("@dafx-@")
 
 APP = "app"
 """The owner of every thread of an app that knows no others, and of what nobody was signed in for."""
+
+Busy = Literal["queue", "reject"]
+BUSY_POLICIES: tuple[Busy, ...] = get_args(Busy)
+"""What becomes of a request whose thread has a run that has not ended: it is queued behind that, or refused."""
 
 OWNER_LENGTH = 16
 """Characters of an owner that is a person: `hosting.principal` makes them of issuer and id."""

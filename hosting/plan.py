@@ -16,7 +16,7 @@ from agent_framework import SupportsAgentRun, WorkflowAgent
 
 from hosting.errors import ConfigurationError, UnknownAgentError
 from hosting.host_settings import ATTRIBUTE
-from hosting.names import check_agent_name, entity_name, http_function, mcp_function
+from hosting.names import BUSY_POLICIES, Busy, check_agent_name, entity_name, http_function, mcp_function
 from hosting.workflows import HostedWorkflow
 
 _TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
@@ -41,7 +41,8 @@ Kind = Literal["agent", "workflow"]
 class AgentPlan:
     """One agent and the surfaces it gets; `tool` is None when it is no MCP tool.
 
-    With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'.
+    With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `busy` is what
+    becomes of a request that does not say it, while a run of its thread has not ended.
     """
 
     name: str
@@ -49,6 +50,7 @@ class AgentPlan:
     http: bool
     tool: ToolPlan | None
     workflow: HostedWorkflow | None = None
+    busy: Busy = "queue"
 
     @property
     def kind(self) -> Kind:
@@ -83,6 +85,7 @@ class Plan:
         mcp: bool,
         tool_name: str | None = None,
         tool_description: str | None = None,
+        busy: Busy = "queue",
     ) -> AgentPlan:
         """Return the plan of one more agent; raise `ConfigurationError` when it cannot be hosted next to the others."""
         name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
@@ -102,7 +105,11 @@ class Plan:
                 f"Two {_those(met.kind, 'agent' if workflow is None else 'workflow')} are named {met.name!r} and "
                 f"{name!r}; names are compared without case. Rename one."
             )
-        planned = AgentPlan(name, cast(SupportsAgentRun, agent), http, None, workflow)
+        if busy not in BUSY_POLICIES:
+            raise ConfigurationError(
+                f"busy of agent {name!r} is {str(busy)[:80]!r}. Give one of {', '.join(map(repr, BUSY_POLICIES))}."
+            )
+        planned = AgentPlan(name, cast(SupportsAgentRun, agent), http, None, workflow, busy)
         if mcp:
             planned = replace(planned, tool=self._tool(planned, tool_name, tool_description))
         else:

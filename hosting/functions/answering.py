@@ -46,6 +46,7 @@ from hosting.names import Address, is_id, may_be_stored
 from hosting.plan import AgentPlan, Kind, Plan
 from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, RawRequest
+from hosting.service.outcome import RunIds
 from hosting.service.sharing import SharedThread
 
 logger = logging.getLogger(__name__)
@@ -265,4 +266,9 @@ def _refusal(req: Request, error: HostingError) -> Reply:
     thread_id = error.thread_id or req.path_params.get("thread_id", "")
     if not may_be_stored(thread_id):
         return problem_reply(error, form, headers)
-    return problem_reply(error, form, {**headers, **thread_headers(thread_id)}, thread_ids(thread_id))
+    headers |= thread_headers(thread_id)
+    if error.run_id is None or error.run_url is None:
+        return problem_reply(error, form, headers, thread_ids(thread_id))
+    headers |= {"x-ms-run-id": error.run_id, "location": error.run_url}
+    known: RunIds = {**thread_ids(thread_id), "run_id": error.run_id, "correlation_id": error.run_id}
+    return problem_reply(error, form, headers, known)

@@ -38,6 +38,7 @@ from hosting.http.replies import (
     messages_reply,
     run_headers,
     run_reply,
+    run_url,
     runs_reply,
     status_reply,
     thread_headers,
@@ -82,7 +83,7 @@ class Starting:
 
     async def reply(self, request: HttpRequest, agent: AgentPlan, limits: Limits) -> Reply | Streamed:
         """Start the run, on the thread that is shared if there is one, and answer as its caller wants it."""
-        wanted = await request.parsed(lambda raw: parse_run(raw, agent.name, limits, request.caller.owner))
+        wanted = await request.parsed(lambda raw: parse_run(raw, agent.name, limits, request.caller.owner, agent.busy))
         if request.shared is not None:
             named = one_thread_id([request.thread_id, wanted.thread_id or ""])
             wanted = replace(wanted, thread_id=named)
@@ -100,6 +101,8 @@ class Starting:
             run = await self._runs.wait_as(wanted.wait, run, request.client)
         except HostingError as error:
             error.thread_id = thread_id
+            if error.run_id is not None and thread_id is not None:
+                error.run_url = run_url(error.run_id, request.thread_url(agent.name, thread_id))
             raise
         return run_reply(run, wanted.form, url, headers)
 

@@ -21,6 +21,7 @@ from hosting.errors import (
     HostingError,
     IdentityUnavailableError,
     InternalError,
+    ThreadBusyError,
     UnauthorizedError,
 )
 from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
@@ -28,6 +29,7 @@ from hosting.http.replies import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
 from hosting.http.routes import (
     HEALTH,
+    IN_THE_WAY,
     NOT_STORED,
     ORCHESTRATION,
     READY,
@@ -53,6 +55,8 @@ from hosting.request.parameters import (
 )
 from hosting.request.response_format import FORMAT_COMPONENTS
 from hosting.request.run_call import (
+    BUSY,
+    BUSY_MEMBER,
     INPUT,
     STREAM,
     STREAM_MEMBER,
@@ -209,14 +213,15 @@ def _run_body(named: Mapping[str, Limits], agent: str | None, app: ServedApp) ->
             fields = {name: each for name, each in fields.items() if name in WORKFLOW_FIELDS}
             fields[INPUT] = (_inlined(limits.workflow.schema), "What its start executor takes, instead of a message.")
         fields |= {name: (_thread_id(own, app), _THREAD_TEXT) for name in THREAD_ID_FIELDS}
-        members = {
+        members: Schema = {
             name: {"anyOf": [schema, {"type": "null"}], "description": description}
             for name, (schema, description) in fields.items()
         }
         has_nothing: Schema = {"properties": {"message": {"type": "null"}, "contents": {"enum": [None, []]}}}
         if limits.workflow is not None:
             has_nothing["properties"][INPUT] = {"type": "null"}
-        bodies.append(_object({**members, **WAIT_MEMBERS, STREAM: STREAM_MEMBER}) | {"not": has_nothing})
+        members |= {**WAIT_MEMBERS, STREAM: STREAM_MEMBER, BUSY: BUSY_MEMBER}
+        bodies.append(_object(members) | {"not": has_nothing})
     one = len(bodies) == 1
     return {
         "required": True,
@@ -277,6 +282,7 @@ def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool
     thread_headers = THREAD_HEADERS if route.method == "POST" or "{thread_id}" in route.path else ()
     for status, errors in refusals.items():
         headers = (NOT_STORED, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
+        headers += IN_THE_WAY if ThreadBusyError in errors else ()
         narrowed = {
             "type": "object",
             "properties": {

@@ -120,9 +120,9 @@ def run_headers(run: Run) -> dict[str, str]:
     return {**thread_headers(run.accepted.thread_id), "x-ms-run-id": run.run_id}
 
 
-def run_url(run: Run, thread_url: str) -> str:
+def run_url(run_id: str, thread_url: str) -> str:
     """Return where the run's status is read, on the thread that is found there."""
-    return f"{thread_url}/runs/{run.run_id}"
+    return f"{thread_url}/runs/{run_id}"
 
 
 def json_reply(status: int, fields: Mapping[str, object], headers: Mapping[str, str] | None = None) -> Reply:
@@ -156,7 +156,7 @@ def run_reply(run: Run, form: Form, thread_url: str, extra: Mapping[str, str] | 
 
 
 def _pending_reply(run: Run, form: Form, thread_url: str, headers: Mapping[str, str]) -> Reply:
-    sent = {**headers, "location": run_url(run, thread_url), "retry-after": str(RETRY_AFTER_SECONDS)}
+    sent = {**headers, "location": run_url(run.run_id, thread_url), "retry-after": str(RETRY_AFTER_SECONDS)}
     response = "Agent request accepted"
     if form == "text":
         return Reply(202, response, "text/plain", sent)

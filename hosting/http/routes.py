@@ -38,6 +38,7 @@ from hosting.service.outcome import CompletedRun, EndedRun
 NOT_STORED = Header("Cache-Control", "no-store: nobody on the way keeps the response.")
 RETRY_AFTER = Header("Retry-After", "How many seconds to wait before the next request.", "integer")
 PENDING_HEADERS = (Header("Location", "Where the run's end will be."), RETRY_AFTER)
+IN_THE_WAY = (Header("Location", "thread_busy: that run."), Header("x-ms-run-id", "thread_busy: the run in the way."))
 _PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
 _REPLAYED = Header("Idempotency-Replayed", "true: the key had begun this run before.", always=False)
 _STREAM_POSITION = (
@@ -125,6 +126,7 @@ RUN = Route(
         errors.ContentTooLargeError,
         errors.ThreadDeletedError,
         errors.ThreadDeletingError,
+        errors.ThreadBusyError,
         errors.TooManyRunsError,
         errors.ShuttingDownError,
         errors.AgentsBlockedError,

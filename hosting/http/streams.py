@@ -188,7 +188,7 @@ class Streams:
 
     def reply(self, run: Run, client: EntityClient, thread_url: str, after: int = 0) -> Streamed:
         """Return the run's events after position `after` as an event stream, deltas as they come, up to its end."""
-        location = {"content-location": f"{run_url(run, thread_url)}/events"}
+        location = {"content-location": f"{run_url(run.run_id, thread_url)}/events"}
         return Streamed(self._frames(run, client, after), {**run_headers(run), **_UNBUFFERED, **location})
 
     def tail(self, run: Run) -> Reply:

@@ -25,7 +25,7 @@ from hosting.errors import (
     UnknownFieldError,
     UnsupportedMediaTypeError,
 )
-from hosting.names import APP, check_thread_id
+from hosting.names import APP, BUSY_POLICIES, Busy, check_thread_id
 from hosting.principal import Principal
 from hosting.request.contents import Limits
 from hosting.request.fields import (
@@ -55,7 +55,8 @@ WAIT_HEADER = "x-ms-wait-for-response"
 PREFER = "prefer"
 STREAM = "stream"
 INPUT = "input"
-FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM})
+BUSY = "busy"
+FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM, BUSY})
 WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys()) | {"message", "contents", "role", INPUT}
 """The fields of an agent's run, and those of a workflow's."""
 
@@ -67,8 +68,11 @@ WAIT_PARAMETERS = (
     Parameter(WAIT_HEADER, "header", _WAIT_TEXT, TRUTH_WORD),
     Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
 )
+_BUSY_TEXT = "What is to become of the request while a run of the thread has not ended; without it as the agent says."
+_BUSY_WORD: Schema = {"type": "string", "enum": list(BUSY_POLICIES)}
 RUN_PARAMETERS = (
     *WAIT_PARAMETERS,
+    Parameter(BUSY, "query", _BUSY_TEXT, _BUSY_WORD),
     Parameter("traceparent", "header", "W3C trace context, carried into the run.", {"type": "string"}),
     Parameter(
         IDEMPOTENCY_KEY,
@@ -83,6 +87,7 @@ STREAM_MEMBER: Schema = {
     "anyOf": [{"type": "boolean"}, {"type": "null"}],
     "description": "true: stream the response, unless Accept chooses another form; the run's events have its deltas.",
 }
+BUSY_MEMBER: Schema = {"anyOf": [_BUSY_WORD, {"type": "null"}], "description": _BUSY_TEXT}
 """What the OpenAPI document has of a body besides the fields of the request itself."""
 
 _JSON = ("application/json", "application/problem+json")
@@ -113,7 +118,8 @@ class StartRun:
     """A caller's request to run an agent, and how the caller wants the answer.
 
     `streams`: the run's deltas go to the log as they come, whoever reads them there. `wire` is what a caller on a wire
-    sent besides. `follows` is the position of the `accepted` of the run that is to be the thread's newest.
+    sent besides. `follows` is the position of the `accepted` of the run that is to be the thread's newest. `busy` is
+    what becomes of the request while another run of the thread has not ended.
     """
 
     request: RunRequest
@@ -125,6 +131,7 @@ class StartRun:
     streams: bool = False
     wire: Mapping[str, Any] | None = None
     follows: int | None = None
+    busy: Busy = "queue"
 
 
 @dataclass(frozen=True)
@@ -136,10 +143,11 @@ class AnswerRequest:
     form: Form
 
 
-def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP) -> StartRun:
+def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, busy: Busy = "queue") -> StartRun:
     """Return the run of `agent` that a request starts; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
 
     How long a thread id may be depends on the owner. One that only a thread of another package can have is returned.
+    `busy` is the agent's policy, for a request that names none.
     """
     form = body_form(call, limits.body_bytes)
     known = FIELDS if limits.workflow is None else WORKFLOW_FIELDS
@@ -163,7 +171,20 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP) ->
     wait = read_wait(fields, call)
     key = read_idempotency_key(call.headers)
     traceparent = call.headers.get("traceparent")
-    return StartRun(request, thread_id, wait, answer, key, traceparent, streams=streams or answer == "events")
+    if BUSY in call.query or fields.get(BUSY) is not None:
+        busy = _read_busy(fields, call)
+    streams = streams or answer == "events"
+    return StartRun(request, thread_id, wait, answer, key, traceparent, streams=streams, busy=busy)
+
+
+def _read_busy(fields: Mapping[str, Any], call: RawRequest) -> Busy:
+    """Return the policy of the query, else that of the body; refuse one that is none, also where it does not decide."""
+    given = [source[BUSY] for source in (call.query, fields) if source.get(BUSY) is not None]
+    for value in given:
+        if value not in BUSY_POLICIES:
+            allowed = f"{', '.join(map(repr, BUSY_POLICIES[:-1]))} or {BUSY_POLICIES[-1]!r}"
+            raise InvalidFieldError(f"The field 'busy' is {str(value)[:80]!r}. Send {allowed}.")
+    return cast(Busy, given[0])
 
 
 def _workflow_request(fields: Mapping[str, Any], limits: Limits, takes: WorkflowInput) -> RunRequest:

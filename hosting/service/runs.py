@@ -189,7 +189,8 @@ class Runs:
         with self._holders.reserve(
             address.agent, wanted=self.wait_seconds(call.wait, call.form) > SHORT_WAIT_SECONDS
         ) as terms:
-            command = AcceptRun(accepted, self._settings.queue_limit, terms, epoch=caller.epoch, follows=call.follows)
+            limit, epoch = self._settings.queue_limit, caller.epoch
+            command = AcceptRun(accepted, limit, terms, epoch=epoch, follows=call.follows, busy=call.busy)
             decided = await self._log.execute(address, command, refresh, is_new=is_new)
         return await self.begun(address, decided, accepted.run_id, client, is_new=is_new)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hosting.errors import HostingError
+from hosting.names import Busy
 from hosting.principal import Principal
 from hosting.request.run_request import Decision, GrantedAccess
 from hosting.thread.events import (
@@ -48,7 +49,7 @@ class AcceptRun(Command):
 
     `key` is the row of its idempotency key, `known` that of a run id which another process made. `epoch` is the
     thread's when a caller that may be late began: in another life of the thread nothing is accepted. `follows` is the
-    position of the run that must be its newest.
+    position of the run that must be its newest. `busy` is what becomes of it while another run has not ended.
     """
 
     accepted: Accepted
@@ -58,6 +59,7 @@ class AcceptRun(Command):
     known: RunRow | DeletedRow | None = None
     epoch: int | None = None
     follows: int | None = None
+    busy: Busy = "queue"
 
 
 @dataclass(frozen=True)

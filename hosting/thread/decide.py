@@ -85,6 +85,14 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
         )
     if head.is_waiting_for_approval(accepted.at):
         return commands.Refused(approvals_pending_error())
+    if command.busy == "reject" and head.runs:
+        return commands.Refused(
+            errors.ThreadBusyError(
+                f"Run {head.runs[0].id} of this thread has not ended. Send the request again when it has, or with "
+                "another 'busy'.",
+                run_id=head.runs[0].id,
+            )
+        )
     if command.follows is not None and head.newest not in (0, command.follows):
         return commands.Refused(
             errors.RunNotNewestError("A later run continues this thread already. Continue from the newest.")

@@ -19,6 +19,8 @@ BEHAVIOURS = {
     "of each call, and the words that a later attempt voided (The timeline of a run).",
     "http.lists-threads": "An agent's threads are listed page by page, in the store's order (http-api.md 3).",
     "http.lists-agents": "The agents are listed with their endpoints (http-api.md 3).",
+    "http.busy": "A request says by `busy`, in its query or its body, what becomes of it while the thread is busy, or "
+    "its agent does; a rejected one is 409 with the address of the run in the way (issue 51).",
     "http.cancels-runs": "Cancelling is answered 202 and idempotent; a queued run never starts, a running one stops, "
     "neighbours are untouched (http-api.md 3).",
     "http.resets-threads": "A reset is answered 204 once its signal is taken; every run that begins behind it begins "

@@ -3,6 +3,8 @@
 BEHAVIOURS = {
     "thread.accept": "A run whose caller waits is accepted and claimed in one append; one behind others waits; a full "
     "queue takes no more, counted over all processes (rule 1).",
+    "thread.busy-rejects": "A request that is not to wait is refused while a run of the thread has not ended, by the "
+    "name of that run; nothing is appended, and a repeated key finds its run all the same (issue 51).",
     "thread.keys": "An idempotency key is written with its run; repeated it attaches to that run, with another "
     "request it is refused, after a deletion it is gone, after a failed signal it is free (rules 1, 2).",
     "thread.delete": "A thread that is being deleted takes no runs and has whoever meets that signal; behind its "

@@ -95,6 +95,28 @@ def status_of(answer: httpx.Response) -> str:
     return f"{THREADS}/{received['thread_id']}/runs/{received['run_id']}"
 
 
+@pytest.mark.behaviour("turn.busy")
+async def test_of_requests_that_a_busy_thread_rejects_one_begins(apis: list[Api]) -> None:
+    """Sent to both processes at once; each of the others is told of the one that began."""
+    answers = await asyncio.wait_for(
+        asyncio.gather(
+            *(
+                api.ask(f"sleep 30 {number}", thread_id="contended", busy="reject", wait_for_response=False)
+                for number in range(8)
+                for api in apis
+            )
+        ),
+        GUARD_SECONDS,
+    )
+    began = [answer for answer in answers if answer.status_code == 202]
+    refused = [answer for answer in answers if answer.status_code == 409]
+    await apis[0].http.delete(f"{THREADS}/contended")
+
+    assert (len(began), len(refused)) == (1, 15)
+    assert {answer.json()["code"] for answer in refused} == {"thread_busy"}
+    assert {answer.headers["x-ms-run-id"] for answer in refused} == {began[0].json()["run_id"]}
+
+
 @pytest.mark.behaviour("turn.shared-log")
 async def test_the_bound_on_a_threads_runs_counts_those_of_both(apis: list[Api]) -> None:
     """32 wait or run, whoever took them; the next is 429 at either."""

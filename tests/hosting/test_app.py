@@ -161,6 +161,18 @@ def test_an_agents_option_that_is_not_served_is_refused(option: str, sentence: s
     assert app.agents == {}
 
 
+@pytest.mark.behaviour("hosting.refusals-at-start-up")
+@pytest.mark.parametrize("given", ["wait", None, ["reject"]])
+def test_a_busy_policy_that_is_none_is_refused(given: Any) -> None:
+    """With those that there are, and the agent is not registered."""
+    app = app_of()
+
+    with pytest.raises(ConfigurationError, match=r"busy of agent 'one' is .*\. Give one of 'queue', 'reject'"):
+        app.add_agent(scripted_agent("one"), busy=given)
+
+    assert app.agents == {}
+
+
 def test_an_option_of_none_is_as_good_as_absent() -> None:
     """A caller that passes another class's defaults through is not refused."""
     assert app_of(workflow=None, default_callback=None).agents == {}

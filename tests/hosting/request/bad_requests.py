@@ -87,6 +87,15 @@ BAD_REQUESTS = {
     "a wait header that is neither": bad_header("invalid_wait", "'perhaps'", "x-ms-wait-for-response", "perhaps"),
     "a preferred wait that is no number": bad_header("invalid_wait", "wait='soon'", "prefer", "wait=soon"),
     "a negative preferred wait": bad_header("invalid_wait", "wait='-1'", "prefer", "wait=-1"),
+    "a busy policy that is none": bad_json(400, "invalid_field", "'busy' is 'soon'. Send 'queue'", busy="soon"),
+    "a busy policy that is a list": bad_json(400, "invalid_field", "'busy' is \"['reject']\"", busy=["reject"]),
+    "a busy policy that is none in the query": Bad(
+        400, "invalid_field", "'busy' is 'wait'", b'{"message": "hi", "busy": "queue"}', JSON, f"{RUN}?busy=wait"
+    ),
+    "a blank busy policy in the query": Bad(400, "invalid_field", "'busy' is ''", b"hi", TEXT, f"{RUN}?busy="),
+    "two busy policies in the query": Bad(
+        400, "invalid_field", "'reject,queue'", b"hi", TEXT, f"{RUN}?busy=reject&busy=queue"
+    ),
     "a key with a blank": bad_header("invalid_idempotency_key", "Idempotency-Key", "idempotency-key", "a b"),
     "an empty key": bad_header("invalid_idempotency_key", "Idempotency-Key", "idempotency-key", ""),
     "a key of 256 characters": bad_header("invalid_idempotency_key", "1 to 255", "idempotency-key", "k" * 256),

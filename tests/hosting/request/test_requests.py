@@ -50,6 +50,16 @@ def test_the_header_wins_over_the_query_over_the_body_over_prefer() -> None:
     assert call(header, query, wait_for_response=False).wait.answer is True
 
 
+@pytest.mark.behaviour("http.busy")
+def test_the_query_says_what_becomes_of_a_request_before_the_body_and_the_agent_do() -> None:
+    """`null` is as good as none, and the policy makes no other request: its fingerprint is the same."""
+    assert [call().busy, call(busy=None).busy, call(busy="reject").busy] == ["queue", "queue", "reject"]
+    assert call(query={"busy": "queue"}, busy="reject").busy == "queue"
+    assert call(busy="reject").request == call().request
+    agents = parse_run(RawRequest({}, {}, b"hi"), "Joker", limits_of(object(), read_settings({})), busy="reject")
+    assert agents.busy == "reject"
+
+
 @pytest.mark.parametrize(
     ("prefer", "seconds", "answer", "applied"),
     [

@@ -1,0 +1,83 @@
+"""`busy`, over HTTP: what becomes of a request whose thread has a run that has not ended (http-api.md)."""
+
+from __future__ import annotations
+
+import uuid
+
+import httpx
+import pytest
+
+from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import Api
+from tests.support.made_app import app_of, ask, served
+
+RUN = "/api/agents/Joker/run"
+
+
+async def busy_thread(api: Api) -> tuple[str, httpx.Response]:
+    """Return a thread that executes a run, and the answer to the request that began that."""
+    thread_id = f"busy-{uuid.uuid4().hex[:12]}"
+    return thread_id, await api.ask("sleep 60", thread_id=thread_id, wait_for_response=False)
+
+
+@pytest.mark.behaviour("http.busy")
+async def test_a_rejected_request_is_told_where_the_run_in_the_way_is(api: Api) -> None:
+    """In the header that every client of HTTP follows, and in the problem. Once that has ended, it is not rejected."""
+    thread_id, running = await busy_thread(api)
+
+    refused = await api.ask("now", thread_id=thread_id, busy="reject")
+    there = await api.http.get(refused.headers["location"])
+    await api.http.post(f"{refused.headers['location']}/cancel")
+    await api.ended(refused.headers["location"])
+    taken = await api.ask("now", thread_id=thread_id, busy="reject")
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
+    assert refused.headers["location"] == running.headers["location"]
+    assert refused.headers["x-ms-run-id"] == refused.json()["run_id"] == running.json()["run_id"]
+    assert (refused.headers["x-ms-thread-id"], refused.headers["retry-after"]) == (thread_id, "1")
+    assert (there.status_code, there.json()["run_id"]) == (202, running.json()["run_id"])
+    assert (taken.status_code, taken.json()["response"]) == (200, "echo: now")
+
+
+@pytest.mark.behaviour("http.busy")
+async def test_a_message_that_is_text_names_its_policy_in_the_query(api: Api) -> None:
+    """A rejected one leaves nothing in the thread, and its sentence names the run."""
+    thread_id, running = await busy_thread(api)
+    query = {"thread_id": thread_id, "busy": "reject"}
+
+    refused = await api.http.post(RUN, params=query, content="now", headers={"content-type": "text/plain"})
+    runs = (await api.http.get(f"/api/agents/Joker/threads/{thread_id}/runs")).json()["runs"]
+    await api.http.post(f"{running.headers['location']}/cancel")
+
+    assert refused.status_code == 409
+    assert running.json()["run_id"] in refused.text
+    assert [run["run_id"] for run in runs] == [running.json()["run_id"]]
+
+
+@pytest.mark.behaviour("http.busy")
+async def test_an_agent_has_a_policy_for_requests_that_name_none() -> None:
+    """One that the app does not know is refused when the agent is added (test_app.py)."""
+    app = app_of()
+    app.add_agent(scripted_agent("Joker"), busy="reject")
+    async with served(app) as (_, http):
+        first = await ask(http, "sleep 60", thread_id="t", wait_for_response=False)
+        refused = await ask(http, "now", thread_id="t")
+        queued = await ask(http, "now", thread_id="t", busy="queue", wait_for_response=False)
+        await http.post(f"{first.headers['location']}/cancel")
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
+    assert queued.status_code == 202
+
+
+@pytest.mark.behaviour("http.busy")
+async def test_the_document_has_the_policies_and_where_a_rejected_request_is_sent(api: Api) -> None:
+    """As a field, as a parameter, and as headers of the refusal."""
+    document = (await api.http.get("/api/openapi.json")).json()
+    run = document["paths"]["/agents/Joker/run"]["post"]
+    member = run["requestBody"]["content"]["application/json"]["schema"]["properties"]["busy"]
+    (parameter,) = [each for each in run["parameters"] if each["name"] == "busy"]
+
+    assert parameter["in"] == "query"
+    assert member["anyOf"] == [parameter["schema"], {"type": "null"}]
+    assert {"queue", "reject"} <= set(parameter["schema"]["enum"])
+    assert {"Location", "x-ms-run-id", "Retry-After"} <= run["responses"]["409"]["headers"].keys()
