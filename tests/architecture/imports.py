@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("agents", "benchmarks", "devhost", "hosting", "state")
+PACKAGES = ("agents", "benchmarks", "conformance", "devhost", "hosting", "state")
 SCRIPTS = ("function_app.py", "dev.py")
 
 

@@ -48,6 +48,7 @@ REQUIRED = {
 LOCAL = {"httptools", "uvicorn", "uvloop"}
 OPTIONAL = {"redis", "durabletask", "grpc", "jwt"}
 EXTENSION = {"fastapi", "starlette"}
+OF_THE_TRIAL = {"conformance", "httpx"}
 
 
 @pytest.mark.behaviour("hosting.import-levels")
@@ -116,6 +117,13 @@ def test_nothing_of_ours_imports_the_local_host() -> None:
     assert {name for name in importers({"devhost"}) if name.partition(".")[0] in OWN} == set()
 
 
+@pytest.mark.behaviour("conformance.apart")
+def test_the_trial_of_services_and_the_rest_know_nothing_of_each_other() -> None:
+    """It sees what a client sees."""
+    assert {name for name in importers({*OWN, "devhost"}) if name.startswith("conformance")} == set()
+    assert {name.partition(".")[0] for name in importers(OF_THE_TRIAL)} <= {"benchmarks", "conformance"}
+
+
 def test_the_stored_document_depends_on_no_host() -> None:
     """state/ can be read and used without the rest of the product."""
     users = importers({"hosting", "azure", "azurefunctions", "agents", "devhost"})
@@ -130,7 +138,7 @@ def test_no_product_modules_import_each_other_in_a_circle() -> None:
 
 def test_the_product_imports_what_its_requirements_install() -> None:
     """What comes along with a requirement may go; the streaming extension's own two are its public types."""
-    allowed = {*OWN, "devhost", *sys.stdlib_module_names, *REQUIRED, *OPTIONAL, *LOCAL, *EXTENSION}
+    allowed = {*OWN, "devhost", *sys.stdlib_module_names, *REQUIRED, *OPTIONAL, *LOCAL, *EXTENSION, *OF_THE_TRIAL}
     files = [path for path in product_files() if not path.is_relative_to(ROOT / "benchmarks")]
     imported = {name.partition(".")[0] for path in files for name in imports_of(path)}
 

@@ -13,7 +13,7 @@ from tests.support.pages import ROOT
 
 SOURCES = sorted(
     path
-    for folder in ("agents", "benchmarks", "devhost", "hosting", "samples", "state", "tests")
+    for folder in ("agents", "benchmarks", "conformance", "devhost", "hosting", "samples", "state", "tests")
     for path in (ROOT / folder).rglob("*.py")
 )
 MANIFEST = sorted((ROOT / "tests" / "behaviours").glob("[!t]*.py"))

@@ -52,7 +52,7 @@ def test_every_link_of_a_page_leads_to_what_is_there(page: Path) -> None:
 
 def test_the_pages_of_the_structure_name_no_file_that_is_not_there() -> None:
     """By a path from the root, or by a name that one file has."""
-    folders = ("agents", "benchmarks", "devhost", "docs", "hosting", "samples", "state", "tests")
+    folders = ("agents", "benchmarks", "conformance", "devhost", "docs", "hosting", "samples", "state", "tests")
     names = [path.relative_to(ROOT).as_posix() for folder in folders for path in (ROOT / folder).rglob("*.py")]
     named = [
         name

@@ -1,0 +1,108 @@
+"""The command `durable-agents-conformance`: tries a running service, prints what came of each check.
+
+It ends with 0 if no check failed, with 1 if one did, and with 2 if there was nothing to try.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timezone
+
+import httpx
+
+from conformance.adapters.ours import OurService
+from conformance.checks import CHECKS
+from conformance.kill_checks import KILL_CHECKS
+from conformance.port import Refused, Service
+from conformance.report import document, table
+from conformance.trial import NotTried, Result, Trial, result_of
+
+ADAPTERS: dict[str, type[Service]] = {"ours": OurService}
+ALL_CHECKS = (*CHECKS, *KILL_CHECKS)
+SLOW = "Write a story of five hundred words. Use no tools."
+
+
+def command_line() -> argparse.ArgumentParser:
+    """Return what the command takes."""
+    parser = argparse.ArgumentParser(prog="durable-agents-conformance", description="Try an agent service's promises.")
+    parser.add_argument("url", nargs="?", help="where the service's routes begin, as http://localhost:7071/api")
+    parser.add_argument("--adapter", choices=sorted(ADAPTERS), default="ours", help="the service's protocol (ours)")
+    parser.add_argument("--agent", default="", help="the agent to ask (the first)")
+    parser.add_argument("--header", action="append", default=[], metavar="NAME: VALUE", help="for every request")
+    parser.add_argument("--owner", action="append", default=[], metavar="NAME: VALUE", help="a caller's; give two")
+    parser.add_argument("--kill", metavar="COMMAND", help="kills the service with kill -9 and starts it again")
+    parser.add_argument("--plain", default="Hello.", metavar="MESSAGE", help="a message that is answered soon")
+    parser.add_argument("--slow", default=SLOW, metavar="MESSAGE", help="one whose answer takes some seconds")
+    parser.add_argument("--approval", default="", metavar="MESSAGE", help="one that calls a tool that must be approved")
+    parser.add_argument("--patience", type=float, default=60.0, metavar="SECONDS", help="for one answer (60)")
+    parser.add_argument("--only", action="append", default=[], metavar="CHECK", help="a check, or all of kill")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--list", action="store_true", help="print the checks and how each is made")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = command_line().parse_args(arguments)
+    checks = [check for check in ALL_CHECKS if not options.only or _is_named(check.name, options.only)]
+    if options.list:
+        print("\n".join(f"{check.name:18} {check.promise}\n{'':18} {check.how}" for check in checks))
+        return 0
+    try:
+        if not (options.url and checks):
+            raise NotTried("give a URL, and with --only names that --list has")
+        results = asyncio.run(tried(options, [check.name for check in checks]))
+    except (NotTried, Refused, httpx.HTTPError, ValueError, LookupError) as error:
+        print(f"Nothing was tried: {error or repr(error)}", file=sys.stderr)
+        return 2
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    about = {"url": options.url, "adapter": options.adapter, "at": now}
+    print(json.dumps(document(results, **about), indent=2) if options.json else table(results))
+    return 1 if any(result.outcome == "failed" for result in results) else 0
+
+
+async def tried(options: argparse.Namespace, names: Sequence[str]) -> list[Result]:
+    """Make the checks of these names, one after another."""
+    async with httpx.AsyncClient(base_url=options.url, timeout=httpx.Timeout(options.patience, connect=5.0)) as http:
+        service = ADAPTERS[options.adapter](http, options.agent, headers_of(options.header))
+        await service.find_agent()
+        trial = Trial(
+            service,
+            options.plain,
+            options.slow,
+            options.approval,
+            [headers_of([owner]) for owner in options.owner],
+            kill_by(options.kill) if options.kill else None,
+            options.patience,
+        )
+        return [await result_of(check, trial) for check in ALL_CHECKS if check.name in names]
+
+
+def headers_of(given: Sequence[str]) -> dict[str, str]:
+    """Return headers of lines as curl takes them."""
+    pairs = (line.partition(":") for line in given)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def kill_by(command: str) -> Callable[[], Awaitable[None]]:
+    """Return what runs a command of the shell to its end."""
+
+    async def kill() -> None:
+        nowhere = asyncio.subprocess.DEVNULL  # what the command starts may hold its output open
+        process = await asyncio.create_subprocess_shell(command, stdin=nowhere, stdout=nowhere, stderr=nowhere)
+        if code := await process.wait():
+            raise NotTried(f"the command of --kill ended with {code}")
+
+    return kill
+
+
+def _is_named(check: str, names: Sequence[str]) -> bool:
+    return any(check == name or check.startswith(f"{name}.") for name in names)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,262 @@
+"""The promises that can be tried on a service that stays up."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import Awaitable
+
+from conformance.port import End, Refused, Run, Service
+from conformance.trial import Broken, Check, NotTried, Reader, Trial
+
+AT_ONCE = 5
+AWAY = (401, 403, 404, 410)
+
+
+def expect(is_so: bool, otherwise: str) -> None:
+    """Raise Broken with the evidence if it is not so."""
+    if not is_so:
+        raise Broken(otherwise)
+
+
+async def key_again(trial: Trial) -> None:
+    """Ask, ask again with the same key and message, and read the conversation."""
+    thread, message, key = await trial.service.new_thread(), trial.message(), uuid.uuid4().hex
+    first, second = [await trial.service.ask(thread, message, key) for _ in range(2)]
+
+    expect(first == second, f"first {first}, then {second}")
+    await _expect_once(trial, thread, message)
+
+
+async def key_at_once(trial: Trial) -> None:
+    """Send one message under one key five times at the same moment, and read the conversation."""
+    thread, message, key = await trial.service.new_thread(), trial.message(), uuid.uuid4().hex
+    answers = await asyncio.gather(*(trial.service.ask(thread, message, key) for _ in range(AT_ONCE)))
+
+    expect(len(set(answers)) == 1, f"{len(set(answers))} answers: {sorted(set(answers), key=str)}")
+    await _expect_once(trial, thread, message)
+
+
+async def key_reused(trial: Trial) -> None:
+    """Send another message under a key that was used."""
+    thread, key = await trial.service.new_thread(), uuid.uuid4().hex
+    first, _ = await trial.service.ask(thread, trial.message(), key)
+    try:
+        second, end = await trial.service.ask(thread, trial.message(), key)
+    except Refused as refusal:
+        expect(refusal.status < 500, str(refusal))
+    else:
+        raise Broken(f"the other message was answered: {second} {end}, first {first}")
+
+
+async def stream_resumed(trial: Trial) -> None:
+    """Read two pieces of a run's stream, close the connection, and read on with the last id."""
+    run = await trial.service.start(await trial.service.new_thread(), trial.message(trial.slow))
+    reader = Reader()
+    await trial.stream(run, reader, pieces=2)
+    before = reader.text
+    await trial.stream(run, reader)
+    end = await trial.end(run)
+
+    expect(reader.text == end.text, f"broken after {before!r}: read {reader.text!r}, and the answer is {end.text!r}")
+
+
+async def stream_again(trial: Trial) -> None:
+    """Read a stream from its beginning when its run has ended, and then once more behind its last id."""
+    run = await trial.service.start(await trial.service.new_thread(), trial.message(trial.slow))
+    end, reader = await trial.end(run), Reader()
+    await trial.stream(run, reader)
+    read, pieces = reader.text, reader.pieces
+    await trial.stream(run, reader)
+
+    expect(read == end.text, f"read {read!r}, and the answer is {end.text!r}")
+    expect(reader.pieces == pieces, f"behind the last id came {reader.pieces - pieces} pieces more")
+
+
+async def order_kept(trial: Trial) -> None:
+    """Start three runs behind a slow one, wait for all, and read the conversation."""
+    thread, messages = await trial.service.new_thread(), [trial.message() for _ in range(3)]
+    runs = [await trial.slow_run(thread), *[await trial.service.start(thread, message) for message in messages]]
+
+    await expect_in_order(trial, thread, runs, messages)
+
+
+async def expect_in_order(trial: Trial, thread: str, runs: list[Run], messages: list[str]) -> None:
+    """Wait for a slow run and those behind it: the conversation has each once, with its answer, in their order."""
+    ends = [await trial.end(run) for run in runs]
+    turns = await trial.turns(thread)
+
+    expect({end.status for end in ends} == {"completed"}, f"the runs ended as {[end.status for end in ends]}")
+    expect([sent for sent, _ in turns][1:] == messages, f"sent {messages}, and the conversation has {turns}")
+    expect([said for _, said in turns] == [end.text for end in ends], f"the answers are {ends}, there are {turns}")
+
+
+async def cancel_running(trial: Trial) -> None:
+    """Cancel a slow run while it runs."""
+    run = await trial.slow_run(await trial.service.new_thread())
+    await trial.service.cancel(run)
+    end = await trial.end(run)
+
+    expect(end.status == "cancelled", f"it ended as {end}")
+
+
+async def cancel_queued(trial: Trial) -> None:
+    """Cancel a run that waits behind a slow one, wait for the slow one, and read the conversation."""
+    thread, message = await trial.service.new_thread(), trial.message()
+    first = await trial.slow_run(thread)
+    second = await trial.service.start(thread, message)
+    await trial.service.cancel(second)
+    ends = [await trial.end(second), await trial.end(first)]
+    answered = [said for sent, said in await trial.turns(thread) if sent == message and said]
+
+    expect([end.status for end in ends] == ["cancelled", "completed"], f"it ended as {ends[0]}, the slow as {ends[1]}")
+    expect(answered == [], f"the conversation has an answer to it: {answered}")
+
+
+async def cancel_ended(trial: Trial) -> None:
+    """Cancel a run that has ended, whatever the service answers to that."""
+    thread = await trial.service.new_thread()
+    run, end = await trial.service.ask(thread, trial.message())
+    turns = await trial.turns(thread)
+    await _tolerated(trial.service.cancel(run))
+
+    expect(await trial.end(run) == end, f"it was {end}, and is {await trial.end(run)}")
+    expect(await trial.turns(thread) == turns, f"the conversation was {turns}, and is {await trial.turns(thread)}")
+
+
+async def approval_once(trial: Trial) -> None:
+    """Approve and refuse one call at the same moment, and later send the decision that came second once more."""
+    thread = await trial.service.new_thread()
+    approval = await trial.waiting(thread)
+    decided = [trial.service.decide(thread, approval, approved) for approved in (True, False)]
+    answers = await asyncio.gather(*decided, return_exceptions=True)
+    taken = [answer for answer in answers if isinstance(answer, Run)]
+    expect(len(taken) == 1, f"{len(taken)} of 2 decisions were taken: {answers}")
+    end = await trial.end(taken[0])
+    try:
+        late = await trial.service.decide(thread, approval, answers[0] is not taken[0])
+    except Refused as refusal:
+        expect(refusal.status < 500, str(refusal))
+    else:
+        raise Broken(f"a second decision, later, was taken too: {late}")
+
+    expect(end.status == "completed", f"the run that went on ended as {end}")
+
+
+async def delete_gone(trial: Trial) -> None:
+    """Delete a thread, and read its conversation and its run."""
+    thread = await trial.service.new_thread()
+    run, _ = await trial.service.ask(thread, trial.message())
+    await trial.service.delete(thread)
+
+    await expect_hidden(trial.service, run)
+
+
+async def delete_running(trial: Trial) -> None:
+    """Delete a thread while its run runs, wait as long as such a run takes, and read the conversation."""
+    run, other = [await trial.slow_run(await trial.service.new_thread()) for _ in range(2)]
+    await trial.service.delete(run.thread)
+    await trial.end(other)
+
+    await expect_hidden(trial.service, run)
+
+
+async def delete_again(trial: Trial) -> None:
+    """Delete a thread twice, and begin one of the same name."""
+    thread, message = await trial.service.new_thread(), trial.message()
+    await trial.service.ask(thread, trial.message())
+    await trial.service.delete(thread)
+    try:
+        await trial.service.delete(thread)
+        await trial.service.ask(thread, message)
+    except Refused as refusal:
+        expect(refusal.status in AWAY, str(refusal))
+    else:
+        sent = [sent for sent, _ in await trial.turns(thread)]
+        expect(sent == [message], f"after {message!r} the conversation has {sent}")
+
+
+async def owners_read(trial: Trial) -> None:
+    """Ask as one owner, and read the conversation and the run as the other."""
+    mine, other = _owners(trial)
+    run, _ = await mine.ask(await mine.new_thread(), trial.message())
+
+    await expect_hidden(other, run)
+
+
+async def owners_change(trial: Trial) -> None:
+    """Cancel a run and delete its thread as the other owner, whatever the service answers to that."""
+    mine, other = _owners(trial)
+    run = await trial.slow_run(await mine.new_thread(), mine)
+    await _tolerated(other.cancel(run))
+    await _tolerated(other.delete(run.thread))
+    end = await mine.end(run)
+
+    expect(end.status == "completed", f"the run ended as {end}")
+    expect(len(await mine.conversation(run.thread)) == 2, f"the thread has {await mine.conversation(run.thread)}")
+
+
+async def state_version(trial: Trial) -> None:
+    """Read the stored form of a thread."""
+    thread = await trial.service.new_thread()
+    await trial.service.ask(thread, trial.message())
+    version = await trial.service.stored_version(thread)
+
+    expect(re.search(r"\d", version) is not None, f"its version is {version!r}")
+
+
+async def expect_hidden(service: Service, run: Run) -> None:
+    """Neither the thread's conversation nor the run is there, for this caller."""
+    try:
+        entries = await service.conversation(run.thread)
+        expect(entries == [], f"its conversation has {entries}")
+    except Refused as refusal:
+        expect(refusal.status in AWAY, str(refusal))
+    try:
+        end: End = await service.end(run)
+        raise Broken(f"the run is there: {end}")
+    except Refused as refusal:
+        expect(refusal.status in AWAY, str(refusal))
+
+
+async def _tolerated(request: Awaitable[None]) -> None:
+    try:
+        await request
+    except Refused as refusal:
+        expect(refusal.status < 500, str(refusal))
+
+
+async def _expect_once(trial: Trial, thread: str, message: str) -> None:
+    turns = await trial.turns(thread)
+    expect([sent for sent, _ in turns] == [message], f"the conversation has {turns}")
+
+
+def _owners(trial: Trial) -> tuple[Service, Service]:
+    if len(trial.owners) != 2:
+        raise NotTried("no two --owner HEADERS, one for each of two callers")
+    first, second = (trial.service.as_owner(headers) for headers in trial.owners)
+    return first, second
+
+
+CHECKS = tuple(
+    Check(name, promise, " ".join((run.__doc__ or "").split()), run)
+    for name, promise, run in (
+        ("key.again", "A request that is sent again under its key gets the first answer.", key_again),
+        ("key.at-once", "Requests under one key at the same moment are one run.", key_at_once),
+        ("key.reused", "A key that comes with another request is refused.", key_reused),
+        ("stream.resumed", "A stream that broke is resumed without loss and without doubling.", stream_resumed),
+        ("stream.again", "The stream of an ended run can be read again, and ends where it ended.", stream_again),
+        ("order.kept", "The runs of a thread come one after another, in the order of their requests.", order_kept),
+        ("cancel.running", "A run that is cancelled while it runs ends as cancelled.", cancel_running),
+        ("cancel.queued", "A run that is cancelled while it waits never starts.", cancel_queued),
+        ("cancel.ended", "Cancelling an ended run changes nothing.", cancel_ended),
+        ("approval.once", "A tool call that waits for a person is decided once.", approval_once),
+        ("delete.gone", "Of a deleted thread nothing can be read.", delete_gone),
+        ("delete.running", "A run does not bring its deleted thread back.", delete_running),
+        ("delete.again", "A thread can be deleted twice, and its name has nothing of it.", delete_again),
+        ("owners.read", "Nobody reads the thread of another owner.", owners_read),
+        ("owners.change", "Nobody changes the thread of another owner.", owners_change),
+        ("state.version", "Stored state says its version.", state_version),
+    )
+)

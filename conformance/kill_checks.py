@@ -1,0 +1,101 @@
+"""The promises that hold over a kill -9, tried with the command that the user gives for it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from contextlib import suppress
+
+import httpx
+
+from conformance.checks import expect, expect_in_order
+from conformance.port import End, Refused, Run
+from conformance.trial import Check, NotTried, Reader, Trial
+
+
+async def kill_running(trial: Trial) -> None:
+    """Kill the service while a slow run runs, wait for its end, ask once more, and read the conversation."""
+    thread = await trial.service.new_thread()
+    run = await trial.slow_run(thread)
+    await trial.killed()
+    end = await trial.end(run)
+    _, next_end = await trial.service.ask(thread, trial.message())
+    said = [said for _, said in await trial.turns(thread)]
+
+    expect(end.status == "completed", f"it ended as {end}")
+    expect(said == [end.text, next_end.text], f"answered {end.text!r}, {next_end.text!r}; the conversation has {said}")
+
+
+async def kill_queued(trial: Trial) -> None:
+    """Kill the service while two runs wait behind a slow one, and read the conversation."""
+    thread, messages = await trial.service.new_thread(), [trial.message() for _ in range(2)]
+    runs = [await trial.slow_run(thread), *[await trial.service.start(thread, message) for message in messages]]
+    await trial.killed()
+
+    await expect_in_order(trial, thread, runs, messages)
+
+
+async def kill_key(trial: Trial) -> None:
+    """Kill the service while a request waits for its answer, and send the request again under its key."""
+    thread, message, key = await trial.service.new_thread(), trial.message(trial.slow), uuid.uuid4().hex
+    waiting = asyncio.ensure_future(trial.service.ask(thread, message, key))
+    await asyncio.wait({waiting}, timeout=2 * trial.open_seconds)
+    if waiting.done():
+        raise NotTried(f"the run of --slow ended too soon to be killed: {waiting.result()}")
+    await trial.killed()
+    with suppress(httpx.TransportError, Refused):
+        await waiting
+    answers: list[tuple[Run, End]] = [await trial.service.ask(thread, message, key) for _ in range(2)]
+    turns = await trial.turns(thread)
+
+    expect(answers[0] == answers[1], f"sent again it is {answers[0]}, and then {answers[1]}")
+    expect([sent for sent, _ in turns] == [message], f"the conversation has {turns}")
+
+
+async def kill_stream(trial: Trial) -> None:
+    """Kill the service after two pieces of a stream, and read on with the last id."""
+    run = await trial.service.start(await trial.service.new_thread(), trial.message(trial.slow))
+    reader = Reader()
+    await trial.stream(run, reader, pieces=2)
+    before = reader.text
+    await trial.killed()
+    await trial.stream(run, reader)
+    end = await trial.end(run)
+
+    expect(end.status == "completed", f"the run ended as {end}")
+    expect(reader.text == end.text, f"broken after {before!r}: read {reader.text!r}, and the answer is {end.text!r}")
+
+
+async def kill_conversation(trial: Trial) -> None:
+    """Ask twice, kill the service, and read the conversation and the runs."""
+    thread = await trial.service.new_thread()
+    answers = [await trial.service.ask(thread, trial.message()) for _ in range(2)]
+    turns = await trial.turns(thread)
+    await trial.killed()
+
+    expect(await trial.turns(thread) == turns, f"it was {turns}, and is {await trial.turns(thread)}")
+    for run, end in answers:
+        expect(await trial.end(run) == end, f"the answer was {end}, and is {await trial.end(run)}")
+
+
+async def kill_approval(trial: Trial) -> None:
+    """Kill the service while a tool call waits for a person, and approve it."""
+    thread = await trial.service.new_thread()
+    approval = await trial.waiting(thread)
+    await trial.killed()
+    end = await trial.end(await trial.service.decide(thread, approval, True))
+
+    expect(end.status == "completed", f"the run that went on ended as {end}")
+
+
+KILL_CHECKS = tuple(
+    Check(name, promise, " ".join((run.__doc__ or "").split()), run)
+    for name, promise, run in (
+        ("kill.running", "A run under way at a kill ends with one answer.", kill_running),
+        ("kill.queued", "Runs that waited at a kill come behind it, each once and in their order.", kill_queued),
+        ("kill.key", "A request that a kill broke is one run when it is sent again under its key.", kill_key),
+        ("kill.stream", "A stream that a kill broke is resumed without loss and without doubling.", kill_stream),
+        ("kill.conversation", "What was answered before a kill is there behind it.", kill_conversation),
+        ("kill.approval", "A tool call that waits for a person waits over a kill.", kill_approval),
+    )
+)

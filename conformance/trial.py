@@ -1,0 +1,167 @@
+"""One trial of a service: what the user gave for it, what a check may do with it, and what comes of a check."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Literal
+
+import httpx
+
+from conformance.port import End, Entry, NotOffered, Refused, Run, Service
+
+BETWEEN_TRIES_SECONDS = 0.1
+Outcome = Literal["passed", "failed", "not offered", "not tried"]
+
+
+class Broken(Exception):
+    """The promise is not kept; the text is the evidence."""
+
+
+class NotTried(Exception):
+    """The check could not be made; the text says what it needs."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise, and the way to try it."""
+
+    name: str
+    promise: str
+    how: str
+    run: Callable[[Trial], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a check, and why if it is not passed."""
+
+    check: Check
+    outcome: Outcome
+    evidence: str = ""
+
+
+@dataclass
+class Trial:
+    """A service, and the means to try it. `kill` kills it with no chance to clean up, and starts it again."""
+
+    service: Service
+    plain: str
+    slow: str
+    approval: str = ""
+    owners: Sequence[Mapping[str, str]] = ()
+    kill: Callable[[], Awaitable[None]] | None = None
+    patience: float = 60.0
+    open_seconds: float = 0.3
+    """A run that is meant to be slow is still open then."""
+
+    def message(self, text: str = "") -> str:
+        """Return a message that was never sent before, and that is recognized in a conversation."""
+        return f"{text or self.plain} ({uuid.uuid4().hex[:8]})"
+
+    async def slow_run(self, thread: str, service: Service | None = None) -> Run:
+        """Start a run that takes a while, and return it while it is open."""
+        service = service or self.service
+        run = await service.start(thread, self.message(self.slow))
+        end = asyncio.ensure_future(service.end(run))
+        await asyncio.wait({end}, timeout=self.open_seconds)
+        if end.done():
+            raise NotTried(f"the run of --slow ended as {end.result().status} at once; give a longer one")
+        end.cancel()
+        return run
+
+    async def waiting(self, thread: str) -> str:
+        """Make a tool call that waits for a person, and return its approval."""
+        if not self.approval:
+            raise NotTried("no --approval MESSAGE, which makes the agent call a tool that waits for a person")
+        _, end = await self.service.ask(thread, self.message(self.approval))
+        if not end.approvals:
+            raise NotTried(f"the message of --approval made no call that waits; the answer was {end.text[:200]!r}")
+        return end.approvals[0]
+
+    async def killed(self) -> None:
+        """Kill the service and wait until it answers again."""
+        if self.kill is None:
+            raise NotTried("no --kill COMMAND, which kills the service with kill -9 and starts it again")
+        await self.kill()
+        until = asyncio.get_running_loop().time() + self.patience
+        while True:
+            try:
+                return await self.service.find_agent()
+            except (httpx.TransportError, Refused) as error:
+                if asyncio.get_running_loop().time() > until:
+                    raise Broken(f"it did not answer within {self.patience:g} s of the kill: {error!r}") from error
+            await asyncio.sleep(BETWEEN_TRIES_SECONDS)
+
+    async def end(self, run: Run) -> End:
+        """Wait for a run's end, also over connections that break."""
+        while True:
+            with suppress(httpx.TransportError):
+                return await self.service.end(run)
+            await asyncio.sleep(BETWEEN_TRIES_SECONDS)
+
+    async def stream(self, run: Run, reader: Reader, pieces: int = 0) -> None:
+        """Read on in a run's stream: so many pieces of text, or all to the end, also over connections that break."""
+        wanted = reader.pieces + pieces
+        while True:
+            with suppress(httpx.TransportError):
+                async with aclosing(self.service.follow(run, reader.last)) as stream:
+                    async for piece in stream:
+                        reader.read(piece.id, piece.text, piece.offset)
+                        if pieces and reader.pieces >= wanted:
+                            break
+                return
+            await asyncio.sleep(BETWEEN_TRIES_SECONDS)
+
+    async def turns(self, thread: str) -> list[tuple[str, str]]:
+        """Return a thread's conversation as pairs of a message and its answer."""
+        return paired(await self.service.conversation(thread))
+
+
+@dataclass
+class Reader:
+    """A client of streams: what it has read, and where it is."""
+
+    text: str = ""
+    last: str = ""
+    pieces: int = 0
+
+    def read(self, place: str, text: str, offset: int | None) -> None:
+        """Take one event. A piece with an offset replaces all behind that."""
+        self.last = place or self.last
+        if text:
+            self.pieces += 1
+            self.text = (self.text if offset is None else self.text[:offset]) + text
+
+
+def paired(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+    """Return each user's message with all that the agent said behind it."""
+    turns: list[tuple[str, str]] = []
+    for entry in entries:
+        if entry.by == "user":
+            turns.append((entry.text, ""))
+        elif turns:
+            turns[-1] = (turns[-1][0], turns[-1][1] + entry.text)
+        else:
+            turns.append(("", entry.text))
+    return turns
+
+
+async def result_of(check: Check, trial: Trial) -> Result:
+    """Make one check."""
+    try:
+        await asyncio.wait_for(check.run(trial), 2 * trial.patience)
+    except NotOffered as lack:
+        return Result(check, "not offered", f"the service has no way for {lack}")
+    except NotTried as lack:
+        return Result(check, "not tried", str(lack))
+    except (Broken, Refused) as evidence:
+        return Result(check, "failed", str(evidence))
+    except asyncio.TimeoutError:
+        return Result(check, "failed", f"no end within {2 * trial.patience:g} s")
+    except (httpx.HTTPError, LookupError, TypeError, ValueError) as error:
+        return Result(check, "failed", f"an answer that cannot be read: {error!r}")
+    return Result(check, "passed")

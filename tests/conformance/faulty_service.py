@@ -1,0 +1,338 @@
+"""A small agent service over real HTTP that keeps every promise of the pack but the one that its fault names.
+
+It speaks durable-agent-host's routes, keeps all in memory, and plays a kill -9: connections break, work under way
+stops, and what a durable service would have stored is there when it goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+PIECES, PIECE_SECONDS = 8, 0.04
+REST_SECONDS = 0.002
+OPEN = ("queued", "running")
+FAULTS = {
+    "keys are forgotten": "key.again",
+    "keys are stored behind the run": "key.at-once",
+    "keys do not know their request": "key.reused",
+    "resuming leaves a piece out": "stream.resumed",
+    "resuming sends all again": "stream.resumed",
+    "streams are gone with their run": "stream.again",
+    "streams end again and again": "stream.again",
+    "the newest run comes first": "order.kept",
+    "runs come at once": "order.kept",
+    "cancelling does nothing": "cancel.running",
+    "cancelling does not reach the queue": "cancel.queued",
+    "cancelling reaches ended runs": "cancel.ended",
+    "approvals are taken twice": "approval.once",
+    "approvals are taken again later": "approval.once",
+    "deleting keeps the runs": "delete.gone",
+    "deleting keeps the conversation": "delete.gone",
+    "runs bring their thread back": "delete.running",
+    "deleting hides": "delete.again",
+    "owners read all": "owners.read",
+    "owners change all": "owners.change",
+    "state has no version": "state.version",
+    "a kill ends runs": "kill.running",
+    "a kill doubles runs": "kill.running",
+    "a kill empties queues": "kill.queued",
+    "a kill forgets keys": "kill.key",
+    "a kill begins streams anew": "kill.stream",
+    "a kill takes the last answer": "kill.conversation",
+    "a kill forgets approvals": "kill.approval",
+}
+"""Each fault with the check that has to find it."""
+
+
+@dataclass
+class Run:
+    """One run. Its pieces are its stream."""
+
+    owner: str
+    thread: str
+    message: str
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    status: str = "queued"
+    pieces: list[str] = field(default_factory=list)
+    approval: str = ""
+    attempt: int = 0
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+@dataclass
+class Thread:
+    """The runs of a thread in the order in which they are to run, and its conversation."""
+
+    runs: list[Run] = field(default_factory=list)
+    entries: list[tuple[str, str]] = field(default_factory=list)
+    is_hidden: bool = False
+
+
+class FaultyService:
+    """The service, and its process: `killed()` is a kill -9 and the start behind it."""
+
+    def __init__(self, fault: str = "") -> None:
+        self.fault = fault
+        self.threads: dict[tuple[str, str], Thread] = {}
+        self.runs: dict[str, Run] = {}
+        self.keys: dict[tuple[str, str], tuple[str, str]] = {}
+        self.approvals: dict[str, Run] = {}
+        self.handlers: set[asyncio.Task[Any]] = set()
+        self.workers: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def served(self) -> AsyncIterator[str]:
+        """Serve until the end of the block, at the URL that this gives."""
+        app = web.Application(middlewares=[self._as_a_process])
+        thread = "/api/agents/a/threads/{thread}"
+        app.add_routes(
+            [
+                web.get("/api/agents", self._agents),
+                web.post("/api/agents/a/run", self._run),
+                web.get(f"{thread}/messages", self._messages),
+                web.get(f"{thread}/export", self._export),
+                web.delete(thread, self._delete),
+                web.get(f"{thread}/runs/{{run}}", self._status),
+                web.get(f"{thread}/runs/{{run}}/events", self._events),
+                web.post(f"{thread}/runs/{{run}}/cancel", self._cancel),
+                web.post(f"{thread}/approvals/{{approval}}", self._decide),
+                web.post("/kill", self._kill),
+            ]
+        )
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        try:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}/api"
+        finally:
+            for worker in self.workers:
+                worker.cancel()
+            await runner.cleanup()
+
+    def has(self, fault: str) -> bool:
+        """Return whether that is the fault."""
+        assert fault in FAULTS
+        return self.fault == fault
+
+    async def killed(self) -> None:
+        """Break every connection and stop all work; then go on with what is stored."""
+        for task in (*self.handlers, *self.workers):
+            task.cancel()
+        unfinished = [run for run in self.runs.values() if run.status in OPEN]
+        for run in unfinished:
+            if self.has("a kill ends runs") or (self.has("a kill empties queues") and run.status == "queued"):
+                run.status = "failed"
+            if self.has("a kill begins streams anew"):
+                run.pieces.clear()
+                run.attempt += 1  # another try of a model has other words
+        if self.has("a kill forgets keys"):
+            self.keys.clear()
+        if self.has("a kill forgets approvals"):
+            self.approvals.clear()
+        for (owner, name), thread in self.threads.items():
+            if self.has("a kill takes the last answer"):
+                del thread.entries[-1:]
+            if self.has("a kill doubles runs") and any(run in unfinished for run in thread.runs):
+                thread.runs.append(self._new(owner, name, thread.runs[-1].message))
+            self._work(thread)
+
+    @web.middleware
+    async def _as_a_process(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        if request.path != "/kill":
+            self.handlers.add(task)
+            task.add_done_callback(self.handlers.discard)
+        return await handler(request)
+
+    def _new(self, owner: str, thread: str, message: str) -> Run:
+        run = Run(owner, thread, message)
+        self.runs[run.id] = run
+        return run
+
+    def _work(self, thread: Thread) -> None:
+        worker = asyncio.ensure_future(self._worked(thread))
+        self.workers.add(worker)
+        worker.add_done_callback(self.workers.discard)
+
+    async def _worked(self, thread: Thread) -> None:
+        while queued := [run for run in thread.runs if run.status == "queued" or self._is_left(run)]:
+            if self.has("runs come at once"):
+                await asyncio.gather(*(self._do(thread, run) for run in reversed(queued)))
+            else:
+                await self._do(thread, queued[-1 if self.has("the newest run comes first") else 0])
+
+    def _is_left(self, run: Run) -> bool:
+        """Whether a process died over it: this one begins with it."""
+        return run.status == "running"
+
+    async def _do(self, thread: Thread, run: Run) -> None:
+        run.status = "running"
+        words = (
+            [f"{run.attempt}.{number} " for number in range(PIECES)]
+            if run.message.startswith("slow")
+            else ["You wrote: "]
+        )
+        for word in [*words, run.message][len(run.pieces) :]:
+            await asyncio.sleep(PIECE_SECONDS if len(words) > 1 else 0)
+            if run.status == "cancelled" and not self.has("cancelling does nothing"):
+                return
+            run.pieces.append(word)
+        if run.message.startswith("refund"):
+            run.approval = uuid.uuid4().hex
+            self.approvals[run.approval] = run
+        if self.has("runs bring their thread back"):
+            self.threads.setdefault((run.owner, run.thread), thread)
+        thread.entries += [("request", run.message), ("response", run.text)]
+        run.status = "success"
+
+    async def _agents(self, request: web.Request) -> web.Response:
+        return web.json_response({"agents": [{"name": "a"}]})
+
+    async def _run(self, request: web.Request) -> web.Response:
+        body, owner, key = await request.json(), _owner(request), request.headers.get("idempotency-key", "")
+        known, run_id = self.keys.get((owner, key), ("", ""))
+        if run_id and known != body["message"] and not self.has("keys do not know their request"):
+            return web.json_response({"code": "idempotency_key_reused"}, status=409)
+        if run_id and not self.has("keys are forgotten"):
+            run = self.runs[run_id]
+        else:
+            thread = self.threads.setdefault((owner, body["thread_id"]), Thread())
+            thread.is_hidden = False
+            run = self._new(owner, body["thread_id"], body["message"])
+            is_idle = all(other.status not in OPEN for other in thread.runs)
+            thread.runs.append(run)
+            if is_idle:
+                self._work(thread)
+        if self.has("keys are stored behind the run"):
+            await _until(lambda: run.status not in OPEN)
+        if key:
+            self.keys[owner, key] = (body["message"], run.id)
+        if body.get("wait_for_response", True):
+            await _until(lambda: run.status not in OPEN)
+        return self._shown(run)
+
+    def _shown(self, run: Run) -> web.Response:
+        waiting = [{"id": run.approval}] if run.approval in self.approvals else []
+        shown = {"thread_id": run.thread, "run_id": run.id, "status": run.status, "response": run.text}
+        return web.json_response(
+            {**shown, "error": "", "pending_approvals": waiting}, status=202 if run.status in OPEN else 200
+        )
+
+    async def _status(self, request: web.Request) -> web.Response:
+        return self._shown(self._found(request))
+
+    def _found(self, request: web.Request, changes: bool = False) -> Run:
+        run = self.runs.get(request.match_info["run"])
+        is_open = self.has("owners change all") if changes else self.has("owners read all")
+        if run is None or not (run.owner == _owner(request) or is_open):
+            raise web.HTTPNotFound
+        return run
+
+    def _thread(self, request: web.Request) -> Thread | None:
+        name = request.match_info["thread"]
+        if self.has("owners read all"):
+            return next((thread for (_, known), thread in self.threads.items() if known == name), None)
+        return self.threads.get((_owner(request), name))
+
+    async def _messages(self, request: web.Request) -> web.Response:
+        thread = self._thread(request)
+        if thread is None or thread.is_hidden:
+            raise web.HTTPNotFound
+        return web.json_response({"entries": [_entry(kind, text) for kind, text in thread.entries]})
+
+    async def _export(self, request: web.Request) -> web.Response:
+        version = "" if self.has("state has no version") else "1.0.0"
+        return web.json_response({"conversation": {"schemaVersion": version}})
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        run = self._found(request)
+        sent = int(request.headers.get("last-event-id", "0"))
+        if sent and self.has("resuming leaves a piece out"):
+            sent += 1
+        is_told_all = self.has("resuming sends all again")
+        answer = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await answer.prepare(request)
+        if run.status not in OPEN and self.has("streams are gone with their run"):
+            return answer
+        if run.status not in OPEN and self.has("streams end again and again"):
+            sent = min(sent, len(run.pieces) - 1)
+        pieces = iter(range(0 if is_told_all else sent, PIECES + 1))
+        for number in pieces:
+            await _until(lambda number=number: len(run.pieces) > number or run.status not in OPEN)  # type: ignore[misc]
+            if len(run.pieces) <= number:
+                break
+            offset = "" if is_told_all else f', "offset": {len("".join(run.pieces[:number]))}'
+            data = f'{{"text": "{run.pieces[number]}"{offset}}}'
+            await answer.write(f"id: {number + 1}\nevent: delta\ndata: {data}\n\n".encode())
+        return answer
+
+    async def _cancel(self, request: web.Request) -> web.Response:
+        run = self._found(request, changes=True)
+        is_queued = run.status == "queued" and self.has("cancelling does not reach the queue")
+        if (run.status in OPEN and not is_queued) or self.has("cancelling reaches ended runs"):
+            run.status = "running" if self.has("cancelling does nothing") else "cancelled"
+        return web.json_response({}, status=202)
+
+    async def _decide(self, request: web.Request) -> web.Response:
+        approval = request.match_info["approval"]
+        run = self.approvals.get(approval)
+        if run is None:
+            return web.json_response({"code": "approval_answered"}, status=409)
+        if self.has("approvals are taken twice"):
+            await asyncio.sleep(10 * REST_SECONDS)
+        if not self.has("approvals are taken again later"):
+            self.approvals.pop(approval, None)
+        after = self._new(run.owner, run.thread, "It is paid back.")
+        thread = self.threads[run.owner, run.thread]
+        thread.runs.append(after)
+        self._work(thread)
+        return self._shown(after)
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        owner, name = _owner(request), request.match_info["thread"]
+        if self.has("owners change all"):
+            self.threads = {key: thread for key, thread in self.threads.items() if key[1] != name}
+        thread = self.threads.get((owner, name))
+        if thread is None:
+            return web.Response(status=204)
+        for run in thread.runs:
+            if not self.has("runs bring their thread back"):
+                run.status = "cancelled"
+            if not self.has("deleting keeps the runs"):
+                self.runs.pop(run.id)
+        if self.has("deleting hides"):
+            thread.is_hidden = True
+        elif not self.has("deleting keeps the conversation"):
+            del self.threads[owner, name]
+        return web.Response(status=204)
+
+    async def _kill(self, request: web.Request) -> web.Response:
+        await self.killed()
+        return web.Response(status=204)
+
+
+def _owner(request: web.Request) -> str:
+    return request.headers.get("x-user", "")
+
+
+def _entry(kind: str, text: str) -> dict[str, Any]:
+    return {"type": kind, "messages": [{"role": "user", "contents": [{"$type": "text", "text": text}]}]}
+
+
+async def _until(is_so: Callable[[], bool]) -> None:
+    while not is_so():  # noqa: ASYNC110 - one way to wait for all that happens here
+        await asyncio.sleep(REST_SECONDS)

@@ -1,0 +1,110 @@
+"""The command: what it prints, how it ends, and what it says of a service that promises less."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import httpx
+import pytest
+
+from conformance import __name__ as CONFORMANCE
+from conformance.__main__ import ADAPTERS, ALL_CHECKS, command_line
+from conformance.adapters.ours import OurService
+from conformance.port import Service
+from conformance.trial import Trial, result_of
+from tests.conformance.faulty_service import FaultyService
+from tests.support.pages import ROOT
+from tests.support.running_host import host_environment
+
+KILL = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], data=b'')"
+
+
+async def command(*arguments: str) -> tuple[int | None, str, str]:
+    """Run the command to its end and return its code and what it printed."""
+    pipe = asyncio.subprocess.PIPE
+    program = [sys.executable, "-m", CONFORMANCE, *arguments]
+    process = await asyncio.create_subprocess_exec(*program, stdout=pipe, stderr=pipe, cwd=ROOT, env=host_environment())
+    printed, warned = await process.communicate()
+    return process.returncode, printed.decode(), warned.decode()
+
+
+@pytest.mark.behaviour("conformance.report")
+async def test_the_command_prints_a_table_and_ends_with_0_where_nothing_failed() -> None:
+    """What it had no means for is counted beside."""
+    async with FaultyService().served() as url:
+        code, printed, _ = await command(url, "--only", "key", "--only", "kill.conversation")
+
+    assert code == 0, printed
+    assert printed.splitlines()[0].split(maxsplit=2)[:2] == ["passed", "key.again"]
+    assert printed.splitlines()[-1] == "3 passed, 0 failed, 0 not offered, 1 not tried"
+
+
+@pytest.mark.behaviour("conformance.report")
+async def test_the_command_prints_json_and_ends_with_1_for_what_its_kill_command_broke() -> None:
+    """Each check with its promise, how it was made, and what was seen."""
+    async with FaultyService("a kill takes the last answer").served() as url:
+        kill = f'{sys.executable} -c "{KILL}" {url.removesuffix("/api")}/kill'
+        code, printed, warned = await command(url, "--json", "--only", "kill.conversation", "--kill", kill)
+    (check,) = json.loads(printed)["checks"]
+
+    assert (code, warned) == (1, "")
+    assert (check["outcome"], check["promise"]) == ("failed", "What was answered before a kill is there behind it.")
+    assert check["evidence"].startswith("it was [")
+
+
+@pytest.mark.behaviour("conformance.report")
+@pytest.mark.parametrize("arguments", [["http://127.0.0.1:9/api"], [], ["http://127.0.0.1:9", "--only", "key.agian"]])
+async def test_the_command_ends_with_2_where_nothing_is_tried(arguments: list[str]) -> None:
+    """No service, no URL, no check of that name."""
+    code, printed, warned = await command(*arguments)
+
+    assert (code, printed) == (2, "")
+    assert warned.startswith("Nothing was tried: ")
+
+
+@pytest.mark.behaviour("conformance.fair")
+async def test_a_service_that_offers_nothing_fails_nothing() -> None:
+    """Nor does one for which the user gave no means."""
+
+    class Bare(Service):
+        async def find_agent(self) -> None: ...
+
+        async def new_thread(self) -> str:
+            return "t"
+
+    async def kill() -> None: ...
+
+    async with httpx.AsyncClient() as http:
+        trial = Trial(Bare(http, "a"), "hello", "slow", "refund", [{}, {}], kill)
+        results = [await result_of(check, trial) for check in ALL_CHECKS]
+
+    assert [result for result in results if result.outcome != "not offered"] == []
+
+
+@pytest.mark.behaviour("conformance.fair")
+async def test_what_the_user_gave_no_means_for_is_not_tried() -> None:
+    """A kill, two owners, a call that waits, and a message that takes a while."""
+    async with FaultyService().served() as url, httpx.AsyncClient(base_url=url) as http:
+        trial = Trial(OurService(http, "a"), "hello", "soon", open_seconds=0.05)
+        results = [await result_of(check, trial) for check in ALL_CHECKS]
+    untried = {result.check.name for result in results if result.outcome == "not tried"}
+
+    assert [result for result in results if result.outcome in ("failed", "not offered")] == []
+    assert untried == {
+        *("order.kept", "cancel.running", "cancel.queued", "delete.running", "approval.once"),
+        *("owners.read", "owners.change"),
+        *(check.name for check in ALL_CHECKS if check.name.startswith("kill.")),
+    }
+
+
+@pytest.mark.behaviour("conformance.documented")
+def test_the_page_has_every_check_option_and_adapter() -> None:
+    """And the sentence of each promise."""
+    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    options = {name for action in command_line()._actions for name in action.option_strings} - {"-h", "--help"}
+
+    assert [check.name for check in ALL_CHECKS if f"| `{check.name}` | {check.promise} |" not in page] == []
+    assert sorted(name for name in options if f"| `{name}" not in page) == []
+    assert [name for name in ADAPTERS if f"| `{name}` |" not in page] == []
