@@ -33,6 +33,8 @@ McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
 SOURCE_ID = "durable_thread"
 _ATTRIBUTION = "_attribution"
 _MODULES = "agent_framework."
+_TYPES = frozenset({"types:GenericAlias"})
+"""What a checkpoint has besides values: the type of the answer that an executor asks for, such as `list[Message]`."""
 
 
 def agent_of_tool(tool: Any) -> Agent[Any] | None:
@@ -86,7 +88,7 @@ def read_checkpoint(text: str, allowed: frozenset[str]) -> WorkflowCheckpoint:
     Its values are pickles. Only types of the framework, of Python's own values, and those of `allowed`
     (`module:qualname`) or `register_checkpoint_type` are made; any other raises.
     """
-    return WorkflowCheckpoint.from_dict(decode_checkpoint_value(json.loads(text), allowed_types=allowed))
+    return WorkflowCheckpoint.from_dict(decode_checkpoint_value(json.loads(text), allowed_types=allowed | _TYPES))
 
 
 def is_idempotent(tool: Any) -> bool:

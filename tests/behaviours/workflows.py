@@ -10,6 +10,7 @@ BEHAVIOURS = {
     "workflows.verbs": "Cancel, time limit, idempotency keys, streams and thread routes are those of agents.",
     "workflows.survives-kill": "A killed workflow continues behind its last superstep: nothing before that is done "
     "again, and no recorded call of an agent in the one that was under way.",
+    "workflows.builders": "The ready-made workflows of agent-framework-orchestrations are served, and survive a kill.",
     "workflows.changed": "A run that began with another graph or framework ends as workflow_changed.",
     "workflows.checkpoint-kept": "A run whose state after a superstep cannot be kept or read again stops there.",
     "workflows.refused": "What cannot be hosted as a workflow is refused at start-up, with what to do.",

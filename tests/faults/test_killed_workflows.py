@@ -15,8 +15,10 @@ from tests.support.running_host import RunningHost
 pytestmark = pytest.mark.slow
 
 APP = Path(__file__).resolve().parent / "flow_app"
+SAMPLE = APP.parents[2] / "samples" / "workflow_builders" / "function_app.py"
 GUARD_SECONDS = 60.0
 KEY = {"idempotency-key": "once"}
+BUILDERS = ("Sequential", "Concurrent", "Handoff", "GroupChat", "Magentic")
 DONE = {"step 1": 1, "model 1": 1, "tool": 1, "model 2": 1, "step 3": 1, "step 4": 1}
 
 
@@ -79,3 +81,41 @@ async def test_a_workflow_whose_graph_changed_meanwhile_is_refused(tmp_path: Pat
 
     assert ended["error"]["code"] == "workflow_changed"  # type: ignore[index]
     assert flows.counted() == {"step 1": 1, "model 1": 1, "tool": 1, "model 2": 1}
+
+
+@pytest.mark.behaviour("workflows.builders")
+async def test_killed_ready_made_workflows_continue_behind_their_last_superstep(tmp_path: Path) -> None:
+    """All five in one process, each at its second model call; the first one of those in a row is not made again."""
+    app = shutil.copytree(APP.parent / "builder_app", tmp_path / "app")
+    shutil.copy(SAMPLE, app / "sample.py")
+    notes = tmp_path / "notes.txt"
+    environ = {"NOTES": str(notes)}
+
+    async def begin(http: httpx.AsyncClient, name: str, thread_id: str) -> httpx.Response:
+        told = "Call handoff_to_guide with {}" if name == "Handoff" else f"Write about {name}."
+        body = {"message": told, "thread_id": thread_id, "wait_for_response": False}
+        return await http.post(f"/api/workflows/{name}/run", json=body, headers={"idempotency-key": thread_id})
+
+    async def end(http: httpx.AsyncClient, name: str, thread_id: str) -> str:
+        run_id = (await begin(http, name, thread_id)).headers["x-ms-run-id"]
+        place = f"/api/workflows/{name}/threads/{thread_id}/runs/{run_id}"
+        async with asyncio.timeout(GUARD_SECONDS), http.stream("GET", f"{place}/events") as events:
+            await events.aread()
+        ended = (await http.get(place)).json()
+        return str(ended.get("response", ended))
+
+    with RunningHost(app, environ=environ) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            with suppress(httpx.RemoteProtocolError):
+                await asyncio.gather(*(begin(http, name, "killed") for name in BUILDERS))
+            await asyncio.to_thread(host.process.wait)
+    with RunningHost(app, environ=environ) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            killed = {name: await end(http, name, "killed") for name in BUILDERS}
+            made = Counter(notes.read_text().splitlines())
+            whole = {name: await end(http, name, "whole") for name in BUILDERS}
+
+    assert killed == whole
+    assert all(text for text in whole.values())
+    assert made.pop("Concurrent") in (2, 3)  # its two calls are of one superstep
+    assert made == dict.fromkeys(made, 2) | {"died": 1}

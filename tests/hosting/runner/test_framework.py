@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from agent_framework import FunctionTool, MCPStreamableHTTPTool, Message, SessionContext
+from agent_framework import (
+    FunctionTool,
+    MCPStreamableHTTPTool,
+    Message,
+    SessionContext,
+    WorkflowCheckpoint,
+    WorkflowEvent,
+)
 
 from hosting.runner.framework import (
     SOURCE_ID,
     attribute,
+    checkpoint_text,
     is_of_history,
+    read_checkpoint,
     refuses_arguments,
     server_of_tool,
 )
@@ -48,3 +57,13 @@ async def test_the_framework_refuses_a_tools_arguments_by_an_error_of_its_own() 
         refused.append(refuses_arguments(raised.value))
 
     assert refused == [True, False]
+
+
+def test_a_checkpoint_has_the_type_of_an_answer_that_is_asked_for() -> None:
+    """Also where it is that of a list, as a hand-over asks for."""
+    asked = WorkflowEvent.request_info("1", "desk", "Which city?", list[Message])
+    checkpoint = WorkflowCheckpoint("Handoff", "graph", pending_request_info_events={"1": asked})
+
+    read = read_checkpoint(checkpoint_text(checkpoint, frozenset()), frozenset())
+
+    assert read.pending_request_info_events["1"].response_type == list[Message]
