@@ -1,7 +1,8 @@
 """Folds what follows one run into the protocol's events, with the same ids from any process.
 
 Theory. The id of a message is made of the run's and of the position of its log after which the message begins; that of
-a tool call of the position at which it began. A client puts events together to messages and keeps them. So when text
+a tool call of the position at which it began. The run's id is the client's own, or ours for a run that goes on after
+an approval: clients may give both runs the same. A client puts events together to messages and keeps them. So when text
 counts no more, because another attempt writes it anew or the answer was changed, all messages are sent as they stand
 (MESSAGES_SNAPSHOT), and the text that follows has a message of its own. A call that waits for a person is shown by
 the run that asks, and its result belongs to the run that goes on, under the same id.
@@ -84,7 +85,9 @@ class RunFold:
         self._wanted = wanted
         self._ids = {"threadId": wanted.thread_id, "runId": wanted.run_id}
         self._prefix = own_prefix((run.accepted.wire or {}).get("run_id") or run.run_id)
-        self._history = [one for one in wanted.sent if not one["id"].startswith(self._prefix)]
+        self._history = [
+            one for one in wanted.sent if not (one["id"].startswith(self._prefix) or wanted.stands_in(one))
+        ]
         self._waited = waited
         self._shown: list[_Message | dict[str, Any]] = []
         self._open: _Message | None = None

@@ -2,7 +2,9 @@
 
 Theory. Clients send the whole conversation each time, as they have it. The app has it in its log. So what stands before
 the agent's last message is not new, and the agent gets only what follows. A client that sends a run again, because its
-stream broke, may have some of that run's own messages: their ids say so, and they count for nothing.
+stream broke, may have some of that run's own messages: their ids say so, and they count for nothing. Answers to
+interrupts come without a new message. CopilotKit sends them under the id of the run that asked, with its person's word
+as a result of the call, which is none.
 """
 
 from __future__ import annotations
@@ -57,6 +59,11 @@ class RunInput:
     is_versioned: bool
     traceparent: str | None = None
 
+    def stands_in(self, message: Mapping[str, Any]) -> bool:
+        """Return whether this message is the client's own stand-in for the result of a decided call."""
+        decided = [decision.id for decision in self.decisions]
+        return message["role"] == "tool" and message.get("toolCallId") in decided
+
 
 def own_prefix(run_id: str) -> str:
     """Return how the ids of all messages begin that a run sends; no id of a run has a colon."""
@@ -81,10 +88,11 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
     version = fields.get("protocolVersion")
     is_versioned = version is not None and bool(read_text("protocolVersion", version))
     sent = _sent_messages(fields.get("messages"))
-    before = {at: one for at, one in enumerate(sent) if not one["id"].startswith(own_prefix(run_id))}
+    decisions = _decisions(fields.get("resume"))
+    own = () if decisions else own_prefix(run_id)
+    before = {at: one for at, one in enumerate(sent) if not one["id"].startswith(own)}
     known = max((at for at, one in before.items() if one["role"] in _OF_THE_AGENT), default=-1)
     messages = tuple(_message(f"messages[{at}]", one, limits) for at, one in before.items() if at > known)
-    decisions = _decisions(fields.get("resume"))
     if decisions and messages:
         raise UnservedInputError("Answers to interrupts and a message are two runs. Send 'resume' first.")
     if not decisions and not messages:

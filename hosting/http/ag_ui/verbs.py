@@ -88,14 +88,7 @@ class AgUiWire:
             raise UnservedInputError(f"The answer on {tools} is missing in 'resume'. Send all answers together.")
         last = None
         for decision in sorted(decisions, key=lambda one: one.id in undecided):
-            answered = await approvals.answer(
-                address,
-                decision,
-                request.client,
-                request.caller,
-                streamed=True,
-                wire={"run_id": wanted.run_id},
-            )
+            answered = await approvals.answer(address, decision, request.client, request.caller, streamed=True)
             last = answered if answered.resumed is not None else last
         if last is None or last.resumed is None:
             raise UnservedInputError("These answers are recorded; the thread waits for others. Send those.")

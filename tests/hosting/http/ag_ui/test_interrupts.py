@@ -68,6 +68,27 @@ async def test_answers_that_are_sent_again_as_another_run_find_the_one_that_goes
     assert len(wired.notes) == 1
 
 
+async def test_answers_under_the_id_of_the_run_that_asked_go_on_behind_its_messages(wired: Wired) -> None:
+    """As CopilotKit sends them: its person's word, in the place of the result, gives way to the result."""
+    first = wanted("call refund 7")
+    asking = await wired.run(first, "Clerk")
+    (asked,) = interrupts(asking)
+    before = folded(asking, first["messages"])
+    word = {"id": "w", "role": "tool", "toolCallId": asked["toolCallId"], "content": '{"approved":true}'}
+    sent = {**resume(answer(asked["id"], approved=True), messages=[*before, word]), "runId": first["runId"]}
+
+    events, bare = await wired.run(sent, "Clerk"), await wired.run({**sent, "messages": before}, "Clerk")
+    after = folded(events, sent["messages"])
+
+    assert events[1] == {"type": "MESSAGES_SNAPSHOT", "messages": before}
+    assert after[: len(before)] == before
+    assert [one["content"] for one in after[len(before) :]] == ["refunded 7", "told: refunded 7"]
+    assert "MESSAGES_SNAPSHOT" not in kinds(bare)
+    assert folded(bare, before) == after
+    assert len({one["id"] for one in after}) == len(after)
+    assert len(wired.notes) == 1
+
+
 @pytest.mark.parametrize("reason", ["too much", None])
 async def test_a_denied_call_is_not_made(wired: Wired, reason: str | None) -> None:
     """Its result says so."""
