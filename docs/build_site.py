@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "Durable agents on Azure Functions"
-PAGES = ("*.md", "docs/*.md", "samples/**/README.md")
+PAGES = ("*.md", "docs/*.md", "samples/README.md", "samples/*/README.md")
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")
 PART = re.compile(r"^## (.+)$|^\| \[[^\]]+\]\(([\w-]+\.md)\) \|", re.MULTILINE)
 # Anchors as GitHub makes them, on which the pages are read too.

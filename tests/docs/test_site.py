@@ -22,7 +22,7 @@ pytestmark = [
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """What the site is made of, to be broken."""
-    ignored = shutil.ignore_patterns(".*", "site", "__pycache__", "*.pyc")
+    ignored = shutil.ignore_patterns(".*", "site", "__pycache__", "*.pyc", "node_modules")
     for folder in ("docs", "samples", "infra", "tests", "agents", "hosting", "devhost", "state"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     for path in ROOT.iterdir():

@@ -17,5 +17,5 @@ def page_of(name: str) -> str:
 
 def copy_app(name: str, folder: Path) -> Path:
     """Return a copy of a sample's files; settings and stores that a developer's own runs left are not among them."""
-    ignored = shutil.ignore_patterns(".*", "__pycache__", "local.settings.json")
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "local.settings.json", "node_modules")
     return shutil.copytree(SAMPLES / name, folder / name, ignore=ignored)

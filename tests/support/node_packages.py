@@ -39,7 +39,7 @@ def install(lock: Path, cache: Path, *, with_optional: bool = False) -> Path:
         if complete.exists():
             return folder
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(lock, folder)
+        shutil.copytree(lock, folder, ignore=shutil.ignore_patterns("node_modules"))
         _npm_ci(folder, () if with_optional else ("--omit=optional",))
         complete.touch()
     return folder

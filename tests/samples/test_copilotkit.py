@@ -1,0 +1,164 @@
+"""samples/copilotkit as its user has it: the app on a local host, CopilotKit's runtime from npm, and the page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import async_playwright, expect
+
+from tests.samples.folders import SAMPLES, copy_app, page_of
+from tests.support.browser import find_browser
+from tests.support.node_packages import RegistryUnreachableError, install, node
+from tests.support.running_host import RunningHost
+
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("samples.copilotkit")]
+
+WEB = SAMPLES / "copilotkit" / "web"
+NO_LOOKUPS = Path(__file__).with_name("no_lookups.cjs")
+POSTCARD = 'Call send_postcard with {"to": "Ada", "text": "Hello"}'
+OPENED = re.compile(r"Open http://localhost:(\d+)/\n")
+
+Events = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Server:
+    """The started Node server, and the file with all that it prints."""
+
+    origin: str
+    log: Path
+
+    async def run(self, messages: Events, run_id: str, **fields: Any) -> Events:
+        """Return the events of a run, from the route that CopilotKit's pages use."""
+        nothing: dict[str, Any] = {"tools": [], "context": [], "state": {}, "forwardedProps": {}}
+        body = {"threadId": "over-http", "runId": run_id, "messages": messages, **nothing, **fields}
+        async with httpx.AsyncClient(base_url=self.origin, timeout=30) as http:
+            answer = await http.post("/api/copilotkit/agent/guide/run", json=body)
+        return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+
+
+@pytest.fixture(scope="module")
+def packages(pytestconfig: pytest.Config) -> Path:
+    """A copy of the sample's folder `web` with its packages; the test is skipped without npm's registry."""
+    try:
+        folder = install(WEB, Path(pytestconfig.cache.mkdir("copilotkit")), with_optional=True)
+    except RegistryUnreachableError:
+        pytest.skip("npm's registry cannot be reached, and the cache has no copy of its packages")
+    return shutil.copytree(WEB, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
+
+
+@pytest.fixture(scope="module")
+def server(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server as `npm start` starts it, on a free port, for the sample's app."""
+    folder = tmp_path_factory.mktemp("copilotkit")
+    program, *arguments = json.loads((packages / "package.json").read_text("utf-8"))["scripts"]["start"].split()
+    assert program == "node"
+    with RunningHost(copy_app("copilotkit", folder)) as host, (folder / "log").open("wb") as log:
+        environ = {"AGENTS_URL": host.origin, "PORT": "0", "NODE_OPTIONS": f"--require={NO_LOOKUPS}"}
+        process = subprocess.Popen(
+            [node(), *arguments],
+            cwd=packages,
+            env={**os.environ, **environ},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            encoding="utf-8",
+        )
+        try:
+            assert process.stdout is not None
+            opened = next(filter(None, map(OPENED.fullmatch, process.stdout)), None)
+            assert opened, (folder / "log").read_text("utf-8")
+            yield Server(f"http://127.0.0.1:{opened[1]}", folder / "log")
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_the_page_of_the_sample_says_how_its_server_is_started() -> None:
+    """In a folder that npm installs from a lock."""
+    assert "```sh\ncd samples/copilotkit/web\nnpm install\nnpm start\n```" in page_of("copilotkit")
+    assert (WEB / "package-lock.json").is_file()
+    assert '"resolved"' not in (WEB / "package-lock.json").read_text("utf-8")
+
+
+async def test_the_runtime_streams_chats_and_approves(server: Server) -> None:
+    """As CopilotKit's page in React sends it: the answer under the id of the run that asked, and its own stand-in."""
+    asking = [{"id": "m-1", "role": "user", "content": POSTCARD}]
+    waits = await server.run(asking, "run-1")
+    (asked,) = waits[-1]["outcome"]["interrupts"]
+    call = {"id": asked["toolCallId"], "type": "function", "function": {"name": "send_postcard", "arguments": "{}"}}
+    shown = {"id": waits[1]["parentMessageId"], "role": "assistant", "toolCalls": [call]}
+    stand_in = {"id": "m-2", "role": "tool", "toolCallId": asked["toolCallId"], "content": '{"approved":true}'}
+    answer = {"interruptId": asked["id"], "status": "resolved", "payload": {"approved": True}}
+    goes_on = await server.run([*asking, shown, stand_in], "run-1", resume=[answer])
+
+    assert [one["type"] for one in waits] == [
+        "RUN_STARTED",
+        "TOOL_CALL_START",
+        "TOOL_CALL_ARGS",
+        "TOOL_CALL_END",
+        "RUN_FINISHED",
+    ]
+    assert goes_on[1] == {"type": "MESSAGES_SNAPSHOT", "messages": [*asking, shown]}
+    assert [one["content"] for one in goes_on if one["type"] == "TOOL_CALL_RESULT"] == ["On its way to Ada: Hello"]
+    assert sum(one["type"] == "TEXT_MESSAGE_CONTENT" for one in goes_on) > 1
+    assert goes_on[-1]["outcome"] == {"type": "success"}
+
+
+async def test_what_the_wire_refuses_is_said_to_the_page(server: Server) -> None:
+    """As the error that ends the run."""
+    tool = {"name": "confetti", "description": "Throws it.", "parameters": {}}
+    (error,) = await server.run([{"id": "m", "role": "user", "content": "hello"}], "run-2", tools=[tool])
+
+    assert error["type"] == "RUN_ERROR"
+    assert "Tools of the page are not served" in error["message"]
+
+
+@pytest.mark.skipif(find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it")
+async def test_the_page_chats_asks_and_goes_on_when_it_is_loaded_again(server: Server) -> None:
+    """Nothing is asked of another server, by the page or by CopilotKit's runtime: its telemetry is off."""
+    complaints: list[str] = []
+    asked_for: list[str] = []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        page = await browser.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda asked: asked_for.append(asked.url))
+        await page.goto(server.origin)
+        await page.fill("input", "What is the weather in Paris?")
+        await page.click("text=Send")
+        await expect(page.locator(".assistant")).to_have_text("The weather in Paris: partly cloudy, 18 °C.")
+        await expect(page.locator("button:enabled")).to_have_text("Send")
+        await page.fill("input", POSTCARD)
+        await page.click("text=Send")
+        await expect(page.locator("#asked")).to_contain_text("May send_postcard be called?")
+        await page.reload()
+        await page.click("text=Approve")
+        await expect(page.locator(".tool").last).to_have_text("On its way to Ada: Hello")
+        await expect(page.locator(".assistant").last).to_contain_text("Ada")
+        await browser.close()
+
+    assert complaints == []
+    assert [url for url in asked_for if not url.startswith((server.origin, "data:"))] == []
+    assert "looked up" not in server.log.read_text("utf-8")
+
+
+async def test_a_page_of_another_address_gets_nothing(server: Server) -> None:
+    """Neither one that sends its origin, nor one whose own name leads here."""
+    async with httpx.AsyncClient(base_url=server.origin) as http:
+        answers = [
+            await http.get("/api/copilotkit/info", headers=headers)
+            for headers in ({}, {"Origin": "http://evil.example"}, {"Host": "evil.example:80"})
+        ]
+
+    assert [answer.status_code for answer in answers] == [200, 403, 403]
