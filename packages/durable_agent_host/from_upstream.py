@@ -65,7 +65,7 @@ class Moved:
 def move(source: Path, pin: str, of_template: Callable[[str], str]) -> Moved:
     """Read the app in `source`; `of_template` returns a file of the template, with which the user's is merged."""
     moved = Moved()
-    for path in _files(source, source):
+    for path in app_files(source):
         name, content = path.relative_to(source).as_posix(), path.read_bytes()
         if path.suffix == ".py":
             changed, left = rewritten(content, name)
@@ -91,10 +91,11 @@ def move(source: Path, pin: str, of_template: Callable[[str], str]) -> Moved:
 def uses_upstream(source: Path) -> bool:
     """Tell whether a Python file of the folder names Microsoft's package, or a name of it."""
     named = re.compile(rb"agent_framework_azurefunctions|agent_framework_durabletask|AgentFunctionApp")
-    return any(path.suffix == ".py" and named.search(path.read_bytes()) for path in _files(source, source))
+    return any(path.suffix == ".py" and named.search(path.read_bytes()) for path in app_files(source))
 
 
-def _files(folder: Path, source: Path) -> Iterator[Path]:
+def app_files(folder: Path) -> Iterator[Path]:
+    """Iterate over the files of an app, without what is made again and without links."""
     names = sorted(path.name for path in folder.iterdir())
     left = LEFT_BEHIND(str(folder), names)
     for name in names:
@@ -102,7 +103,7 @@ def _files(folder: Path, source: Path) -> Iterator[Path]:
         if name in left or path.is_symlink():
             continue
         if path.is_dir():
-            yield from _files(path, source)
+            yield from app_files(path)
         elif path.is_file():
             yield path
 

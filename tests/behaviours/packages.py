@@ -14,6 +14,8 @@ BEHAVIOURS = {
     "and it answers, by two commands, and a folder with files is left as it is.",
     "packages.from-upstream": "An app that uses Microsoft's package answers after `new --from-upstream`: its imports "
     "are ours, its other lines and its task hub as they were, and what was not rewritten is said by file and line.",
+    "packages.check": "`check` says what of an app is outdated, unsafe or not deployable: a sentence for each "
+    "finding, with its place and what to do. A new app has none.",
     "packages.release": "A release publishes the wheels that it built, attested and without a secret, and lists what "
     "each brings, with versions and licences.",
     "packages.commands": "The modules that are commands in the tree are commands of the wheels, with the same options.",

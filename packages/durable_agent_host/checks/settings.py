@@ -1,0 +1,88 @@
+"""An app's settings, here and in infra/: wrong or misspelt ones, missing ones, and the Python that runs it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+
+from hosting.errors import ConfigurationError
+from hosting.host_settings import WORKER_SETTINGS
+from hosting.settings import Settings, read_settings
+from packages.durable_agent_host.checks.app import SETTINGS, AppFolder, Found
+
+FIRST, LAST = (3, 10), (3, 13)
+_RUNTIME = re.compile(r"name:\s*'python'\s*\n\s*version:\s*'([\d.]+)'")
+_OF_CORE_TOOLS = {"FUNCTIONS_WORKER_RUNTIME": "python", "AzureWebJobsStorage": "UseDevelopmentStorage=true"}
+
+
+def setting_wrong(app: AppFolder) -> Iterator[Found]:
+    """`setting-wrong`."""
+    for place, values in _given(app):
+        wrong = _refused(values)
+        if wrong:
+            yield place, wrong
+
+
+def setting_unknown(app: AppFolder) -> Iterator[Found]:
+    """`setting-unknown`."""
+    known = [str(field.alias) for field in Settings.model_fields.values()]
+    for place, values in _given(app):
+        for name in sorted(values):
+            if name.upper().startswith("AGENT_") and name not in known:
+                nearest = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.0)[0]
+                yield place, f"there is no setting {name}, so it does nothing. Write {nearest}, or leave it out."
+
+
+def setting_missing(app: AppFolder) -> Iterator[Found]:
+    """`setting-missing`."""
+    needed = {one.name: (one.value, one.without) for one in WORKER_SETTINGS}
+    local = app.values(SETTINGS)
+    for name, value in _OF_CORE_TOOLS.items():
+        if local is not None and not local.get(name):
+            yield SETTINGS, f"{name} is missing, without which Core Tools does not start. Set it to {value}."
+    texts = "\n".join(app.bicep.values())
+    for name, (value, without) in needed.items():
+        if local is not None and not local.get(name):
+            yield SETTINGS, f"{name} is missing: without it {without}. Set it to {value}."
+        if app.bicep and name not in texts:
+            yield "infra", f"no file sets {name}: without it {without}. Set it to {value} among the app's settings."
+
+
+def python_version(app: AppFolder) -> Iterator[Found]:
+    """`python-version`."""
+    said = [(name, found) for name, text in app.bicep.items() for found in _RUNTIME.findall(text)]
+    said += [(".python-version", found) for found in re.findall(r"^\s*([\d.]+)", app.text(".python-version") or "")]
+    for place, text in said:
+        number = tuple(int(part) for part in text.split(".")[:2] if part)
+        if not FIRST <= number <= LAST:
+            yield place, f"Python {text} is not supported. Write 3.12, or another from 3.10 to 3.13."
+
+
+def anonymous_allowed(app: AppFolder) -> Iterator[Found]:
+    """`anonymous-allowed`."""
+    for place, name, value in app.deployed:
+        if name == "AGENT_ANONYMOUS" and value == "allow":
+            yield place, "AGENT_ANONYMOUS is 'allow', so the app starts in production without keys. Leave it out."
+
+
+def infra_missing(app: AppFolder) -> Iterator[Found]:
+    """`infra-missing`."""
+    if app.text("azure.yaml") is not None and app.text("infra/main.bicep") is None:
+        yield "infra/main.bicep", "azure.yaml is there and this is not, so `azd up` fails. Take the template's infra/."
+
+
+def _refused(values: Mapping[str, str]) -> str | None:
+    try:
+        read_settings(values)
+    except ConfigurationError as error:
+        return str(error)
+    return None
+
+
+def _given(app: AppFolder) -> Iterator[tuple[str, dict[str, str]]]:
+    name = SETTINGS if app.values(SETTINGS) is not None else f"{SETTINGS}.template"
+    yield name, {key: value for key, value in app.settings.items() if key.upper().startswith("AGENT_")}
+    for place, key, value in app.deployed:
+        if key.upper().startswith("AGENT_"):
+            yield place, {key: value}

@@ -1,0 +1,328 @@
+"""`durable-agent-host check`: a sentence for each thing of an app that is to be changed before it is deployed."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from packages.build import ROOT, version
+from packages.durable_agent_host.check import CHECKS, check_id
+from tests.packages.hosted_apps import BARE
+from tests.support.page_tables import rows
+
+Change = Callable[[Path], object]
+
+pytestmark = pytest.mark.behaviour("packages.check")
+IDS = [check_id(check) for checks in CHECKS.values() for check in checks]
+
+
+def put(name: str, old: str, new: str) -> Change:
+    """Write `new` for `old` in a file, or at its end where there is none to replace."""
+
+    def change(app: Path) -> None:
+        text = (app / name).read_text(encoding="utf-8") if (app / name).exists() else ""
+        assert old in text
+        (app / name).parent.mkdir(exist_ok=True)
+        (app / name).write_text(text.replace(old, new) if old else text + new, encoding="utf-8")
+
+    return change
+
+
+def host(*path: str, value: object = None) -> Change:
+    """Set a key of host.json, or take it away."""
+
+    def change(app: Path) -> None:
+        whole = json.loads((app / "host.json").read_text(encoding="utf-8"))
+        part = whole
+        for key in path[:-1]:
+            part = part.setdefault(key, {})
+        part[path[-1]] = value
+        if value is None:
+            del part[path[-1]]
+        (app / "host.json").write_text(json.dumps(whole), encoding="utf-8")
+
+    return change
+
+
+def local(**values: str) -> Change:
+    """Write a local.settings.json that has what is needed, and these."""
+
+    def change(app: Path) -> None:
+        text = (app / "local.settings.json.template").read_text(encoding="utf-8")
+        lines = [line for line in text.splitlines() if not line.lstrip().startswith("//")]
+        settings = json.loads("\n".join(lines))
+        settings["Values"] |= values
+        (app / "local.settings.json").write_text(json.dumps(settings), encoding="utf-8")
+
+    return change
+
+
+def repository(*added: str) -> Change:
+    def change(app: Path) -> None:
+        subprocess.run(["git", "init", "-q"], cwd=app, check=True)
+        if added:
+            subprocess.run(["git", "add", "-f", *added], cwd=app, check=True)
+
+    return change
+
+
+DURABLE = ("extensions", "durableTask")
+STORAGE = (*DURABLE, "storageProvider")
+PINNED = f"durable-agent-host=={version()}"
+API = "infra/app/api.bicep"
+CASES: list[tuple[str, list[Change], str]] = [
+    (
+        "pin-missing",
+        [put("requirements.txt", PINNED, "")],
+        f"requirements.txt: durable-agent-host is not in it. Add {PINNED}.",
+    ),
+    (
+        "pin-loose",
+        [put("requirements.txt", PINNED, "durable_agent_host[redis]>=0.1  # ours")],
+        "requirements.txt:3: durable-",
+    ),
+    (
+        "pin-outdated",
+        [put("requirements.txt", PINNED, "durable-agent-host==0.0.9")],
+        "requirements.txt:3: durable-agent-host is 0.0.9,",
+    ),
+    (
+        "unpinned",
+        [put("requirements.txt", "", "a==1 \\\n --hash=sha256:0\nrequests[x]>=2\n")],
+        "requirements.txt:6: requests can",
+    ),
+    (
+        "upstream-package",
+        [put("requirements.txt", "", "agent_framework.azurefunctions==1\n")],
+        "requirements.txt:4: agent-framework-",
+    ),
+    (
+        "upstream-package",
+        [put("a.py", "", "\nfrom agent_framework.azure import AgentFunctionApp\n")],
+        "a.py:2: it imports from agent_",
+    ),
+    (
+        "bundle",
+        [host("extensionBundle")],
+        "host.json: extensionBundle.id is not Microsoft.Azure.Functions.ExtensionBundle.",
+    ),
+    (
+        "bundle",
+        [host("extensionBundle", "version", value="[3.*, 4.0.0)")],
+        'host.json: extensionBundle.version is "[3.*, 4.0.0)"',
+    ),
+    (
+        "anonymous-http",
+        [put("function_app.py", "enable_mcp_tool_trigger=True", 'http_auth_level="anonymous"')],
+        "function_app.py:11: http_",
+    ),
+    (
+        "anonymous-route",
+        [put("function_app.py", "", '\n\n@app.route("x", auth_level=func.AuthLevel.ANONYMOUS)\ndef x(req): ...\n')],
+        "function_app.py:14: any",
+    ),
+    (
+        "anonymous-mcp",
+        [host("extensions", "mcp", "system", "webhookAuthorizationLevel", value="Anonymous")],
+        "host.json: extensions.mcp.system.",
+    ),
+    (
+        "anonymous-allowed",
+        [put(API, "var hostSettings = {", "var hostSettings = {\n  AGENT_ANONYMOUS: 'allow'")],
+        "infra/app/api.bicep:",
+    ),
+    (
+        "settings-in-git",
+        [local(), repository("local.settings.json")],
+        "local.settings.json: git keeps it, with its secrets.",
+    ),
+    (
+        "settings-in-git",
+        [put(".env", "", "A=1"), put(".gitignore", ".env\n", ""), repository()],
+        ".gitignore: git would keep .env,",
+    ),
+    (
+        "secret-in-git",
+        [put("local.settings.json.template", '"OPENAI_API_KEY": ""', '"OPENAI_API_KEY": "sk-1"')],
+        "local.settings.json.template: OPENAI_API_",
+    ),
+    (
+        "secret-in-git",
+        [put(API, "var hostSettings = {", "var hostSettings = {\n  MY_SECRET: 'x'")],
+        "infra/app/api.bicep:",
+    ),
+    (
+        "deployed-secrets",
+        [put(".funcignore", "local.settings.json\n", "")],
+        ".funcignore: a deployment would take local.settings.json along.",
+    ),
+    (
+        "deployed-secrets",
+        [lambda app: (app / ".funcignore").unlink()],
+        ".funcignore: it is missing, so a deployment takes the",
+    ),
+    (
+        "older-document",
+        [host(*STORAGE, "useInstanceTableEtag")],
+        "host.json: extensions.durableTask.storageProvider.useInstanceTableEtag is",
+    ),
+    (
+        "host-values",
+        [host(*DURABLE, "maxEntityOperationBatchSize")],
+        "host.json: extensions.durableTask.maxEntityOperationBatchSize is missing",
+    ),
+    (
+        "host-values",
+        [host(*STORAGE, "maxQueuePollingInterval")],
+        "host.json: extensions.durableTask.storageProvider.maxQueuePollingInterval",
+    ),
+    ("app-missing", [lambda app: (app / "function_app.py").unlink()], "function_app.py: it is missing."),
+    ("app-missing", [put("agents/more.py", "", "\ndef f(:\n")], "agents/more.py:2: it is no Python: "),
+    ("shadowed-module", [put("azure/__init__.py", "", "")], "azure: the app's folder is first on Python's path"),
+    ("host-json", [put("host.json", "{", "[")], "host.json: it is no JSON object. Take the template's"),
+    ("host-json", [host("version", value="3.0")], 'host.json: version is not "2.0", the only one'),
+    (
+        "hub-name",
+        [host(*DURABLE, "hubName", value="my-%HUB%"), local(HUB="x")],
+        "host.json: extensions.durableTask.hubName of host.json is 'my-%HUB%'",
+    ),
+    (
+        "function-timeout",
+        [host("functionTimeout", value="00:05:00")],
+        "host.json: functionTimeout is 00:05:00, and a run with its spare time takes 325 s.",
+    ),
+    (
+        "local-requirement",
+        [put("requirements.txt", "", "-e ../library\n")],
+        "requirements.txt:4: '-e ../library' is a path of this machine.",
+    ),
+    (
+        "development-only",
+        [put("requirements.txt", "", "pytest==8.3\n")],
+        "requirements.txt:4: pytest is for this machine. Move it to",
+    ),
+    (
+        "extra-missing",
+        [local(AGENT_LOG="rediss://x")],
+        f"requirements.txt:3: AGENT_LOG needs the extra redis. Write durable-agent-host[redis]=={version()}.",
+    ),
+    (
+        "extra-missing",
+        [put("agents/who.py", "", "from durable_agent_host import bearer_token\n")],
+        "requirements.txt:3: bearer_token in agents/who.py",
+    ),
+    ("setting-wrong", [local(AGENT_QUEUE_LIMIT="-1")], "local.settings.json: Setting AGENT_QUEUE_LIMIT is '-1': "),
+    (
+        "setting-wrong",
+        [put(API, "var hostSettings = {", "var hostSettings = {\n  AGENT_LOG_DAYS: 'x'")],
+        "infra/app/api.bicep:",
+    ),
+    (
+        "setting-unknown",
+        [local(AGENT_QUEUE_LIMITS="3")],
+        "local.settings.json: there is no setting AGENT_QUEUE_LIMITS, so it does nothing. Write AGENT_QUEUE_LIMIT,",
+    ),
+    (
+        "setting-missing",
+        [local(FUNCTIONS_WORKER_RUNTIME="")],
+        "local.settings.json: FUNCTIONS_WORKER_RUNTIME is missing, ",
+    ),
+    (
+        "setting-missing",
+        [put(API, "PYTHON_ENABLE_INIT_INDEXING", "OTHER")],
+        "infra: no file sets PYTHON_ENABLE_INIT_INDEXING: without it no HTTP",
+    ),
+    (
+        "python-version",
+        [put(API, "version: '3.12'", "version: '3.9'")],
+        "infra/app/api.bicep: Python 3.9 is not supported.",
+    ),
+    ("python-version", [put(".python-version", "", "3.14.1\n")], ".python-version: Python 3.14.1 is not supported."),
+    (
+        "infra-missing",
+        [lambda app: (app / "infra" / "main.bicep").unlink()],
+        "infra/main.bicep: azure.yaml is there and this is not",
+    ),
+]
+
+
+def check(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(programs / "durable-agent-host"), "check", *arguments]
+    return subprocess.run(command, cwd=folder, env=BARE, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def made(both_installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new app, which nobody changed."""
+    folder = tmp_path_factory.mktemp("made") / "app"
+    subprocess.run([str(both_installed / "durable-agent-host"), "new", str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture
+def app(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "app"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("check_name", "changes", "said"), CASES, ids=[f"{name}-{n}" for n, (name, *_) in enumerate(CASES)]
+)
+def test_each_check_finds_what_was_changed_and_nothing_else_does(
+    both_installed: Path, app: Path, check_name: str, changes: list[Change], said: str
+) -> None:
+    """One finding, of this check, at its place."""
+    for change in changes:
+        change(app)
+    ended = check(both_installed, app)
+    lines = [line.strip() for line in ended.stdout.splitlines() if line.startswith("    ")]
+
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert [re.findall(r"\[([\w-]+)\]$", line) for line in lines] == [[check_name]], ended.stdout
+    assert lines[0].startswith(said), lines[0]
+
+
+@pytest.mark.slow
+def test_a_check_is_passed_over_by_its_id(both_installed: Path, app: Path) -> None:
+    """And no other is."""
+    put("requirements.txt", PINNED, "requests")(app)
+    one = check(both_installed, app, "--ignore", "unpinned")
+    both = check(both_installed, app, "--ignore", "unpinned", "--ignore", "pin-missing")
+
+    assert (one.returncode, one.stdout.count("["), one.stdout.splitlines()[-1]) == (1, 1, "1 finding.")
+    assert (both.returncode, both.stdout) == (0, f"{len(IDS) - 2} checks found nothing.\n")
+
+
+@pytest.mark.slow
+def test_a_new_app_has_nothing_to_find(both_installed: Path, app: Path) -> None:
+    """Of the whole template, with a repository and with the settings that its first command writes."""
+    repository(".")(app)
+    local()(app)
+    ended = check(both_installed, app.parent, "app")
+
+    assert (ended.returncode, ended.stdout) == (0, f"{len(IDS)} checks found nothing.\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [(["--ignore", "fly"], "There is no check fly. There are pin-missing, "), ([".."], "is no app: it has neither")],
+)
+def test_what_cannot_be_checked_is_refused(both_installed: Path, app: Path, arguments: list[str], why: str) -> None:
+    """With another exit code than a finding."""
+    ended = check(both_installed, app, *arguments)
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert why in ended.stderr
+
+
+def test_every_check_has_a_case_and_a_row_in_the_page() -> None:
+    """By its id."""
+    page = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
+
+    assert {name for name, *_ in CASES} == set(IDS)
+    assert [cells[0].strip("`") for cells in rows(page, "check")] == IDS
