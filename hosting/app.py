@@ -39,6 +39,7 @@ from hosting.functions.http_triggers import (
     register_runs,
     register_threads,
 )
+from hosting.functions.instance_triggers import register_instances
 from hosting.functions.mcp import ServedTool, register_tool
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.owner_triggers import register_grants, register_owners
@@ -46,6 +47,7 @@ from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
 from hosting.functions.wires import register_wires
 from hosting.host_settings import Safeguards, host_value, report_missing, task_hub
+from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
 from hosting.http.owner_routes import OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI, ORCHESTRATION, ROUTES, WORKFLOW_ROUTES
@@ -79,8 +81,8 @@ _NOT_YET = {
 }
 
 
-_SHARED_ROUTES = (*ROUTES, *OWNED_ROUTES, ORCHESTRATION, *WORKFLOW_ROUTES, *OWNED_WORKFLOW_ROUTES)
-_SHARED_FUNCTIONS = {route.function for route in _SHARED_ROUTES} | {
+_WORKFLOW_ROUTES = (*WORKFLOW_ROUTES, *OWNED_WORKFLOW_ROUTES, *INSTANCE_ROUTES, *SINGLE_ROUTES)
+_SHARED_FUNCTIONS = {route.function for route in (*ROUTES, *OWNED_ROUTES, ORCHESTRATION, *_WORKFLOW_ROUTES)} | {
     NO_AGENT_FUNCTION,
     NO_WORKFLOW_FUNCTION,
     PAGE_FUNCTION,
@@ -142,15 +144,15 @@ class AgentFunctionApp(df.DFApp):
         self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._services = self._make_services(folder, environ)
         access = Access(principal, self._settings.admin_role, self._services.sharing)
-        self._served = Served(self, self._plan, access, has_workflows=bool(workflow or workflows))
+        hosted = hosted_workflows(workflow, workflows)
+        self._served = Served(self, self._plan, access, has_workflows=bool(hosted))
         prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
         self._orchestrations = OrchestrationRoutes(self._served, "api" if prefix is None else str(prefix))
         self._has_page = not is_production(environ) if enable_page is None else enable_page
-        self._register_shared(lists_agents=health_lists_agents)
+        self._register_shared(hosted, lists_agents=health_lists_agents)
         self._wire_functions = register_wires(self._served, wires, self._services)
-        for agent in agents or ():
-            self.add_agent(agent)
-        for one in hosted_workflows(workflow, workflows):
+        given: list[SupportsAgentRun | HostedWorkflow] = [*(agents or ()), *hosted]
+        for one in given:
             self._add(one)
 
     def _make_services(self, folder: Path, environ: Mapping[str, str]) -> Services:
@@ -174,13 +176,15 @@ class AgentFunctionApp(df.DFApp):
             working_seconds=self._time_limit.working_seconds,
         )
 
-    def _register_shared(self, *, lists_agents: bool) -> None:
+    def _register_shared(self, workflows: Sequence[HostedWorkflow], *, lists_agents: bool) -> None:
         """Register what all agents share: one function for each route, whichever agent and thread it names."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
         register_lists(served, services)
         register_threads(served, services.threads, settings)
         register_approvals(served, services, settings)
+        if workflows:
+            register_instances(served, services, settings, workflows[0].name if len(workflows) == 1 else None)
         if plan.has_owners:
             register_grants(served, services, settings)
             register_owners(served, services, settings.wait_seconds)

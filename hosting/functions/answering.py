@@ -63,7 +63,7 @@ T = TypeVar("T")
 class HttpRequest:
     """A request to one of the routes, with the durable client of its invocation, the app's agents, and who sent it.
 
-    `shared` is the thread that a grant in the path opens.
+    `shared` is the thread that a grant in the path opens; `named` is whom the route is for, where no path says it.
     """
 
     req: Request
@@ -72,6 +72,7 @@ class HttpRequest:
     plan: Plan
     caller: Caller = NOBODY
     shared: SharedThread | None = None
+    named: str | None = None
 
     async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
         """Return what `parse` makes of request and body; in a thread if it is large, so that others continue."""
@@ -101,7 +102,8 @@ class HttpRequest:
         """The agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
         if self.shared is not None:
             return self.plan.served(self.shared.address.agent)
-        return self.plan.served(self.req.path_params["name"], kind_of(self.route))
+        name = self.req.path_params.get("name") or self.named
+        return self.plan.served(name or "", kind_of(self.route))
 
     @property
     def address(self) -> Address:
@@ -145,7 +147,7 @@ class HttpRequest:
 
 def kind_of(route: Route) -> Kind:
     """Return of what the route's path has the name."""
-    return "workflow" if route.path.startswith("workflows/") else "agent"
+    return "workflow" if route.path.startswith(("workflows/", "workflow/")) else "agent"
 
 
 Handler = Callable[[HttpRequest], Awaitable[Reply | Streamed]]
@@ -191,7 +193,7 @@ async def admitted(
     refuse_forms_of_other_sites(route, req.headers)
     headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
     caller, opened = await served.access.of(route, agent, headers, query, req.path_params)
-    return HttpRequest(req, client, route, served.plan, caller, opened)
+    return HttpRequest(req, client, route, served.plan, caller, opened, agent)
 
 
 def _register(served: Served, route: Route, agent: str | None, handler: Handler) -> None:

@@ -24,6 +24,7 @@ from hosting.errors import (
     ThreadBusyError,
     UnauthorizedError,
 )
+from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
 from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.replies import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
@@ -57,6 +58,7 @@ from hosting.request.response_format import FORMAT_COMPONENTS
 from hosting.request.run_call import (
     BUSY,
     BUSY_MEMBER,
+    CONTENTS,
     INPUT,
     STREAM,
     STREAM_MEMBER,
@@ -94,7 +96,7 @@ class ServedApp:
 
     def named_by(self, route: Route) -> Mapping[str, Limits]:
         """Return those that have this route: the workflows, or the agents."""
-        return self.workflows if route in WORKFLOW_ROUTES else self.agents
+        return self.workflows if _is_of_workflows(route) else self.agents
 
 
 def openapi_document(app: ServedApp, base_url: str) -> Schema:
@@ -104,7 +106,7 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     answer nothing but 404.
     """
     paths: dict[str, Schema] = defaultdict(dict)
-    for route in _routes(app.has_owners, app.has_orchestrations, has_workflows=bool(app.workflows)):
+    for route in _routes(app.has_owners, app.has_orchestrations, len(app.workflows)):
         if route in (RUN, WORKFLOW_RUN):
             for name in app.named_by(route):
                 own = run_route(name) if route is RUN else workflow_run_route(name)
@@ -127,13 +129,14 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     }
 
 
-def _routes(has_owners: bool, has_orchestrations: bool, *, has_workflows: bool = True) -> tuple[Route, ...]:
+def _routes(has_owners: bool, has_orchestrations: bool, workflows: int = 1) -> tuple[Route, ...]:
     return (
         *ROUTES,
         *(OWNED_ROUTES if has_owners else ()),
         *((ORCHESTRATION,) if has_orchestrations else ()),
-        *(WORKFLOW_ROUTES if has_workflows else ()),
-        *(OWNED_WORKFLOW_ROUTES if has_workflows and has_owners else ()),
+        *((*WORKFLOW_ROUTES, *INSTANCE_ROUTES) if workflows else ()),
+        *(SINGLE_ROUTES if workflows == 1 else ()),
+        *(OWNED_WORKFLOW_ROUTES if workflows and has_owners else ()),
     )
 
 
@@ -145,7 +148,7 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
         "summary": route.description,
         "responses": _responses(
             route,
-            _links(agent, WORKFLOW_ROUTES if agent in app.workflows or _is_of_workflows(route) else ROUTES),
+            _links(agent, _linked(route)),
             requires_key,
             app.has_owners and not route.is_for_all,
         ),
@@ -163,6 +166,8 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
         ]
     if route.body == "run":
         operation["requestBody"] = _run_body({**app.agents, **app.workflows}, agent, app)
+    elif route.body == "input":
+        operation["requestBody"] = _input_body(app.workflows)
     elif route.body is not None:
         schema = _object(route.body.members, required=list(route.body.required))
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
@@ -172,7 +177,15 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
 
 
 def _is_of_workflows(route: Route) -> bool:
-    return route in WORKFLOW_ROUTES or route in OWNED_WORKFLOW_ROUTES
+    return route.path.partition("/")[0] in ("workflow", "workflows")
+
+
+def _linked(route: Route) -> tuple[Route, ...]:
+    """Return the routes among which an answer's links lead on: those of the same kind."""
+    for kind in (INSTANCE_ROUTES, SINGLE_ROUTES):
+        if route in kind:
+            return kind
+    return WORKFLOW_ROUTES if _is_of_workflows(route) else ROUTES
 
 
 def _parameters(route: Route, agent: str | None, app: ServedApp) -> list[Parameter]:
@@ -210,7 +223,8 @@ def _run_body(named: Mapping[str, Limits], agent: str | None, app: ServedApp) ->
         limits = named[own]
         fields = {name: (each.schema(limits), each.description) for name, each in REQUEST_FIELDS.items()}
         if limits.workflow is not None:
-            fields = {name: each for name, each in fields.items() if name in WORKFLOW_FIELDS}
+            known = WORKFLOW_FIELDS if limits.workflow.takes_messages else WORKFLOW_FIELDS - {CONTENTS}
+            fields = {name: each for name, each in fields.items() if name in known}
             fields[INPUT] = (_inlined(limits.workflow.schema), "What its start executor takes, instead of a message.")
         fields |= {name: (_thread_id(own, app), _THREAD_TEXT) for name in THREAD_ID_FIELDS}
         members: Schema = {
@@ -228,6 +242,19 @@ def _run_body(named: Mapping[str, Limits], agent: str | None, app: ServedApp) ->
         "description": f"At most {max(named[each].body_bytes for each in names)} bytes.",
         "content": {
             "application/json": {"schema": bodies[0] if one else {"anyOf": bodies}},
+            "text/plain": {"schema": dict(NOT_BLANK)},
+        },
+    }
+
+
+def _input_body(workflows: Mapping[str, Limits]) -> Schema:
+    """Return the body that is itself what a workflow takes: any JSON value where one of them takes words."""
+    takes = [limits.workflow for limits in workflows.values() if limits.workflow is not None]
+    schemas = [dict(NOT_BLANK) if one.takes_words else _inlined(one.schema) for one in takes]
+    return {
+        "required": True,
+        "content": {
+            "application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}},
             "text/plain": {"schema": dict(NOT_BLANK)},
         },
     }

@@ -55,9 +55,10 @@ WAIT_HEADER = "x-ms-wait-for-response"
 PREFER = "prefer"
 STREAM = "stream"
 INPUT = "input"
+CONTENTS = "contents"
 BUSY = "busy"
 FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM, BUSY})
-WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys()) | {"message", "contents", "role", INPUT}
+WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys()) | {"message", CONTENTS, "role", INPUT}
 """The fields of an agent's run, and those of a workflow's."""
 
 IDEMPOTENCY_KEY = "idempotency-key"
@@ -165,7 +166,7 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, bu
     if limits.workflow is None:
         request = RunRequest(**read_members(fields, limits))
     else:
-        request = _workflow_request(fields, limits, limits.workflow)
+        request = workflow_request(fields, limits, limits.workflow)
     if thread_id is not None:
         thread_id = check_thread_id(thread_id, agent, owner, is_stored=True)
     wait = read_wait(fields, call)
@@ -187,7 +188,7 @@ def _read_busy(fields: Mapping[str, Any], call: RawRequest) -> Busy:
     return cast(Busy, given[0])
 
 
-def _workflow_request(fields: Mapping[str, Any], limits: Limits, takes: WorkflowInput) -> RunRequest:
+def workflow_request(fields: Mapping[str, Any], limits: Limits, takes: WorkflowInput) -> RunRequest:
     """Return a message, or the `input` as one: a string is a message where the workflow takes any."""
     given = fields.get(INPUT)
     is_json = given is not None and not (isinstance(given, str) and takes.takes_words)

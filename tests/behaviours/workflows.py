@@ -13,5 +13,7 @@ BEHAVIOURS = {
     "workflows.builders": "The ready-made workflows of agent-framework-orchestrations are served, and survive a kill.",
     "workflows.changed": "A run that began with another graph or framework ends as workflow_changed.",
     "workflows.checkpoint-kept": "A run whose state after a superstep cannot be kept or read again stops there.",
+    "workflows.upstream": "Clients of agent-framework-azurefunctions run a workflow and ask for it by their routes "
+    "and names.",
     "workflows.refused": "What cannot be hosted as a workflow is refused at start-up, with what to do.",
 }

@@ -18,7 +18,7 @@ from hosting.names import max_thread_id_length
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
-from tests.support.flows import FLOWS
+from tests.support.flows import FLOWS, text_flow
 
 LONG_NAME = "a" * 60
 
@@ -52,8 +52,8 @@ def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-NO_ROUTES = {"http_unknown_agent", "http_page"}
-"""No part of the contract: the answer to `run` routes that no agent has, and what a browser shows."""
+NO_ROUTES = {"http_unknown_agent", "http_unknown_workflow", "http_page"}
+"""No part of the contract: the answer to `run` routes that nobody has, and what a browser shows."""
 
 
 def triggers(host: DirectHost) -> dict[str, str]:
@@ -68,7 +68,16 @@ def triggers(host: DirectHost) -> dict[str, str]:
 
 
 @pytest.mark.behaviour("openapi.exact")
-@pytest.mark.parametrize("options", [{}, {"enable_health_check": False}, {"principal": lambda request: None}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"enable_health_check": False},
+        {"principal": lambda request: None},
+        {"workflow": text_flow},
+        {"workflows": FLOWS, "principal": lambda request: None},
+    ],
+)
 def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]) -> None:
     """Verb, path and function."""
     app = make_app("Joker", "Poet", **options)
@@ -95,7 +104,7 @@ def test_every_link_leads_to_an_operation_of_the_same_kind(options: dict[str, An
         for link in response.get("links", {}).values()
     }
 
-    kinds = ["agents", "workflows"] if "workflows" in options else ["agents"]
+    kinds = ["agents", "workflows", "workflow"] if "workflows" in options else ["agents"]
     assert links - {("shared", "agents")} == {(kind, kind) for kind in kinds}
 
 
@@ -158,6 +167,19 @@ def test_limits_and_roles_are_those_of_the_agent_and_the_settings() -> None:
         thread_id, most = document[f"POST /agents/{name}/run"]["parameters"][0], max_thread_id_length(name)
         taken = [length for length in range(1, 70) if re.search(thread_id["schema"]["pattern"], "t" * length)]
         assert (thread_id["name"], taken) == ("thread_id", list(range(1, most + 1)))
+
+
+@pytest.mark.behaviour("openapi.limits")
+def test_contents_are_only_in_the_body_of_a_workflow_that_takes_messages() -> None:
+    """No other takes pictures or files."""
+    document = operations(document_of(workflows=FLOWS))
+
+    taken = {
+        name: "contents" in body["content"]["application/json"]["schema"]["properties"]
+        for name in ("Text", "Orders", "Chat")
+        for body in [document[f"POST /workflows/{name}/run"]["requestBody"]]
+    }
+    assert taken == {"Text": False, "Orders": False, "Chat": True}
 
 
 @pytest.mark.behaviour("openapi.complete")

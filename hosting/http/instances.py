@@ -1,0 +1,155 @@
+"""Workflows by the routes and names of agent-framework-azurefunctions, for its clients: run, and asked for.
+
+Theory. What they know as an instance is a thread of ours, under the same id, and what they ask for is its newest run.
+So the same run has the routes of this library too, and each of those may be used of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from typing_extensions import NotRequired, TypedDict
+
+from hosting import errors
+from hosting.http.replies import RETRY_AFTER_SECONDS, Reply, json_reply, run_headers
+from hosting.http.route import RUN_HEADERS, STORES, Header, ResponseSpec, Route
+from hosting.http.routes import PENDING_HEADERS, RUN
+from hosting.ports import iso
+from hosting.request.instance_call import INSTANCE_PARAMETERS
+from hosting.service.outcome import completed_text
+from hosting.thread.events import Cancelled, Completed, Terminal
+from hosting.thread.run import Run
+
+RuntimeStatus = Literal["Pending", "Running", "Completed", "Failed", "Terminated"]
+
+
+class StartedInstance(TypedDict):
+    """A workflow has begun, and how it stands will be at `statusQueryGetUri`."""
+
+    instanceId: str
+    statusQueryGetUri: str
+    message: Literal["Workflow started"]
+
+
+class EndedInstance(TypedDict):
+    """What a workflow ended in. `output` has what its executors yielded; `error` is there where it failed."""
+
+    instanceId: str
+    runtimeStatus: RuntimeStatus
+    output: list[Any] | None
+    error: NotRequired[str]
+
+
+class InstanceStatus(TypedDict):
+    """How a workflow stands. `output` has what its executors yielded, once it has completed; times are RFC 3339."""
+
+    instanceId: str
+    runtimeStatus: RuntimeStatus
+    customStatus: Any
+    output: list[Any] | None
+    error: str | None
+    createdTime: str
+    lastUpdatedTime: str
+
+
+INSTANCE_RUN = Route(
+    "http_instance_run",
+    "POST",
+    "workflow/{name}/run",
+    "Run the workflow, by the names of agent-framework-azurefunctions",
+    (
+        ResponseSpec(
+            200,
+            "It has ended, and you waited for that.",
+            EndedInstance,
+            (*RUN_HEADERS, Header("Idempotency-Replayed", "true: the key had begun this run before.", always=False)),
+        ),
+        ResponseSpec(202, "It has begun.", StartedInstance, (*RUN_HEADERS, *PENDING_HEADERS)),
+    ),
+    tuple(error for error in RUN.refusals if error is not errors.ThreadBusyError),
+    INSTANCE_PARAMETERS,
+    "input",
+    needs="run",
+)
+INSTANCE_STATUS = Route(
+    "http_instance_status",
+    "GET",
+    "workflow/{name}/status/{thread_id}",
+    "Read how a workflow stands, by the names of agent-framework-azurefunctions",
+    (ResponseSpec(200, "How it stands, whatever that is.", InstanceStatus, RUN_HEADERS),),
+    (errors.ThreadDeletingError, errors.ThreadDeletedError, *STORES),
+)
+INSTANCE_ROUTES = (INSTANCE_RUN, INSTANCE_STATUS)
+SINGLE_ROUTES = tuple(
+    replace(
+        route,
+        function=route.function.replace("http_instance", "http_single_instance"),
+        path=route.path.replace("{name}/", ""),
+    )
+    for route in INSTANCE_ROUTES
+)
+"""The same without the name, where an app has one workflow."""
+
+
+def started_reply(run: Run, base_url: str, named: str) -> Reply:
+    """Return the answer to the request that began the run: what it ended in, or where that will be.
+
+    `named` is the workflow in the path and a slash, nothing where the path has no name.
+    """
+    thread_id, end, headers = run.accepted.thread_id, run.certain_end, run_headers(run)
+    if end is not None:
+        ended: EndedInstance = {
+            "instanceId": thread_id,
+            "runtimeStatus": runtime_status(run),
+            "output": _output(run, end),
+        }
+        return json_reply(200, ended if (error := _error(end)) is None else {**ended, "error": error}, headers)
+    url = f"{base_url}/workflow/{named}status/{thread_id}"
+    started: StartedInstance = {
+        "instanceId": thread_id,
+        "statusQueryGetUri": url,
+        "message": "Workflow started",
+    }
+    return json_reply(202, started, {**headers, "location": url, "retry-after": str(RETRY_AFTER_SECONDS)})
+
+
+def instance_reply(runs: Sequence[Run]) -> Reply:
+    """Return how the newest of a thread's runs stands."""
+    run, end = runs[0], runs[0].certain_end
+    body: InstanceStatus = {
+        "instanceId": run.accepted.thread_id,
+        "runtimeStatus": runtime_status(run),
+        "customStatus": None,
+        "output": None if end is None else _output(run, end),
+        "error": None if end is None else _error(end),
+        "createdTime": iso(runs[-1].accepted.at),
+        "lastUpdatedTime": iso((end or run.claim or run.accepted).at),
+    }
+    return json_reply(200, body, run_headers(run))
+
+
+def runtime_status(run: Run) -> RuntimeStatus:
+    """Return how the run stands, in the words of Durable Functions."""
+    match run.certain_end:
+        case None:
+            return "Running" if run.claim else "Pending"
+        case Completed():
+            return "Completed"
+        case Cancelled():
+            return "Terminated"
+        case _:
+            return "Failed"
+
+
+def _output(run: Run, end: Terminal) -> list[Any] | None:
+    """Return what was yielded: the values, or the answer of agents where there are none."""
+    if not isinstance(end, Completed):
+        return None
+    text = completed_text(end)
+    return list(run.values) or ([text] if text else [])
+
+
+def _error(end: Terminal) -> str | None:
+    return None if isinstance(end, Completed) else end.detail
