@@ -12,7 +12,7 @@
     python dev.py test --explore [MINUTES]    what chooses at random, with new seeds, until one fails or time is over
     python dev.py test --url URL [--key KEY]  the endpoint tests against the app that runs there, and its figures
     python dev.py docs                        the pages as a site, in site/html
-    python dev.py build [OPTIONS]             the two wheels, in dist
+    python dev.py build [OPTIONS]             the wheels, in dist
 
 Each makes `.venv` beside this file and installs what the requirements files ask for, again only when one of them
 changed; with `uv` where that is installed. Standard library only, and readable by Python 3.7, so that an interpreter
@@ -137,7 +137,7 @@ def command_line() -> argparse.ArgumentParser:
         test_command.add_argument(f"--{option}", help=meaning)
     commands.add_parser("docs", help="make a site of the pages, and refuse a link that leads nowhere")
     # Its options are those of packages/build.py.
-    commands.add_parser("build", help="build the two wheels", add_help=False, allow_abbrev=False)
+    commands.add_parser("build", help="build the wheels", add_help=False, allow_abbrev=False)
     return parser
 
 

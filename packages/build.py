@@ -1,10 +1,10 @@
-"""`python dev.py build`: the two wheels, made of this tree, and with `--suite FOLDER` the tests that run against them.
+"""`python dev.py build`: the wheels, made of this tree, and with `--suite FOLDER` the tests that run against them.
 
 A wheel has what the tree has, below a name that no user's module has: `hosting` is `durable_agent_host` there, `state`
-is `durable_agent_host.state`, `devhost` is `functions_local_host`. A source file differs from the tree's in nothing but
-these names, where an import, a comment or a plain string says them with a module behind, and in what the commands are
-called. What a wheel has besides
-(its metadata, its README, the library's `__init__.py` and its commands) is the folder of its name beside this file.
+is `durable_agent_host.state`, `devhost` is `functions_local_host`, `conformance` is `durable_agents_conformance`. A
+source file differs from the tree's in nothing but these names, where an import, a comment or a plain string says them
+with a module behind, and in what the commands are called. What a wheel has besides (its metadata, its README, the
+library's `__init__.py` and its commands) is the folder of its name beside this file.
 
 The same tree gives the same bytes: names are sorted, times and modes are fixed, and the tools are pinned in
 requirements-build.txt.
@@ -27,13 +27,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ROOT / "packages"
-NAMES = {"hosting": "durable_agent_host", "state": "durable_agent_host.state", "devhost": "functions_local_host"}
+NAMES = {
+    "hosting": "durable_agent_host",
+    "state": "durable_agent_host.state",
+    "devhost": "functions_local_host",
+    "conformance": "durable_agents_conformance",
+}
 COMMANDS = {
     "python -m hosting.tail": "durable-agent-host tail",
     "python dev.py owners": "durable-agent-host owners",
     "dev.py owners": "durable-agent-host owners",
     "python -m state": "durable-agent-host state",
     "python -m devhost": "functions-local-host",
+    "python -m conformance": "durable-agents-conformance",
 }
 TEMPLATE = (
     *(".devcontainer", ".funcignore", ".gitignore", ".vscode", "agents", "api.http", "azure.yaml", "function_app.py"),
@@ -64,12 +70,13 @@ WHEELS = (
     ),
     # Of what an app needs, the local host itself imports the SDK alone.
     Wheel("functions_local_host", ("devhost",), needs="requirements-local.txt", shared_needs=("azure-functions",)),
+    Wheel("durable_agents_conformance", ("conformance",), needs="requirements-conformance.txt"),
 )
 
 
 def main(arguments: Sequence[str]) -> int:
     """Build the wheels into a folder and print their paths, or write the renamed tests."""
-    parser = argparse.ArgumentParser(prog="dev.py build", description="Build the two wheels.")
+    parser = argparse.ArgumentParser(prog="dev.py build", description="Build the wheels.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="FOLDER", help="for the wheels (dist/)")
     parser.add_argument("--url", help="where the repository is, for the wheels' metadata")
     parser.add_argument("--suite", type=Path, metavar="FOLDER", help="the tests for installed wheels, instead of these")
@@ -97,7 +104,7 @@ def build(wheel: Wheel, out: Path, url: str | None = None) -> Path:
 
 
 def version() -> str:
-    """Return the version of both wheels."""
+    """Return the version of all wheels."""
     return (PACKAGES / "VERSION").read_text(encoding="utf-8").strip()
 
 

@@ -6,7 +6,7 @@ BEHAVIOURS = {
     "conformance.ours": "durable-agent-host passes every check, killed by kill -9 among them.",
     "conformance.fair": "What a service does not offer is not offered, and what was not tried is not tried: neither "
     "fails.",
-    "conformance.report": "The command prints a table or JSON, and ends with 0 if nothing failed, 1 if something did, "
+    "conformance.command": "The command prints a table or JSON, and ends with 0 if nothing failed, 1 if something did, "
     "2 if nothing was tried.",
     "conformance.apart": "The pack imports nothing of the product, and needs httpx alone.",
     "conformance.documented": "Every check, option and adapter stands in docs/conformance.md.",

@@ -1,7 +1,7 @@
-"""What the two wheels promise: the library, and the local host for any app."""
+"""What the wheels promise: the library, the local host for any app, and the trial of any service."""
 
 BEHAVIOURS = {
-    "packages.one-command": "One command builds both wheels from this tree, and the same tree gives the same bytes.",
+    "packages.one-command": "One command builds the wheels from this tree, and the same tree gives the same bytes.",
     "packages.names": "A wheel installs one import name, and with it everything of the tree that belongs to it.",
     "packages.needs": "A wheel asks for what the requirements files ask for, and each extra is one of these files.",
     "packages.app": "In an environment of nothing but the wheels, an app of one file answers on the local host.",

@@ -23,7 +23,7 @@ def builder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def wheels(builder: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Both wheels by their import names."""
+    """The wheels by their import names."""
     out = tmp_path_factory.mktemp("wheels")
     subprocess.run([builder, str(ROOT / "packages" / "build.py"), "--out", str(out)], check=True)
     return {path.name.partition("-")[0]: path for path in out.iterdir()}
@@ -31,7 +31,7 @@ def wheels(builder: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.fixture(scope="session")
 def both_installed(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of programs of an environment with both wheels and what they ask for."""
+    """The folder of programs of an environment with all wheels and what they ask for."""
     folder = tmp_path_factory.mktemp("both")
     new_environment(sys.executable, folder)
     install(str(folder / PROGRAMS / "python"), *map(str, wheels.values()))

@@ -137,6 +137,17 @@ def test_the_librarys_commands_have_their_options(both_installed: Path, argument
 
 
 @pytest.mark.behaviour("packages.commands")
+def test_the_trial_of_a_service_is_a_command_that_is_used_once(wheels: dict[str, Path], tmp_path: Path) -> None:
+    """As `uvx durable-agents-conformance` does it: it needs nothing else of the product."""
+    command = [sys.executable, "-m", "uv", "tool", "run", "--from", str(wheels["durable_agents_conformance"])]
+    command += ["durable-agents-conformance", "--list", "--only", "key.again"]
+    ended = subprocess.run(command, cwd=tmp_path, env=BARE, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("key.again ")
+
+
+@pytest.mark.behaviour("packages.commands")
 def test_a_command_that_is_not_there_is_refused_with_the_list(both_installed: Path) -> None:
     """Nothing is guessed."""
     command = [str(both_installed / "durable-agent-host"), "fly"]

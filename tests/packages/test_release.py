@@ -43,7 +43,11 @@ def test_each_wheel_gets_a_bill_of_what_it_brings(releaser: str, wheels: dict[st
     subjects = {name: bill["metadata"]["component"] for name, bill in bills.items()}
 
     assert {f"{one['name']}-{one['version']}.cdx.json" for one in subjects.values()} == set(bills)
-    assert {one["name"] for one in subjects.values()} == {"durable-agent-host", "functions-local-host"}
+    assert {one["name"] for one in subjects.values()} == {
+        "durable-agent-host",
+        "durable-agents-conformance",
+        "functions-local-host",
+    }
     for name, bill in bills.items():
         listed = {canonicalize_name(one["name"]): one for one in bill["components"]}
         needs = needs_of(wheels[subjects[name]["name"].replace("-", "_")])

@@ -15,7 +15,7 @@ from tests.packages.wheel_files import metadata
 from tests.support.deployed_tree import tracked_files
 
 pytestmark = pytest.mark.slow
-both = pytest.mark.parametrize("wheel", WHEELS, ids=lambda wheel: wheel.name)
+each = pytest.mark.parametrize("wheel", WHEELS, ids=lambda wheel: wheel.name)
 
 
 def lines_of(name: str) -> set[str]:
@@ -24,7 +24,7 @@ def lines_of(name: str) -> set[str]:
     return {str(Requirement(line)) for line in lines if line and not line.startswith(("#", "-r"))}
 
 
-@both
+@each
 @pytest.mark.behaviour("packages.names")
 def test_a_wheel_holds_its_folders_below_one_name(wheel: Wheel, wheels: dict[str, Path]) -> None:
     """Modules, the page's files, schemas and markers of types; no `hosting`, `state` or `tests` stands at its top."""
@@ -72,7 +72,15 @@ def test_the_local_hosts_wheel_asks_for_its_own_needs_and_the_sdk(wheels: dict[s
     assert sdk != set()
 
 
-@both
+@pytest.mark.behaviour("packages.needs")
+def test_the_trials_wheel_asks_for_a_client_of_http_alone(wheels: dict[str, Path]) -> None:
+    """And so for nothing of what it tries."""
+    asked = metadata(wheels["durable_agents_conformance"]).get_all("Requires-Dist") or ()
+
+    assert {str(Requirement(text)) for text in asked} == lines_of("requirements-conformance.txt")
+
+
+@each
 @pytest.mark.behaviour("packages.one-command")
 def test_the_metadata_say_what_an_index_shows(wheel: Wheel, wheels: dict[str, Path]) -> None:
     """The licence, the Pythons, and a page; where the repository is, only if the build was told."""
