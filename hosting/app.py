@@ -52,7 +52,7 @@ from hosting.http.owner_routes import OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI, ORCHESTRATION, ROUTES, WORKFLOW_ROUTES
 from hosting.invocation import capture_start_up_log, end_start_up
-from hosting.names import Busy, entity_name, http_function
+from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.plan import Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver
 from hosting.request.run_request import Retry
@@ -328,7 +328,7 @@ class AgentFunctionApp(df.DFApp):
         self._add_callback(planned.name, callback or self.default_callback)
         self._services.hold(planned, seconds, retry)
         entity = ThreadEntity(planned, self._services, ttl)
-        register_entity(self, entity_name(planned.name), entity.handle)
+        register_entity(self, entity_name(planned.name), entity.handle, entity_function(planned.name))
         if planned.http:
             register_agent(self._served, planned, self._services, self._settings)
         if planned.tool is not None:

@@ -17,7 +17,8 @@ MAX_ENTITY_ID_LENGTH = 100
 
 GENERATED_THREAD_ID_LENGTH = 32
 MAX_ID_LENGTH = 64
-_AGENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
+_AGENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?: [A-Za-z0-9_-]+)*\Z")
+_BLANK_IN_KEYS = "!"
 _MOST_NAME_CHARACTERS = MAX_ENTITY_ID_LENGTH - len("@dafx-@")
 
 
@@ -37,16 +38,16 @@ _OWNED_KEY = re.compile(rf"([a-z0-9]{{{OWNER_LENGTH}}}){_OWNED}(.*)", re.DOTALL)
 
 
 def check_agent_name(name: object, *, has_owners: bool = False) -> str:
-    """Return the name if it fits a function, an entity and a URL; else raise `ConfigurationError`.
+    """Return the name if it fits an entity and a URL and, with '_' for blanks, a function.
 
-    Where threads have owners, these take their part of the entity's id.
+    Otherwise raise `ConfigurationError`. Where threads have owners, these take their part of the entity's id.
     """
     if not isinstance(name, str) or not name:
         raise ConfigurationError("An agent has no name. Give each agent a name: Agent(..., name='assistant').")
     if not _AGENT_NAME.match(name):
         raise ConfigurationError(
             f"Agent name {name!r} cannot be a function's name. "
-            "Begin with a letter and use letters, digits, '_' and '-'."
+            "Begin with a letter and use letters, digits, '_', '-' and single blanks."
         )
     most = _MOST_NAME_CHARACTERS - GENERATED_THREAD_ID_LENGTH - (OWNER_LENGTH + len(_OWNED) if has_owners else 0)
     if len(name) > most:
@@ -62,14 +63,34 @@ def entity_name(agent: str) -> str:
     return f"dafx-{agent}"
 
 
+def without_blanks(agent: str) -> str:
+    """Return the agent's name as functions and MCP tools have it, which may have no blanks."""
+    return agent.replace(" ", "_")
+
+
+def entity_function(agent: str) -> str:
+    """Return the function of the agent's entity."""
+    return f"dafx-{without_blanks(agent)}"
+
+
 def http_function(agent: str) -> str:
     """Return the function of `POST agents/<agent>/run`."""
-    return f"http-{agent}"
+    return f"http-{without_blanks(agent)}"
 
 
 def mcp_function(agent: str) -> str:
     """Return the function of the agent's MCP tool."""
-    return f"mcptool-{agent}"
+    return f"mcptool-{without_blanks(agent)}"
+
+
+def agent_in_key(agent: str) -> str:
+    """Return an agent's name as keys have it: no store has to take a blank in a key."""
+    return agent.replace(" ", _BLANK_IN_KEYS)
+
+
+def agent_of_key(part: str) -> str:
+    """Return the agent of that part of a key, or of a key that begins with it and a dot."""
+    return part.partition(".")[0].replace(_BLANK_IN_KEYS, " ")
 
 
 def id_pattern(most: int = MAX_ID_LENGTH) -> str:
@@ -120,7 +141,7 @@ def check_thread_id(value: str, agent: str, owner: str = APP, *, is_stored: bool
 
 
 _OWNER = re.compile(r"[a-z0-9]{1,64}")
-_KEY = re.compile(r"([a-z][a-z0-9_-]*)\.([a-z0-9]{1,64})~([A-Za-z0-9._~-]{1,64})")
+_KEY = re.compile(r"([a-z][a-z0-9_!-]*)\.([a-z0-9]{1,64})~([A-Za-z0-9._~-]{1,64})")
 _DIGEST_LENGTH = 32
 
 
@@ -156,7 +177,7 @@ class Address:
     def of_key(cls, key: str) -> Address | None:
         """Return the address that has this `key`; None where a digest stands for its thread id, and for no key."""
         match = _KEY.fullmatch(key)
-        return None if match is None else cls(match[1], match[3], match[2])
+        return None if match is None else cls(agent_of_key(match[1]), match[3], match[2])
 
     @property
     def entity(self) -> tuple[str, str]:
@@ -173,7 +194,7 @@ class Address:
         thread_id = self.thread_id
         if not is_id(thread_id):
             thread_id = "!" + hashlib.sha256(thread_id.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
-        return f"{self.agent}.{self.owner}~{thread_id}"
+        return f"{self.agent.replace(' ', _BLANK_IN_KEYS)}.{self.owner}~{thread_id}"
 
 
 def key_prefix(agent: str, owner: str) -> str:
@@ -181,7 +202,7 @@ def key_prefix(agent: str, owner: str) -> str:
 
     `agent` is in lower case.
     """
-    return f"{agent}.{owner}~"
+    return f"{agent_in_key(agent)}.{owner}~"
 
 
 def keyed_thread_id(agent: str, owner: str, key: str) -> str:

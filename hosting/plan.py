@@ -16,7 +16,15 @@ from agent_framework import SupportsAgentRun, WorkflowAgent
 
 from hosting.errors import ConfigurationError, UnknownAgentError
 from hosting.host_settings import ATTRIBUTE
-from hosting.names import BUSY_POLICIES, Busy, check_agent_name, entity_name, http_function, mcp_function
+from hosting.names import (
+    BUSY_POLICIES,
+    Busy,
+    check_agent_name,
+    entity_function,
+    http_function,
+    mcp_function,
+    without_blanks,
+)
 from hosting.workflows import HostedWorkflow
 
 _TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
@@ -99,11 +107,12 @@ class Plan:
                 f"Agent {name!r} is a workflow (as_agent()), which one run at a time may use. Give the function that "
                 "builds the workflow: workflows=[build_review]."
             )
-        met = self.find(name)
+        function = http_function(name).lower()
+        met = next((each for each in self.agents.values() if http_function(each.name).lower() == function), None)
         if met is not None:
             raise ConfigurationError(
                 f"Two {_those(met.kind, 'agent' if workflow is None else 'workflow')} are named {met.name!r} and "
-                f"{name!r}; names are compared without case. Rename one."
+                f"{name!r}; names are compared without case, a blank like '_'. Rename one."
             )
         if busy not in BUSY_POLICIES:
             raise ConfigurationError(
@@ -169,7 +178,7 @@ class Plan:
             raise ConfigurationError(
                 f"mcp_tool_description of agent {name!r} is blank. Say what the tool is for, or leave it out."
             )
-        tool = ToolPlan(tool_name or name, description or planned.description)
+        tool = ToolPlan(tool_name or without_blanks(name), description or planned.description)
         for other in self.agents.values():
             if other.tool is not None and other.tool.name.lower() == tool.name.lower():
                 raise ConfigurationError(
@@ -190,7 +199,7 @@ def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:
     the function to try and what to ask it.
     """
     planned = plan.agents.values()
-    details = {name(agent.name) for agent in planned for name in (entity_name, mcp_function)}
+    details = {name(agent.name) for agent in planned for name in (entity_function, mcp_function)}
     route = next((http_function(agent.name) for agent in planned if agent.http), None)
     return {
         "lines": _models(plan.by_name()),

@@ -116,7 +116,7 @@ class HttpRequest:
         """Return where the caller finds that thread."""
         if self.shared is not None:
             return f"{self.base_url}/shared/{self.caller.grant}"
-        return f"{self.base_url}/{self.plan.known(agent).kind}s/{agent}/threads/{quote(thread_id, safe='@:')}"
+        return f"{self.base_url}/{self.plan.known(agent).kind}s/{quote(agent)}/threads/{quote(thread_id, safe='@:')}"
 
     @property
     def thread_id(self) -> str:

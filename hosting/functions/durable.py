@@ -63,12 +63,12 @@ class DurableClient:
 
         One that is not taken in time fails, and may still arrive.
         """
-        sent = self.sdk.signal_entity(EntityId(entity, quote(key, safe=_SAFE)), operation, value)
+        sent = self.sdk.signal_entity(EntityId(quote(entity), quote(key, safe=_SAFE)), operation, value)
         await _reached(asyncio.wait_for(sent, self.signal_seconds))
 
     async def read(self, entity: str, key: str) -> str | None:
         """Return the stored state as JSON text, or None. The engine sends it as a value, not as the stored text."""
-        found = await _reached(self.sdk.read_entity_state(EntityId(entity, quote(key, safe=_SAFE))))
+        found = await _reached(self.sdk.read_entity_state(EntityId(quote(entity), quote(key, safe=_SAFE))))
         if not found.entity_exists or found.entity_state in (None, ""):
             return None
         return json.dumps(found.entity_state, ensure_ascii=False)
@@ -139,9 +139,12 @@ def _unavailable() -> EngineUnavailableError:
     return EngineUnavailableError("The durable engine cannot be reached. Try again.")
 
 
-def register_entity(app: df.DFApp, name: str, answer: Callable[[str], Awaitable[str]]) -> None:
-    """Register the entity of that name; `answer` takes the text of a batch and returns the text of its results.
+def register_entity(
+    app: df.DFApp, name: str, answer: Callable[[str], Awaitable[str]], function: str | None = None
+) -> None:
+    """Register the entity of that name, as that `function` or one of its own name.
 
+    `answer` takes the text of a batch and returns the text of its results.
     The parameter has no annotation, for the worker refuses `str` for an entity trigger, and is not called `context`,
     which is where the worker gives the invocation (recordings: "Seen, worth knowing").
     """
@@ -151,7 +154,7 @@ def register_entity(app: df.DFApp, name: str, answer: Callable[[str], Awaitable[
         return await answer(batch if isinstance(batch, str) else str(batch.body))
 
     trigger = app.generic_trigger(arg_name="batch", type="entityTrigger", entityName=name)
-    app.function_name(name)(trigger(app.durable_client_input(client_name="client")(handle)))
+    app.function_name(function or name)(trigger(app.durable_client_input(client_name="client")(handle)))
 
 
 SWEEP_FUNCTION = "agents_sweep"

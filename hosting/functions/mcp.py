@@ -6,6 +6,7 @@ import json
 import logging
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -154,7 +155,7 @@ def _how_to_answer(run: Run, plan: AgentPlan) -> str:
         return "These calls are made only if a person approves them, and this agent has no HTTP endpoint to do so."
     return (
         "These calls are made only if a person approves them, over the app's HTTP interface: POST "
-        f"{plan.kind}s/{accepted.agent}/threads/{accepted.thread_id}/approvals/<id> with "
+        f"{plan.kind}s/{quote(accepted.agent)}/threads/{quote(accepted.thread_id, safe='@:')}/approvals/<id> with "
         '{"approved": true} or {"approved": false, "reason": "..."}. '
         f"The conversation then goes on on thread {accepted.thread_id}."
     )

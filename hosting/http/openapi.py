@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
@@ -110,7 +111,7 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
         if route in (RUN, WORKFLOW_RUN):
             for name in app.named_by(route):
                 own = run_route(name) if route is RUN else workflow_run_route(name)
-                paths[f"/{own.path}"]["post"] = _operation(own, name, app)
+                paths[f"/{quote(own.path)}"]["post"] = _operation(own, name, app)
         elif (
             app.has_health
             if route in (HEALTH, READY)

@@ -225,11 +225,12 @@ def agents_reply(agents: Sequence[AgentPlan], base_url: str) -> Reply:
 
 def listed_agent(agent: AgentPlan, base_url: str) -> ListedAgent:
     """Return an agent, or a workflow, as a list has it."""
+    url = f"{base_url}/{agent.kind}s/{quote(agent.name)}"
     return {
         "name": agent.name,
         "description": agent.description,
-        "run_url": f"{base_url}/{agent.kind}s/{agent.name}/run" if agent.http else None,
-        "threads_url": f"{base_url}/{agent.kind}s/{agent.name}/threads" if agent.http else None,
+        "run_url": f"{url}/run" if agent.http else None,
+        "threads_url": f"{url}/threads" if agent.http else None,
         "mcp_tool": agent.tool.name if agent.tool else None,
     }
 

@@ -40,7 +40,7 @@ from itertools import takewhile
 from typing import Literal
 
 from hosting.errors import ConfigurationError
-from hosting.names import Address, StoreKey, entity_name
+from hosting.names import Address, StoreKey, agent_of_key, entity_name
 from hosting.ports import SYSTEM_CLOCKS, Clocks, EntityClient, ObjectStore, read_utc, utc
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS, tombstones
@@ -277,7 +277,7 @@ class UploadSweep:
         """
         agents, keys = {agent.lower() for agent in self._agents()}, {one: one.rpartition("/")[0] for one in thread_ids}
         found = {key: address for key in keys.values() if (address := Address.of_key(key)) is not None}
-        for agent in sorted({key.partition(".")[0] for key in keys.values() if key not in found} & agents):
+        for agent in sorted({agent_of_key(key) for key in keys.values() if key not in found} & agents):
             async for page in _listed(client, agent):
                 found |= {address.key: address for address in page.threads}
         return {one: found[key] for one, key in keys.items() if key in found and found[key].agent in agents}

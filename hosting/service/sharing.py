@@ -13,14 +13,14 @@ import secrets
 from dataclasses import dataclass
 
 from hosting.errors import UnknownGrantError, UnknownThreadError
-from hosting.names import APP, Address
+from hosting.names import APP, Address, agent_in_key, agent_of_key
 from hosting.principal import Caller, Principal
 from hosting.request.run_request import GrantedAccess
 from hosting.runner.thread_log import ThreadLog
 from hosting.thread.commands import Refused, ShareThread, WithdrawGrant
 from hosting.thread.head import Grant
 
-_ID = re.compile(rf"([A-Za-z0-9_-]{{1,64}})~([a-z0-9]{{16}}|{APP})~([0-9a-f]{{16}})~([A-Za-z0-9._~-]{{1,64}})")
+_ID = re.compile(rf"([A-Za-z0-9_!-]{{1,64}})~([a-z0-9]{{16}}|{APP})~([0-9a-f]{{16}})~([A-Za-z0-9._~-]{{1,64}})")
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class SharedThread:
 
 def grant_id(address: Address, grant: Grant) -> str:
     """Return what a grant is called: the thread's agent and owner, the grant's own part, and the thread's id."""
-    return f"{address.agent}~{address.owner}~{grant.id}~{address.thread_id}"
+    return f"{agent_in_key(address.agent)}~{address.owner}~{grant.id}~{address.thread_id}"
 
 
 def grant_parts(grant: str) -> tuple[Address, str] | None:
     """Return the thread that a grant names, and the grant's own part; None for what is no grant."""
     found = _ID.fullmatch(grant)
-    return None if found is None else (Address.of(found[1], found[4], found[2]), found[3])
+    return None if found is None else (Address.of(agent_of_key(found[1]), found[4], found[2]), found[3])
 
 
 class Sharing:

@@ -38,6 +38,8 @@ BEHAVIOURS = {
     "hosting.names-who-blocked": "Code that blocks the agents' loop is named in the log, with its time (design.md 4).",
     "hosting.refuses-while-blocked": "While code blocks the agents' loop for longer than its limit, the log says so, "
     "the process is not ready and new runs are refused; outside production by a sentence that names the line.",
+    "hosting.names-with-blanks": "An agent's name may have single blanks: its route and its entity have them, its "
+    "function and its MCP tool have '_' instead.",
     "hosting.registers": "Each agent gets an entity and the doors that were asked for (design.md 1).",
     "hosting.refusals-at-start-up": "What cannot be hosted, and what is not served yet, is refused at start-up by a "
     "sentence that says how to mend it (style.md, Types).",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosting.names import Address, keyed_thread_id
+from hosting.names import Address, key_prefix, keyed_thread_id
 
 
 @pytest.mark.behaviour("log.addresses")
@@ -21,6 +21,16 @@ def test_two_thread_ids_never_share_a_key(one: str, other: str) -> None:
 
     assert len(keys) == len({one, other})
     assert all(key.isascii() and not set(key) & set("/\\#?%:|") and len(key) <= 80 for key in keys)
+
+
+@pytest.mark.behaviour("hosting.names-with-blanks")
+def test_an_agent_with_a_blank_has_a_key_of_its_own_that_leads_back() -> None:
+    """Without the blank, which not every store has to take in a key."""
+    addresses = [Address.of(agent, "t1") for agent in ("Weather Agent", "weather_agent", "weather-agent")]
+
+    assert addresses[0].key == "weather!agent.app~t1"
+    assert addresses[0].key.startswith(key_prefix("weather agent", "app"))
+    assert [Address.of_key(address.key) for address in addresses] == addresses
 
 
 @pytest.mark.behaviour("log.addresses")

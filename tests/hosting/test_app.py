@@ -90,17 +90,19 @@ class NotRunning:
         ([Nameless()], "An agent has no name. Give each agent a name: Agent(..., name='assistant')."),
         ([Agent(ScriptedClient())], "An agent has no name. Give each agent a name: Agent(..., name='assistant')."),
         (
-            [scripted_agent("Weather Agent")],
-            "Agent name 'Weather Agent' cannot be a function's name. "
-            "Begin with a letter and use letters, digits, '_' and '-'.",
+            [scripted_agent("Weather  Agent")],
+            "Agent name 'Weather  Agent' cannot be a function's name. "
+            "Begin with a letter and use letters, digits, '_', '-' and single blanks.",
         ),
         (
             [scripted_agent("1st")],
-            "Agent name '1st' cannot be a function's name. Begin with a letter and use letters, digits, '_' and '-'.",
+            "Agent name '1st' cannot be a function's name. "
+            "Begin with a letter and use letters, digits, '_', '-' and single blanks.",
         ),
         (
             [scripted_agent("a\n")],
-            "Agent name 'a\\n' cannot be a function's name. Begin with a letter and use letters, digits, '_' and '-'.",
+            "Agent name 'a\\n' cannot be a function's name. "
+            "Begin with a letter and use letters, digits, '_', '-' and single blanks.",
         ),
         (
             [scripted_agent("a" * 62)],
@@ -108,7 +110,12 @@ class NotRunning:
         ),
         (
             [scripted_agent("Joker"), scripted_agent("joker")],
-            "Two agents are named 'Joker' and 'joker'; names are compared without case. Rename one.",
+            "Two agents are named 'Joker' and 'joker'; names are compared without case, a blank like '_'. Rename one.",
+        ),
+        (
+            [scripted_agent("Weather Agent"), scripted_agent("weather_agent")],
+            "Two agents are named 'Weather Agent' and 'weather_agent'; names are compared without case, "
+            "a blank like '_'. Rename one.",
         ),
         (
             [NotRunning()],

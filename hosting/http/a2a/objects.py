@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
+from urllib.parse import quote
 
 from hosting.http.a2a.names import PATH
 from hosting.http.a2a.requests import VERSION
@@ -111,7 +112,7 @@ def _part(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str) -> dict[str, Any]:
     """Return an agent's card; `base_url` is the origin and route prefix by which the caller reached the app."""
-    url = f"{base_url}/{PATH}/{agent.name}"
+    url = f"{base_url}/{PATH}/{quote(agent.name)}"
     schemes = _security_schemes(plan)
     required = {
         "securitySchemes": schemes,
