@@ -69,7 +69,7 @@ from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
 from hosting.service.services import Services
 from hosting.settings import Settings, is_developers, is_production, read_settings, report_unknown
 from hosting.stores.choice import choose_stores
-from hosting.workflows import BuildWorkflow, HostedWorkflow, hosted_workflows
+from hosting.workflows import HostedWorkflow, WorkflowSource, hosted_workflows
 
 __all__ = ["AgentCallbackContext", "AgentFunctionApp", "AgentResponseCallbackProtocol", "Principal", "PrincipalRequest"]
 
@@ -95,7 +95,7 @@ class AgentFunctionApp(df.DFApp):
     Constructor and methods have the names of the class in `agent-framework-azurefunctions`, and its order of arguments.
     Wrong agents, names, options and settings raise `hosting.errors.ConfigurationError` here, before anything is served.
 
-    A workflow is given as the function that builds it (docs/workflows.md).
+    A workflow is given as it is, or as the function that builds it (docs/workflows.md).
     `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
     `health_lists_agents`: `GET health`, which needs no key, names the agents, as that of
     `agent-framework-azurefunctions` does.
@@ -107,8 +107,8 @@ class AgentFunctionApp(df.DFApp):
     def __init__(  # noqa: PLR0917 - the order is that of the class that users come from
         self,
         agents: Sequence[SupportsAgentRun] | None = None,
-        workflow: BuildWorkflow | None = None,
-        workflows: Sequence[BuildWorkflow] | Mapping[str, BuildWorkflow] | None = None,
+        workflow: WorkflowSource | None = None,
+        workflows: Sequence[WorkflowSource] | Mapping[str, WorkflowSource] | None = None,
         http_auth_level: func.AuthLevel = func.AuthLevel.FUNCTION,
         enable_health_check: bool = True,
         enable_http_endpoints: bool = True,

@@ -1,13 +1,15 @@
-"""A workflow as the app hosts it: the function that builds it, what it takes, and the digest of its graph.
+"""A workflow as the app hosts it: what makes its graph anew, what it takes, and the digest of its graph.
 
 Theory. The framework's `Workflow` is a graph that has state: one run at a time, and what a run leaves is met by the
-next one. So each attempt of a run builds a graph of its own, and the app is given the function that builds it. One
-graph is built at the start: what it takes is read from its start executor, and what cannot be hosted is refused there.
+next one. So each attempt of a run has a graph of its own: the function that the app is given builds it, or it is a copy
+of the graph that the app is given. One is made at the start: what it takes is read from its start executor, and what
+cannot be hosted is refused there.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,11 +20,16 @@ from agent_framework import FunctionalWorkflow, Message, Workflow, WorkflowMessa
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
 
 from hosting.errors import ConfigurationError, InvalidInputError
+from hosting.workflow_copies import copies_of
 
 BuildWorkflow = Callable[[], Workflow]
+WorkflowSource = Workflow | BuildWorkflow
+"""What an app is given: a graph, or the function that builds it."""
 
 _UNNAMED = "WorkflowBuilder-"
 """What the framework's own names begin with, which are new with each graph."""
+_RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+"""An id that the framework makes up, which is another one in each process."""
 _MOST_FAULTS = 3
 _LONGEST_FAULT = 200
 _TEXT = "text"
@@ -113,34 +120,34 @@ class HostedWorkflow:
     input: WorkflowInput
 
 
-def hosted_workflow(build: object) -> HostedWorkflow:
-    """Return the workflow that this function builds; raises `ConfigurationError` for what cannot be hosted."""
-    if isinstance(build, Workflow):
-        raise ConfigurationError(
-            f"Workflow {build.name!r} is given as one graph, which one run at a time may use. Give the function that "
-            "builds it: workflows=[build_review], where build_review() makes its executors and returns the Workflow."
-        )
+def hosted_workflow(given: object) -> HostedWorkflow:
+    """Return a given graph, or what a function builds; raises `ConfigurationError` for what cannot be hosted."""
+    build = copies_of(given) if isinstance(given, Workflow) else given
     if isinstance(build, FunctionalWorkflow) or not callable(build):
         raise ConfigurationError(
-            f"A {type(build).__name__} is no function that builds a Workflow. Give workflows=[build_review]."
+            f"A {type(build).__name__} is neither a Workflow nor a function that builds one. Give "
+            "workflows=[build_review]."
         )
-    shown = getattr(build, "__name__", type(build).__name__)
+    shown = "It" if isinstance(given, Workflow) else f"{getattr(build, '__name__', type(build).__name__)}()"
     workflow, other = build(), build()
     if not isinstance(workflow, Workflow) or not isinstance(other, Workflow):
-        raise ConfigurationError(f"{shown}() returned a {type(workflow).__name__}. Return the Workflow that it builds.")
+        raise ConfigurationError(f"{shown} returned a {type(workflow).__name__}. Return the Workflow that it builds.")
     if workflow.name.startswith(_UNNAMED):
-        raise ConfigurationError(f"The workflow of {shown}() has no name. Give WorkflowBuilder(name='review', ...).")
+        raise ConfigurationError(
+            f"A workflow has no name, that of {workflow.start_executor_id!r}. Give WorkflowBuilder(name='review', ...)."
+        )
     shared = [one.id for one in workflow.executors.values() if one in other.executors.values()]
     if shared:
         raise ConfigurationError(
-            f"{shown}() gives executor {shared[0]!r} to every workflow {workflow.name!r} that it builds, and an "
+            f"{shown} gives executor {shared[0]!r} to every workflow {workflow.name!r} that it builds, and an "
             "executor keeps the state of its run. Make the executors inside of the function; agents and clients may "
             "be made outside."
         )
-    if workflow.graph_signature_hash != other.graph_signature_hash:
+    is_new = any(one not in other.executors or _RANDOM.search(one) for one in workflow.executors)
+    if is_new or workflow.graph_signature_hash != other.graph_signature_hash:
         raise ConfigurationError(
-            f"{shown}() builds another graph each time, so no run could continue in another process. Give each "
-            "executor an id of its own."
+            f"Workflow {workflow.name!r} is another graph each time it is built, so no run could continue in another "
+            "process. Give each executor an id of its own, and each agent a name."
         )
     return HostedWorkflow(
         workflow.name,
@@ -155,16 +162,16 @@ def hosted_workflows(workflow: object, workflows: object) -> list[HostedWorkflow
     """Return the workflows that an app is given: one, several, or several by name."""
     given = [] if workflow is None else [workflow]
     if isinstance(workflows, Mapping):
-        for name, build in workflows.items():
-            hosted = hosted_workflow(build)
+        for name, one in workflows.items():
+            hosted = hosted_workflow(one)
             if hosted.name != name:
                 raise ConfigurationError(f"workflows has {name!r} for the workflow {hosted.name!r}. Use its own name.")
         given += workflows.values()
     elif isinstance(workflows, Sequence) and not isinstance(workflows, str):
         given += workflows
     elif workflows is not None:
-        raise ConfigurationError("workflows takes a list of functions, each of which builds a Workflow.")
-    return [hosted_workflow(build) for build in given]
+        raise ConfigurationError("workflows takes a list of workflows, or of functions that build them.")
+    return [hosted_workflow(one) for one in given]
 
 
 def json_text(value: Any) -> str:

@@ -8,6 +8,7 @@ run, and a tool's arguments are refused by an error like any other. When a new v
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
@@ -65,6 +66,12 @@ def agents_of_executor(executor: Executor) -> list[Agent[Any]]:
         values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
         found += [one for one in values if isinstance(one, Agent)]
     return found
+
+
+def modules_of_executor(executor: Executor) -> set[str]:
+    """Return the names of the modules that an executor is written in, as far as they are here."""
+    written = (type(executor), getattr(executor, "_original_func", None))
+    return {name for one in written if (name := getattr(one, "__module__", None)) in sys.modules}
 
 
 def executors_within(workflow: Workflow) -> Iterator[Executor]:

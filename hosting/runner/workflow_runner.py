@@ -16,11 +16,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import is_dataclass
+from enum import Enum
 from typing import Any
 
 from agent_framework import AgentResponseUpdate, Executor, Message, Workflow, WorkflowCheckpoint, WorkflowEvent
+from pydantic import BaseModel
 
 from hosting.errors import CheckpointNotKeptError, InvalidInputError, RunFailedError, WorkflowChangedError
 from hosting.request.run_request import RunRequest
@@ -31,6 +35,7 @@ from hosting.runner.framework import (
     agents_of_executor,
     checkpoint_text,
     executors_within,
+    modules_of_executor,
     read_checkpoint,
 )
 from hosting.runner.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps, keeps_journal
@@ -231,13 +236,21 @@ def _plain(message: Message) -> Message:
 
 
 def _types_of(workflow: Workflow) -> frozenset[str]:
-    """Return the types that the executors declare: what they take, send and yield."""
+    """Return the types that the executors declare, and the plain ones of the modules that they are written in."""
+    executors = list(executors_within(workflow))
     declared = [
         one
-        for executor in executors_within(workflow)
+        for executor in executors
         for one in (*executor.input_types, *executor.output_types, *executor.workflow_output_types)
     ]
-    return frozenset(f"{one.__module__}:{one.__qualname__}" for one in declared if isinstance(one, type))
+    modules = {module for executor in executors for module in modules_of_executor(executor)}
+    written = [one for module in modules for one in vars(sys.modules[module]).values() if _is_plain(one)]
+    return frozenset(f"{one.__module__}:{one.__qualname__}" for one in (*declared, *written) if isinstance(one, type))
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is a type that holds data and does nothing."""
+    return isinstance(value, type) and (is_dataclass(value) or issubclass(value, BaseModel | Enum))
 
 
 def refuse_options(request: RunRequest) -> None:

@@ -19,6 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "plan",
         "principal",
         "bearer",
+        "workflow_copies",
         "workflows",
     ),
     ("request",),

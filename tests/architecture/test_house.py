@@ -20,6 +20,7 @@ FRAMEWORK_READERS = {
     "hosting.runner.workflow_answer",
     "hosting.runner.workflow_runner",
     "hosting.workflows",
+    "hosting.workflow_copies",
     "hosting.plan",
     "hosting.thread.conversation",
     "hosting.thread.messages",

@@ -11,6 +11,7 @@ BEHAVIOURS = {
     "workflows.survives-kill": "A killed workflow continues behind its last superstep: nothing before that is done "
     "again, and no recorded call of an agent in the one that was under way.",
     "workflows.builders": "The ready-made workflows of agent-framework-orchestrations are served, and survive a kill.",
+    "workflows.given-graph": "A workflow may be given as one graph: each run has a copy, which shares agents alone.",
     "workflows.changed": "A run that began with another graph or framework ends as workflow_changed.",
     "workflows.checkpoint-kept": "A run whose state after a superstep cannot be kept or read again stops there.",
     "workflows.upstream": "Clients of agent-framework-azurefunctions run a workflow and ask for it by their routes "

@@ -135,8 +135,8 @@ def test_an_agent_that_cannot_be_hosted_is_refused(agents: list[Any], sentence: 
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("workflow", "A object is no function that builds a Workflow. Give workflows=[build_review]."),
-        ("workflows", "workflows takes a list of functions, each of which builds a Workflow."),
+        ("workflow", "A object is neither a Workflow nor a function that builds one. Give workflows=[build_review]."),
+        ("workflows", "workflows takes a list of workflows, or of functions that build them."),
         ("htp_auth_level", "AgentFunctionApp has no option 'htp_auth_level'. See docs/hosting.md for its options."),
     ],
 )

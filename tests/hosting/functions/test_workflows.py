@@ -217,9 +217,8 @@ def closed() -> Workflow:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"workflow": text_flow()}, "Workflow 'Text' is given as one graph, which one run at a time may use."),
         ({"workflow": no_workflow}, "no_workflow() returned a Agent. Return the Workflow that it builds."),
-        ({"workflow": unnamed}, "The workflow of unnamed() has no name."),
+        ({"workflow": unnamed}, "A workflow has no name, that of 'silent'."),
         ({"workflow": shared}, "shared() gives executor 'silent' to every workflow 'Shared' that it builds"),
         ({"workflow": closed}, "The start executor 'silent' of workflow 'Closed' takes Event"),
         ({"workflows": [order_flow, order_flow]}, "Two workflows are named 'Orders' and 'Orders'"),
