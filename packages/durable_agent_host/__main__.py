@@ -11,6 +11,7 @@ COMMANDS = {
     "owners": ("hosting.owners", "hand threads of a running app to an owner"),
     "state": ("state.__main__", "print what a stored conversation holds"),
     "tail": ("hosting.tail", "print a run's events from its log"),
+    "upgrade": (f"{__package__}.upgrade", "bring an app to this version, and show what changed in its files"),
 }
 
 

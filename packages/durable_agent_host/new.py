@@ -7,29 +7,20 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from packages.durable_agent_host.from_upstream import Moved, move, uses_upstream
+from packages.durable_agent_host.template import RECORD, TEMPLATE, Record, hashes, template_files
 
-TEMPLATE = Path(__file__).with_name("template")
 BESIDE_THE_APP = ("infra", "azure.yaml", ".github", ".vscode", ".devcontainer", "api.http")
 """What `--minimal` leaves out."""
 OF_THE_SAMPLE = ("agents", "function_app.py", "api.http", "tests")
 """What an app that was moved over has of its own."""
 MERGED = ("host.json", "requirements.txt")
 """The files of the template that the user's are merged with; of others the user's stay."""
-PLACES = {
-    "README.md": ("NAME", "name"),
-    "azure.yaml": ("durable-agents-python", "name"),
-    "host.json": ("durable-agents", "name"),
-    "requirements.txt": ("VERSION", "version"),
-    "requirements-dev.txt": ("VERSION", "version"),
-}
-"""The files that say the app's name or this package's version, with what stands there in the template."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -96,16 +87,14 @@ def _report(moved: Moved) -> None:
 
 
 def make_app(folder: Path, *, is_minimal: bool, moved: Moved | None = None) -> int:
-    """Write the files and return how many they are."""
+    """Write the files, and the record of those that are the template's; return how many they are."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-") or "agents"
     left_out = (*(BESIDE_THE_APP if is_minimal else ()), *(OF_THE_SAMPLE if moved else ()))
-    shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__", *left_out), dirs_exist_ok=True)
-    for path, content in (moved.files if moved else {}).items():
+    own = moved.files if moved else {}
+    files = template_files(TEMPLATE, name, version("durable-agent-host"), left_out)
+    record = Record(version("durable-agent-host"), name, list(left_out), hashes(files, own))
+    files = {**files, **own, RECORD: record.text().encode()}
+    for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
-    values = {"name": name, "version": version("durable-agent-host")}
-    for file, (place, value) in PLACES.items():
-        if (folder / file).is_file() and file not in (moved.files if moved else ()):
-            text = (folder / file).read_text(encoding="utf-8")
-            (folder / file).write_text(text.replace(place, values[value]), encoding="utf-8", newline="\n")
-    return sum(path.is_file() for path in folder.rglob("*") if ".git" not in path.relative_to(folder).parts)
+    return len(files)

@@ -16,6 +16,8 @@ BEHAVIOURS = {
     "are ours, its other lines and its task hub as they were, and what was not rewritten is said by file and line.",
     "packages.check": "`check` says what of an app is outdated, unsafe or not deployable: a sentence for each "
     "finding, with its place and what to do. A new app has none.",
+    "packages.upgrade": "`upgrade` raises the pin and brings the files that nobody changed to this version; what the "
+    "user changed is shown three ways and left, unless it is named.",
     "packages.release": "A release publishes the wheels that it built, attested and without a secret, and lists what "
     "each brings, with versions and licences.",
     "packages.commands": "The modules that are commands in the tree are commands of the wheels, with the same options.",

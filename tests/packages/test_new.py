@@ -111,7 +111,16 @@ def test_a_minimal_app_has_nothing_to_deploy_it_with(both_installed: Path, tmp_p
 
     assert ended.returncode == 0, ended.stderr
     assert {name.partition("/")[0] for name in files(tmp_path / "small")} == {
-        *(".funcignore", ".gitignore", "README.md", "agents", "dev.py", "function_app.py", "host.json"),
+        *(
+            ".funcignore",
+            ".gitignore",
+            ".template.json",
+            "README.md",
+            "agents",
+            "dev.py",
+            "function_app.py",
+            "host.json",
+        ),
         *("local.settings.json.template", "requirements-dev.txt", "requirements.txt", "tests"),
     }
 

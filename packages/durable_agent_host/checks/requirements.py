@@ -38,7 +38,7 @@ def pin_outdated(app: AppFolder) -> Iterator[Found]:
     """`pin-outdated`."""
     own = version(PROJECT)
     if app.pin and app.pin.is_held and _numbers(app.pin.version) < _numbers(own):
-        yield app.pin.place, f"{PROJECT} is {app.pin.version[2:]}, and this is {own}. CHANGELOG.md says what is new."
+        yield app.pin.place, f"{PROJECT} is {app.pin.version[2:]}, and this is {own}. Run `durable-agent-host upgrade`."
 
 
 def unpinned(app: AppFolder) -> Iterator[Found]:

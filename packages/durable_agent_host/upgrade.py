@@ -1,0 +1,225 @@
+"""`durable-agent-host upgrade`: an app that `new` made is brought to this version.
+
+The pin is raised. Of the files that came from the template, those that nobody changed become the new version's. What
+the user changed is not touched: what the template changed there is shown, and what both together would be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+
+from packages.durable_agent_host.template import RECORD, TEMPLATE, Record, digest, hashes, read_record, template_files
+
+PROJECT = "durable-agent-host"
+_PINNED = ("requirements.txt", "requirements-dev.txt")
+"""Only the pin of these is the template's business: what else an app needs is the user's."""
+_PIN = re.compile(
+    r"^(?P<before>\s*(?:durable[-_.]agent[-_.]host|functions[-_.]local[-_.]host)\s*(?:\[[^\]]*\])?\s*==\s*)"
+    r"(?P<version>[\w.+!-]+)",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Upgrade the app; return 0, or 1 where it is none, is newer, or cannot be written."""
+    parser = argparse.ArgumentParser("durable-agent-host upgrade", description="Bring an app to this version.")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, nargs="?", default=Path(), help="the app's folder (.)")
+    parser.add_argument("--dry-run", action="store_true", help="show it, and write nothing")
+    parser.add_argument(
+        "--merge",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="write what your changes of this file and the template's are together, with marks where they conflict",
+    )
+    options = parser.parse_args(arguments)
+    folder, own = options.folder.resolve(), version(PROJECT)
+    pins = [found["version"] for name in _PINNED for found in _PIN.finditer(_text(folder / name))]
+    if not pins:
+        print(f"{folder} pins no {PROJECT} in requirements.txt, so there is nothing to raise.", file=sys.stderr)
+        return 1
+    if any(_numbers(pin) > _numbers(own) for pin in pins):
+        print(
+            f"{folder} is of {max(pins, key=_numbers)}, and this is {own}. Run the command of that version.",
+            file=sys.stderr,
+        )
+        return 1
+    upgrade = Upgrade(folder, own, read_record(folder))
+    try:
+        upgrade.compare(options.merge)
+        if not options.dry_run:
+            upgrade.write()
+    except OSError as error:
+        print(f"{folder} cannot be written: {error.strerror}.", file=sys.stderr)
+        return 1
+    print("\n".join(upgrade.report(is_dry=options.dry_run)))
+    return 0
+
+
+@dataclass
+class Upgrade:
+    """What becomes of an app's files. `written` has their new content, or None where the template has none now."""
+
+    folder: Path
+    version: str
+    record: Record | None
+    written: dict[str, bytes | None] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+
+    def compare(self, merged: Sequence[str]) -> None:
+        """Decide over the pin, and over each file of the template, the old one's or the new one's."""
+        for name in _PINNED:
+            text = _text(self.folder / name)
+            raised = _PIN.sub(lambda found: found["before"] + self.version, text)
+            if raised != text:
+                self.said.append(f"{name}: the pin is {self.version} now.")
+                self.written[name] = raised.encode()
+        if self.record is None:
+            self.said.append(f"There is no {RECORD}, so nothing is known of the files that came from the template.")
+            return
+        if self.record.version == self.version:
+            return
+        for name in sorted({*self.record.files, *self._new}):
+            if name not in _PINNED and self.record.files.get(name) != _digest(self._new.get(name)):
+                self._decide(name, name in merged)
+        record = replace(self.record, version=self.version, files=hashes(self._new))
+        if record != self.record:
+            self.written[RECORD] = record.text().encode()
+
+    def _decide(self, name: str, is_merged: bool) -> None:
+        """Decide over one file that the template changed."""
+        path, new = self.folder / name, self._new.get(name)
+        mine = path.read_bytes() if path.is_file() else None
+        recorded = self.record.files.get(name) if self.record else None
+        if _digest(mine) == _digest(new):
+            return
+        if _digest(mine) == recorded:
+            self.said.append(f"{name}: {'removed' if new is None else 'new' if mine is None else 'changed'}.")
+            self.shown += _difference(mine or b"", new or b"", name, "template")
+            self.written[name] = new
+            return
+        if mine is None:
+            self.said.append(f"{name}: the template changed it. You deleted it, so it stays away.")
+            return
+        base = self._old.get(name)
+        if base is None or new is None:
+            said = "the template no longer has it" if new is None else "the template has another one"
+            self.said.append(f"{name}: {said}. Yours stays as it is.")
+            self.shown += _difference(mine, new, name, "the template's") if new is not None else []
+            return
+        together, conflicts = _merged(mine, base, new)
+        if is_merged:
+            self.said.append(
+                f"{name}: merged, with {conflicts} conflicts to resolve." if conflicts else f"{name}: merged."
+            )
+            self.written[name] = together
+            return
+        clash = f"They conflict in {conflicts} places" if conflicts else "They fit together"
+        self.said.append(
+            f"{name}: you and the template changed it, so it stays. {clash}: `--merge {name}` writes both."
+        )
+        self.shown += _difference(base, new, name, "what the template changed")
+        self.shown += _difference(mine, together, name, f"what --merge {name} would do")
+
+    def write(self) -> None:
+        for name, content in self.written.items():
+            if content is None:
+                (self.folder / name).unlink(missing_ok=True)
+                continue
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_bytes(content)
+
+    def report(self, *, is_dry: bool) -> Iterator[str]:
+        before = f" from {self.record.version}" if self.record else ""
+        if not self.said:
+            yield f"{self.folder} is of {self.version} already."
+            return
+        yield f"{'Would bring' if is_dry else 'Brought'} {self.folder}{before} to {self.version}:"
+        yield ""
+        yield from (f"    {sentence}" for sentence in self.said)
+        if self.shown:
+            yield ""
+            yield from self.shown
+
+    @cached_property
+    def _new(self) -> Mapping[str, bytes]:
+        record = self.record
+        return template_files(TEMPLATE, record.name, self.version, record.left_out) if record else {}
+
+    @cached_property
+    def _old(self) -> Mapping[str, bytes]:
+        """The template of the recorded version, as far as its files are what the record says."""
+        record = self.record
+        if record is None:
+            return {}
+        files = _from_environment(self.folder, record) or _from_index(record)
+        return {name: content for name, content in files.items() if record.files.get(name) == digest(content)}
+
+
+def _from_environment(folder: Path, record: Record) -> dict[str, bytes]:
+    """Return the old template where the app's own environment still has it."""
+    for place in ("lib/python*/site-packages", "Lib/site-packages"):
+        for metadata in (folder / ".venv").glob(f"{place}/durable_agent_host-{record.version}.dist-info"):
+            return _of(metadata.parent, record)
+    return {}
+
+
+def _from_index(record: Record) -> dict[str, bytes]:
+    """Return the old template from the package of its version, or nothing where that cannot be had."""
+    uv = shutil.which("uv")
+    command = [uv, "pip", "install"] if uv else [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+    with tempfile.TemporaryDirectory() as target:
+        command += ["--quiet", "--no-deps", "--target", target, f"{PROJECT}=={record.version}"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            print(f"{PROJECT} {record.version} could not be had, so its files cannot be compared.", file=sys.stderr)
+            return {}
+        return _of(Path(target), record)
+
+
+def _of(packages: Path, record: Record) -> dict[str, bytes]:
+    return template_files(packages / "durable_agent_host" / "template", record.name, record.version, record.left_out)
+
+
+def _merged(mine: bytes, base: bytes, new: bytes) -> tuple[bytes, int]:
+    """Return both changes of a text, and in how many places they conflict; without git the whole is one."""
+    git = shutil.which("git")
+    if git is None:
+        parts = (b"<<<<<<< yours\n", mine, b"=======\n", new, b">>>>>>> template\n")
+        return b"".join(parts), 1
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("yours", "base", "template")]
+        for path, content in zip(paths, (mine, base, new), strict=True):
+            path.write_bytes(content)
+        labels = [part for label in ("yours", "before", "template") for part in ("-L", label)]
+        ended = subprocess.run([git, "merge-file", "-p", *labels, *map(str, paths)], capture_output=True, check=False)
+    return ended.stdout, ended.returncode
+
+
+def _difference(before: bytes, after: bytes, name: str, meaning: str) -> Iterator[str]:
+    first, second = (text.decode("utf-8", "replace").splitlines() for text in (before, after))
+    return difflib.unified_diff(first, second, name, f"{name} ({meaning})", lineterm="")
+
+
+def _digest(content: bytes | None) -> str | None:
+    return None if content is None else digest(content)
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8") if path.is_file() else ""
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
