@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.running_host import ROOT
 
+pytestmark = pytest.mark.slow
+
 STEADY = "def test_steady(): pass\n"
 BROKEN = "def test_broken(): assert 1 == 2\n"
 UNSTEADY = """

@@ -16,6 +16,8 @@ import pytest
 from tests.support.running_host import ROOT
 from tests.support.seeds import MORE
 
+pytestmark = pytest.mark.slow
+
 CHOOSES = """
 import random
 import pytest

@@ -51,6 +51,7 @@ def ran(folder: Path, *arguments: str, **files: str) -> tuple[int, list[str]]:
     return ended.returncode, [line for line in output if line and not line.startswith(other)]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("tests.skips-listed")
 def test_a_skip_that_the_table_does_not_name_fails_a_strict_run(tmp_path: Path) -> None:
     """Of a test, and of a whole file; one that it names does not, nor does a test that is known to fail."""
@@ -65,6 +66,7 @@ def test_a_skip_that_the_table_does_not_name_fails_a_strict_run(tmp_path: Path) 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("tests.rules-executed")
 @pytest.mark.parametrize("workers", WORKERS)
 def test_a_rule_that_only_skipped_tests_hold_fails_a_strict_run_of_all(tmp_path: Path, workers: list[str]) -> None:
@@ -78,6 +80,7 @@ def test_a_rule_that_only_skipped_tests_hold_fails_a_strict_run_of_all(tmp_path:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("tests.rules-executed")
 def test_a_rule_of_recordings_that_this_clone_lacks_is_printed_as_not_shown(tmp_path: Path) -> None:
     """They are no part of the repository, and whoever clones it can pass its gate."""
@@ -89,6 +92,7 @@ def test_a_rule_of_recordings_that_this_clone_lacks_is_printed_as_not_shown(tmp_
     assert (status, len(output)) == (0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("tests.rules-executed")
 @pytest.mark.parametrize("choice", [["tests/"], ["-m", "not slow"], ["-k", "allowed"]])
 def test_a_run_of_a_part_is_held_to_its_skips_alone(tmp_path: Path, choice: list[str]) -> None:
@@ -96,6 +100,7 @@ def test_a_run_of_a_part_is_held_to_its_skips_alone(tmp_path: Path, choice: list
     assert ran(tmp_path, "--strict-skips", *choice, model__test_allowed=ALLOWED) == (0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("tests.rules-executed")
 def test_a_rule_that_another_test_shows_may_have_a_skipped_one(tmp_path: Path) -> None:
     """The table's entries that allowed nothing are said in passing."""
@@ -106,6 +111,7 @@ def test_a_rule_that_another_test_shows_may_have_a_skipped_one(tmp_path: Path) -
     assert (status, len(output), output[0].endswith(", 1 shown by tests that ran")) == (0, 1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("tests.skips-listed")
 def test_a_newcomer_may_skip_what_the_machine_lacks(tmp_path: Path) -> None:
     """Nothing is strict that was not asked to be."""

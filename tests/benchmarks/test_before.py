@@ -6,6 +6,7 @@ from benchmarks.figures import NotMeasuredError
 from benchmarks.measures.before import checkout
 
 
+@pytest.mark.slow
 def test_a_commit_is_laid_out_whole() -> None:
     """In a folder that is gone afterwards."""
     with checkout("HEAD") as root:

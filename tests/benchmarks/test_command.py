@@ -61,6 +61,7 @@ async def test_a_host_that_cannot_start_is_told_with_what_it_said(tmp_path: Path
             pass
 
 
+@pytest.mark.slow
 async def test_an_unknown_measure_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     """Nothing is started for it."""
     code, printed = await benchmark("-m benchmarks speed", tmp_path)

@@ -25,6 +25,8 @@ from hosting.thread.commands import Change, DeleteThread, FinishDelete, RecordSt
 from hosting.thread.events import Delta
 from tests.support.threads import NOW, accept, end
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 GUARD_SECONDS = 30
 ADDRESS = Address.of("Helper", "t1")

@@ -102,6 +102,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder there has no such mode")
 @pytest.mark.behaviour("devhost.read-only-folder")
 def test_a_folder_that_cannot_be_written_is_refused_by_a_sentence(tmp_path: Path) -> None:
@@ -115,6 +116,7 @@ def test_a_folder_that_cannot_be_written_is_refused_by_a_sentence(tmp_path: Path
     assert (ended.returncode, str(folder) in ended.stderr, "Traceback" in ended.stderr) == (1, True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.read-only-folder")
 def test_a_place_that_is_no_folder_is_refused_by_a_sentence(tmp_path: Path) -> None:
     """Something else has the name of the host's own folder."""

@@ -7,6 +7,8 @@ import pytest
 from tests.support.app_folder import make_app
 from tests.support.running_host import run_command
 
+pytestmark = pytest.mark.slow
+
 LIBRARY = """
 def check(name):
     if name is None:

@@ -82,6 +82,7 @@ def test_a_running_operation_ends_before_the_host_does(app_folder):
         assert not [line for line in host.printed if "writing slow" in line]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.one-host-per-folder")
 @pytest.mark.parametrize("arguments", [("start", "--port", "0"), ("reset",)])
 def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(app_folder, arguments):
@@ -95,6 +96,7 @@ def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(app_folder,
         assert read(host, 1) == ["one"]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.reset")
 def test_reset_deletes_the_durable_state(app_folder):
     """What was written is gone after it."""

@@ -91,6 +91,7 @@ def test_all_of_it_is_shown_where_that_is_asked_for(folder: Path) -> None:
     assert not of_it
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.forwarded-logs")
 def test_a_start_that_fails_shows_its_warnings_and_its_cause(folder: Path) -> None:
     """Whoever starts an app reads what was wrong with it, whatever Azure would have kept of that."""

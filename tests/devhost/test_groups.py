@@ -84,6 +84,7 @@ def test_each_process_runs_its_group_and_names_the_others(tmp_path: Path, by_var
                 host.wait_for("nightly ran")
 
 
+@pytest.mark.slow
 def test_a_group_that_the_app_has_not_is_refused_with_those_it_has(tmp_path: Path) -> None:
     """One sentence, and no host."""
     ended = run_command(make_app(tmp_path, MIXED), "start", "--port", "0", "--group", "function:weekly")
@@ -95,6 +96,7 @@ def test_a_group_that_the_app_has_not_is_refused_with_those_it_has(tmp_path: Pat
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["0", "0.001", "31", "soon", "nan"])
 def test_a_time_between_looks_that_cannot_be_kept_is_refused(tmp_path: Path, text: str) -> None:
     """By its value and the range."""

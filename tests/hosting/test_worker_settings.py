@@ -94,6 +94,7 @@ def test_a_misspelt_setting_of_local_settings_is_named_when_the_local_host_start
     assert "There is no setting AGENT_LOGS, so it does nothing. Is AGENT_LOG meant?" in printed
 
 
+@pytest.mark.slow
 def test_the_local_host_needs_none_of_them(tmp_path: Path) -> None:
     """It always does what they switch on in the real worker, and the app sees that; its own log stays quiet."""
     (tmp_path / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")

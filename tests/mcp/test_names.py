@@ -9,6 +9,8 @@ import pytest
 from tests.support.app_folder import make_app
 from tests.support.running_host import run_command
 
+pytestmark = pytest.mark.slow
+
 TOOL_BESIDE_AGENT = """
 from hosting.app import AgentFunctionApp
 from tests.support.app.scripted import scripted_agent

@@ -108,6 +108,7 @@ async def test_a_resource_that_cannot_be_read_is_a_json_rpc_error(
     assert await call(client, "resources/read", params) == answer
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("mcp.resources")
 @pytest.mark.parametrize(
     ("declared", "says"),

@@ -71,6 +71,7 @@ def test_a_file_that_cannot_be_read_is_status_2(
     assert str(file) in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("state.tells")
 def test_a_document_is_taken_from_standard_input() -> None:
     """As a process, with a character that most consoles lack."""

@@ -28,6 +28,7 @@ def test_secrets_of_this_machine_are_never_deployed() -> None:
     assert deployed([PurePosixPath(path) for path in left]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("template.deploys-without-devhost")
 def test_the_deployed_tree_indexes_by_itself(tmp_path: Path) -> None:
     """Copied alone into an empty folder, the app loads and declares its functions."""

@@ -78,6 +78,7 @@ def holding(folder: Path, role: str) -> Iterator[subprocess.Popen[str]]:
         holder.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.one-process")
 async def test_a_folder_in_use_is_refused_until_its_holder_is_killed(tmp_path: Path) -> None:
     """The lock is the operating system's: `kill -9` frees it, and no file has to be removed."""
@@ -93,6 +94,7 @@ async def test_a_folder_in_use_is_refused_until_its_holder_is_killed(tmp_path: P
     await engine.stop(0)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.groups")
 async def test_what_a_client_has_open_is_not_deleted_under_it(tmp_path: Path) -> None:
     """It works on nothing, and its file must stay."""
@@ -100,6 +102,7 @@ async def test_what_a_client_has_open_is_not_deleted_under_it(tmp_path: Path) ->
         reset(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.groups")
 async def test_a_second_worker_waits_for_the_end_of_the_first(tmp_path: Path) -> None:
     """It is there at once, and does what came meanwhile once the first is killed."""
@@ -177,6 +180,7 @@ async def test_nothing_is_taken_or_read_once_the_file_is_another(tmp_path: Path,
     await engine.stop(0)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.groups")
 async def test_a_client_sends_and_another_process_works(tmp_path: Path) -> None:
     """Sent while no worker was there; what comes later is found by looking. The client reads what was done."""
@@ -369,6 +373,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.groups")
 async def test_what_a_killed_process_deleted_leaves_the_files_of_those_that_live(tmp_path: Path) -> None:
     """It was killed before it emptied the log; a worker that has nothing to write does that."""
@@ -402,6 +407,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.one-process")
 @pytest.mark.skipif(sys.platform == "win32", reason="processes cannot be forked there")
 async def test_a_process_that_was_forked_does_not_keep_the_folder_of_a_killed_one(tmp_path: Path) -> None:
