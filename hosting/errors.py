@@ -322,5 +322,13 @@ class RunCancelledError(RunError, code="run_cancelled", status=409):
     """The run was cancelled."""
 
 
+class RunSupersededError(RunError, code="run_superseded", status=409):
+    """A later request interrupted the run; the conversation keeps its text until then."""
+
+
+class RunRolledBackError(RunError, code="run_rolled_back", status=409):
+    """A later request took the run back; the conversation keeps nothing of it."""
+
+
 RUN_ERRORS: tuple[type[HostingError], ...] = tuple(RunError.__subclasses__())
 RUN_ERROR_BY_CODE = {error.code: error for error in RUN_ERRORS}

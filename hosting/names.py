@@ -25,9 +25,10 @@ _MOST_NAME_CHARACTERS = MAX_ENTITY_ID_LENGTH - len("@dafx-@")
 APP = "app"
 """The owner of every thread of an app that knows no others, and of what nobody was signed in for."""
 
-Busy = Literal["queue", "reject"]
+Busy = Literal["queue", "reject", "interrupt", "rollback"]
 BUSY_POLICIES: tuple[Busy, ...] = get_args(Busy)
-"""What becomes of a request whose thread has a run that has not ended: it is queued behind that, or refused."""
+"""What becomes of a request whose thread has a run that has not ended: it is queued behind that, or refused, or it ends
+that: `interrupt` keeps the text of that run, and `rollback` keeps nothing of it."""
 
 OWNER_LENGTH = 16
 """Characters of an owner that is a person: `hosting.principal` makes them of issuer and id."""

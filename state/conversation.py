@@ -32,6 +32,9 @@ from state.portable import portable_text
 
 LEDGER_SIZE: Final = 256
 UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
+INTERRUPTED: Final = "interrupted"
+"""The statuses of entries of runs without an answer, and of one that has the text of its run when that was ended."""
+
 _OF_ENTRIES: Final = frozenset({"archived", "summary", "pause"})
 
 
@@ -171,6 +174,14 @@ def session_state(conversation: Conversation) -> dict[str, Any] | None:
     """Return what context providers left behind after the last run, in serialized form, or None."""
     value = (conversation.data.extension_data or {}).get(SESSION)
     return from_json_value(value) if isinstance(value, dict) else None
+
+
+def without_pending(conversation: Conversation) -> Conversation:
+    """Return the conversation with its pause over, if it has one: the calls that waited were decided on, or made."""
+    host = dict(host_of(conversation).members)
+    if isinstance(host.get("pause"), dict):
+        host["pause"] = {**host["pause"], "over": True}
+    return with_extension(conversation, {HOST: host})
 
 
 def with_expiration(conversation: Conversation, at: str | None) -> Conversation:

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from state import models
 from state.codec import read_entry
 from state.contents import AnyContent, Stored, StoredContent, TextContent, UnknownContent, checked_content
-from state.conversation import UNANSWERED, is_unanswered
+from state.conversation import INTERRUPTED, UNANSWERED, is_unanswered
 from state.extension import Position, host_of
 from state.json_values import dump, from_json_value, to_json_value
 from state.models import OURS, PLAIN, UNSENT, PlainEntry, PlainMessage
@@ -149,6 +149,15 @@ def stored_failure(*, run_id: str, created_at: str, status: str, code: str, mess
     error = {"$type": "error", "message": portable_text(message), "errorCode": code}
     value = _entry_value("response", run_id, created_at, [{"role": "assistant", "contents": [error]}])
     return {**value, "status": status}
+
+
+def stored_words(*, run_id: str, created_at: str, text: str) -> dict[str, Any]:
+    """Return the entry of a run that was interrupted, with its text, in stored form; the model gets it again.
+
+    Without a text it has no message, and the model gets the request alone.
+    """
+    messages = [{"role": "assistant", "contents": [{"$type": "text", "text": portable_text(text)}]}] if text else []
+    return {**_entry_value("response", run_id, created_at, messages), "status": INTERRUPTED}
 
 
 def agent_response(entry: models.ResponseEntry) -> AgentResponse[Any]:

@@ -12,13 +12,27 @@ import asyncio
 import math
 from collections.abc import Callable
 
-from hosting.errors import UnstorableAnswerError
+from hosting.errors import HostingError, RunSupersededError, UnstorableAnswerError
 from hosting.runner.agent_loop import Stop
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.thread.commands import Change, Command, RecordSteps, RetryRun
-from hosting.thread.events import Checkpointed, Claimed, Delta, ModelResult, Step, ToolResult, ToolStarted
+from hosting.thread.events import (
+    Cancelled,
+    CancelReason,
+    Checkpointed,
+    Claimed,
+    Completed,
+    Delta,
+    ModelResult,
+    Step,
+    Terminal,
+    ToolResult,
+    ToolStarted,
+)
 from hosting.thread.head import Head
-from hosting.thread.run import Run
+from hosting.thread.run import Run, superseded, text_so_far, unanswered
+from state.conversation import response_text
+from state.models import ResponseEntry
 
 LEASE_SECONDS = 20.0
 RENEWED_SHARE = 0.25
@@ -41,7 +55,8 @@ class HeldRun:
 
     Made on the log's loop; the agent's loop reads the recorded steps and calls `append`. `run` is the run as this
     holder knows it, which has just been claimed by `claim` at `claimed_at`. It may take until `until`, a moment of
-    `Clocks.awake`: a wall clock that is set does not end it. `stop` ends it early.
+    `Clocks.awake`: a wall clock that is set does not end it. `stop` ends it early, and `cancelled` is why it is to end,
+    once that is known here.
 
     Recorded by earlier attempts: `models`, by the call within which the agent works ("" for the agent that runs) and
     the number of the model call, counted from 1; `started` and `results`, by the key of the tool call. `take_deltas`
@@ -71,6 +86,7 @@ class HeldRun:
         self.until = until
         self.clocks = log.clocks
         self.stop = Stop()
+        self.cancelled: CancelReason | None = None if run.cancelled is None else run.cancelled.reason
         self.checked_at = asyncio.get_running_loop().time()
         self.is_draining = False
         self.is_unwatched = False
@@ -117,6 +133,20 @@ class HeldRun:
         if not self.is_draining:
             self.is_draining = True
             self.stop.request()
+
+    def superseded(self, at: float, otherwise: str = "") -> Cancelled:
+        """Return the end of this run, which was interrupted, with its text, logged or not."""
+        run = self.run
+        for delta in self.unlogged:
+            run = run.after(run.last, delta)
+        return superseded(self.run_id, at, text_so_far(run) or otherwise)
+
+    def unanswered(self, terminal: Terminal, error: HostingError) -> Terminal:
+        """Return the end of this run whose own was refused; of one that was interrupted, with its answer's text."""
+        if not isinstance(error, RunSupersededError):
+            return unanswered(self.run_id, terminal.at, error)
+        answer = terminal.response if isinstance(terminal, Completed) else None
+        return self.superseded(terminal.at, response_text(answer) if isinstance(answer, ResponseEntry) else "")
 
     async def append(self, *steps: Step) -> None:
         """Append steps from the agent's loop, in one write; return once they are in the log.

@@ -291,6 +291,8 @@ class HeldRuns:
     async def _run(self, held: HeldRun, read: Callable[[], Awaitable[Snapshot]], epoch: int) -> Terminal:
         """Run the agent on the conversation before the claim and on the steps of earlier attempts."""
         address, accepted = held.address, held.run.accepted
+        if held.run.cancelled is not None:  # only one that was interrupted is claimed: what the log has is its end
+            return held.superseded(self._log.clocks.wall())
         if held.run.attempts > 1:
             logger.info("Run %s of agent %s is taken up: attempt %d.", held.run_id, address.agent, held.run.attempts)
         try:
@@ -309,7 +311,9 @@ class HeldRuns:
 
     async def _end(self, held: HeldRun, terminal: Terminal) -> None:
         """Append the end, and begin the next run if its caller waits here. Release a draining run that was stopped."""
-        if held.is_draining and terminal.kind == "cancelled":
+        if held.cancelled == "interrupt" and terminal.kind == "cancelled":
+            terminal = held.superseded(terminal.at)
+        elif held.is_draining and terminal.kind == "cancelled":
             await self._release(held)
             return
         takes_more = not self.draining.is_set() and len(self.held) <= self._most and self._takes_runs()
@@ -318,7 +322,7 @@ class HeldRuns:
         end = EndRun(held.token, terminal, held.unlogged, terms)
         decided = await self._log.execute(held.address, end)
         if isinstance(decided.outcome, Refused):
-            refused = unanswered(held.run_id, terminal.at, decided.outcome.error)
+            refused = held.unanswered(terminal, decided.outcome.error)
             decided = await self._log.execute(held.address, replace(end, terminal=refused, deltas=()))
         self.publish(held.address, decided)
         following = decided.head.next_run
@@ -374,6 +378,7 @@ class HeldRuns:
         """Stop the agent if the run was cancelled or another process holds it."""
         run = head.run(held.run_id)
         if run is None or run.cancelled is not None or not held.is_held_in(head):
+            held.cancelled = held.cancelled or (None if run is None else run.cancelled)
             held.stop.request()
 
     def publish(self, address: Address, decided: Decided) -> None:

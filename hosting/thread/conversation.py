@@ -20,10 +20,10 @@ from hosting.errors import UnreadableStateError
 from hosting.ports import iso
 from hosting.thread import events
 from hosting.thread.head import Head
-from hosting.thread.messages import request_messages, run_messages
-from hosting.thread.run import stored_entry
+from hosting.thread.messages import closing_message, request_messages, run_messages
+from hosting.thread.run import is_superseded, stored_entry
 from state.codec import read
-from state.conversation import append_turn, reset, response_of, with_log_mark
+from state.conversation import append_turn, reset, response_of, with_log_mark, without_pending
 from state.convert import request_entry
 from state.errors import BadContentError
 from state.extension import LogMark, Pause, host_of
@@ -141,9 +141,11 @@ def with_run(conversation: Conversation, accepted: events.Accepted, terminal: ev
     """Return the conversation with one more run; unchanged where it has no place for the run's end."""
     response = stored_entry(terminal)
     if not isinstance(response, ResponseEntry):
-        return conversation
+        is_taken_back = isinstance(terminal, events.Cancelled) and accepted.request.decisions
+        return without_pending(conversation) if is_taken_back else conversation
+    is_interrupted = is_superseded(terminal)
     try:
-        request = request_of(accepted, conversation)
+        request = request_of(accepted, conversation, closes=is_interrupted)
     except BadContentError:  # an older version took it; one entry makes no conversation unreadable
         logger.warning("The request of run %s cannot be read and is left out of its conversation.", accepted.run_id)
         return conversation
@@ -157,17 +159,22 @@ def with_run(conversation: Conversation, accepted: events.Accepted, terminal: ev
         return append_turn(
             conversation, request, response, pause=pause, summary=terminal.summary, session=session, owner=owner
         )
-    pause = host_of(conversation).pause  # the model does not see this run, so it closes no open call
+    pause = None if is_interrupted else host_of(conversation).pause  # a run that the model does not see closes no call
     if pause is not None and accepted.request.decisions:
         pause = replace(pause, is_over=True)
     return append_turn(conversation, request, response, pause=pause, owner=owner)
 
 
-def request_of(accepted: events.Accepted, conversation: Conversation) -> RequestEntry:
-    """Return the entry of a run's request to the conversation; where nothing waits in that, always the same one."""
+def request_of(accepted: events.Accepted, conversation: Conversation, *, closes: bool = False) -> RequestEntry:
+    """Return the entry of a run's request to the conversation; where nothing waits in that, always the same one.
+
+    `closes`: after decisions it closes the calls that were decided on, because the run did not.
+    """
     if host_of(conversation).pause is None and not accepted.request.decisions:
         return accepted.derived(_request_entry)
-    return _request_entry(accepted, run_messages(accepted.request, conversation))
+    messages = run_messages(accepted.request, conversation)
+    closing = closing_message(conversation) if closes and accepted.request.decisions else None
+    return _request_entry(accepted, [*messages, closing] if closing is not None else messages)
 
 
 def _request_entry(accepted: events.Accepted, messages: Sequence[Message] | None = None) -> RequestEntry:

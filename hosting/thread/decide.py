@@ -6,7 +6,8 @@ decides again on the new head. Three things always hold: one run at a time is cl
 stand in the order in which runs were accepted; and after a claim was taken over or released, its token appends nothing.
 
 A run that may not be claimed, because it was cancelled or because the thread waits for approvals, ends when it becomes
-the first: with whatever append makes it so (`Draft.end_in_turn`).
+the first: with whatever append makes it so (`Draft.end_in_turn`). One that was claimed and that a later request
+interrupted is ended by its holder, or claimed once more for that, because the conversation keeps its text.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from hosting.thread.draft import (
 )
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, DeletedRow, RowChange
-from hosting.thread.run import unanswered
+from hosting.thread.run import cancellation, unanswered
 
 MOST_LOST = 3
 MOST_OPEN_RUNS = 200
@@ -62,7 +63,7 @@ def _accept(head: Head, command: commands.AcceptRun) -> commands.Outcome:
     refusal = _refusal(head, command)
     if refusal is not None:
         return refusal
-    draft = Draft(head)
+    draft = Draft(head).take_over(command.busy, accepted.at)
     if head.waiting is not None:
         for decision in accepted.request.decisions:
             draft.answer(head.waiting, decision, accepted.at, accepted.principal, resumed_by=accepted.run_id)
@@ -97,7 +98,8 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
         return commands.Refused(
             errors.RunNotNewestError("A later run continues this thread already. Continue from the newest.")
         )
-    if open_runs >= min(command.queue_limit, MOST_OPEN_RUNS):
+    most = MOST_OPEN_RUNS if command.busy in ("interrupt", "rollback") else command.queue_limit
+    if open_runs >= min(most, MOST_OPEN_RUNS):
         return commands.Refused(
             errors.TooManyRunsError(f"{open_runs} runs of this thread have not ended. Try again when one of them has.")
         )
@@ -116,7 +118,8 @@ def _claim(head: Head, command: commands.ClaimRun) -> commands.Outcome:
             return commands.Unchanged(run.id)
     ending = end_without_agent(run)
     if ending is None and is_taken_over and run.lost + 1 >= MOST_LOST:
-        ending = errors.RunCrashedError(f"The run ended its process {run.lost + 1} times and is not tried again.")
+        crashed = errors.RunCrashedError(f"The run ended its process {run.lost + 1} times and is not tried again.")
+        ending = crashed if run.cancelled is None else cancellation(run.cancelled)
     if ending is None:
         return Draft(head).claim(command.at, command.terms).change(run.id)
     return _end_unanswered(head, command.at, ending)
@@ -168,7 +171,11 @@ def _end(head: Head, command: commands.EndRun) -> commands.Outcome:
     terminal = command.terminal
     if head.claim is None or head.claim.token != command.token:
         return commands.Stale()
+    if (wish := head.runs[0].cancelled) == "rollback":
+        terminal = unanswered(terminal.run_id, terminal.at, cancellation(wish))
     approvals = terminal.approvals if isinstance(terminal, events.Completed) else ()
+    if approvals and wish == "interrupt":
+        return commands.Refused(cancellation(wish))
     if len(approvals) > MOST_APPROVALS:
         return commands.Refused(
             errors.UnstorableAnswerError(

@@ -10,6 +10,7 @@ an effect: an engine that was lost or moved has none of them.
 from __future__ import annotations
 
 from hosting.errors import ApprovalsPendingError, HostingError, ThreadDeletingError
+from hosting.names import Busy
 from hosting.ports import MOST_ROWS
 from hosting.principal import Principal
 from hosting.request.run_request import Decision
@@ -27,6 +28,9 @@ from hosting.thread.events import (
 from hosting.thread.head import Head, OpenRun, PendingApprovals, fold
 from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import cancellation, unanswered
+
+ROWS_OF_A_RUN = 2
+"""What `Draft.accept` writes at most."""
 
 
 class Draft:
@@ -98,10 +102,18 @@ class Draft:
         row = RunRow(epoch=self.head.epoch, first=run.first, last=self.head.position)
         return self.row(RowChange(RunRow.name_of(run.id), run.first, row, is_new=False))
 
-    def end_in_turn(self, at: float) -> Draft:
-        """End the first runs that may not be claimed, as many as fit into one append."""
+    def take_over(self, busy: Busy, at: float) -> Draft:
+        """Ask all runs that have not ended to end, if this policy has the next run take their place."""
+        if busy in ("interrupt", "rollback"):
+            open_runs = [run for run in self.head.runs if run.cancelled is None]
+            self.add(*(CancelRequested.by_next(at, run.id, busy) for run in open_runs))
+            self.end_in_turn(at, spared=ROWS_OF_A_RUN)
+        return self
+
+    def end_in_turn(self, at: float, *, spared: int = 0) -> Draft:
+        """End the first runs that may not be claimed, as many as fit into one append but for so many rows."""
         while self.head.claim is None and (run := self.head.next_run) and (reason := end_without_agent(run)):
-            if len(self._rows) == MOST_ROWS:
+            if len(self._rows) == MOST_ROWS - spared:
                 break
             self.end(unanswered(run.id, at, reason))
         return self
@@ -112,7 +124,12 @@ class Draft:
 
 
 def end_without_agent(run: OpenRun) -> HostingError | None:
-    """Return why the next run ends without its agent, or None if it may be claimed."""
+    """Return why the next run ends without its agent, or None if it may be claimed.
+
+    One that was interrupted is claimed again if it was ever claimed: the log has its text, and the head has not.
+    """
+    if run.cancelled == "interrupt" and run.attempts:
+        return None
     if run.cancelled is not None:
         return cancellation(run.cancelled)
     if run.barred:

@@ -26,7 +26,7 @@ from state.extension import Summary
 from state.models import Entry, RememberingModel
 
 VERSION = 1
-NEWEST_VERSION = 3
+NEWEST_VERSION = 4
 """Of events and heads as this code writes them, and the newest that it reads. Kinds of events that came later have the
 newer one, and so does the head after them: only threads that have any are kept from an older version of the code."""
 
@@ -35,7 +35,7 @@ Holder = Literal["caller", "entity"]
 """Who may hold a run: the process that has its caller, or an operation of the thread's entity."""
 
 
-CancelReason = Literal["asked", "queue_time"]
+CancelReason = Literal["asked", "queue_time", "interrupt", "rollback"]
 
 
 T = TypeVar("T")
@@ -173,7 +173,7 @@ class Checkpointed(RunEvent):
     and `values` are what the executors yielded since the checkpoint before.
     """
 
-    v: int = NEWEST_VERSION
+    v: int = 3
     kind: Literal["checkpointed"] = "checkpointed"
     superstep: int
     framework: str
@@ -186,11 +186,17 @@ class Checkpointed(RunEvent):
 class CancelRequested(RunEvent):
     """The run is to end: its holder ends it, or it gets its end in its turn and is claimed no more.
 
-    A caller cancelled it, or it waited in the queue for longer than it may.
+    A caller cancelled it, or it waited in the queue for longer than it may. Or a later request takes its place (an
+    event of version 4): after an `interrupt` the conversation keeps its text, after a `rollback` nothing of it.
     """
 
     kind: Literal["cancel_requested"] = "cancel_requested"
     reason: CancelReason = "asked"
+
+    @classmethod
+    def by_next(cls, at: float, run_id: str, reason: CancelReason) -> CancelRequested:
+        """Return the event of a run whose place a later request takes."""
+        return cls(v=4, at=at, run_id=run_id, reason=reason)
 
 
 class Ending(RunEvent):

@@ -113,7 +113,8 @@ class Head(_Part):
     """A thread as it stands. `position` is that of its newest event, counted from 1, and so are all other positions.
 
     `v` is the version of the code that appended last: an older one, which reads the head first, decides nothing then.
-    `newest` is the position of the newest `accepted`, 0 where an older version of the code appended it.
+    `newest` is the position of the newest `accepted`, and `titled` that of the one whose message is the title; 0 where
+    an older version of the code appended it.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
     and odd under a tombstone. `append_id` is of the append that wrote it.
     """
@@ -133,6 +134,7 @@ class Head(_Part):
     changed_at: float = 0.0
     title: str = ""
     newest: int = 0
+    titled: int = 0
     grants: tuple[Grant, ...] = ()
     imported: Import | None = None
 
@@ -187,13 +189,10 @@ def _accepted(head: Head, event: events.Accepted) -> Head:
         decides=bool(event.request.decisions),
     )
     begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
-    return _with(
-        begun,
-        runs=(*head.runs, run),
-        waiting=None,
-        newest=head.position,
-        title=head.title or event.request.message.strip()[:TITLE_CHARACTERS],
-    )
+    changed = _with(begun, runs=(*head.runs, run), waiting=None, newest=head.position)
+    if head.title:
+        return changed
+    return _with(changed, title=event.request.message.strip()[:TITLE_CHARACTERS], titled=head.position)
 
 
 def _claimed(head: Head, event: events.Claimed) -> Head:
@@ -267,7 +266,9 @@ def _completed(head: Head, event: events.Completed) -> Head:
 
 def _cancel_requested(head: Head, event: events.CancelRequested) -> Head:
     run = next(run for run in head.runs if run.id == event.run_id)
-    return _with_run(head, event.run_id, cancelled=run.cancelled or event.reason)
+    changed = _with_run(head, event.run_id, cancelled=run.cancelled or event.reason)
+    is_forgotten = event.reason == "rollback" and run.first == head.titled
+    return _with(changed, title="", titled=0) if is_forgotten else changed
 
 
 def _approval_answered(head: Head, event: events.ApprovalAnswered) -> Head:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
@@ -81,6 +82,15 @@ def run_messages(request: RunRequest, conversation: Conversation) -> list[Messag
     pause = host_of(conversation).pause
     own = request_messages(request)
     return own if pause is None else [_closing(pause, conversation), *own]
+
+
+def closing_message(conversation: Conversation) -> Message | None:
+    """Return what closes the calls that the conversation has open, once they were decided on; None where it has none.
+
+    Whether they were made is unknown.
+    """
+    pause = host_of(conversation).pause
+    return None if pause is None else _closing(replace(pause, is_over=True), conversation)
 
 
 def open_requests(conversation: Conversation) -> dict[str, Content]:

@@ -15,9 +15,12 @@ from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
 from hosting.thread import events
 from state.codec import read_entry
-from state.convert import stored_failure
+from state.convert import stored_failure, stored_words
 from state.errors import MalformedError
 from state.models import Entry
+
+LONGEST_KEPT = 32_768
+"""Characters of an interrupted run's text that a conversation keeps: its beginning."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,8 @@ class Run:
             case events.Delta():
                 changes["text"] = self.text[: event.offset] + event.text
             case events.Claimed():
-                changes |= {"claim": event, "text": self.text[: self.stable]}
+                is_ending = self.cancelled is not None  # an interrupted run, claimed to be ended with its text
+                changes |= {"claim": event, "text": self.text if is_ending else self.text[: self.stable]}
                 changes["failures"] = self.failures + (event.failed is not None)
             case events.ModelResult():
                 changes |= {"steps": (*self.steps, event), "stable": len(self.text)}
@@ -130,6 +134,7 @@ def fold_run(address: Address, run_id: str, numbered: Iterable[tuple[int, events
 _KINDS: dict[str, tuple[type[events.NoAnswer], str]] = {
     errors.RunTimedOutError.code: (events.TimedOut, "timed_out"),
     errors.RunCancelledError.code: (events.Cancelled, "cancelled"),
+    errors.RunRolledBackError.code: (events.Cancelled, "cancelled"),
 }
 
 
@@ -137,6 +142,10 @@ def cancellation(reason: events.CancelReason) -> errors.HostingError:
     """Return with what a run ends that was cancelled before anybody claimed it."""
     if reason == "queue_time":
         return errors.RunLostError("The run waited for its turn for longer than it may.")
+    if reason == "interrupt":
+        return errors.RunSupersededError("A later request interrupted the run. The thread keeps its text until then.")
+    if reason == "rollback":
+        return errors.RunRolledBackError("A later request took the run back. The thread keeps nothing of it.")
     return errors.RunCancelledError("The run was cancelled.")
 
 
@@ -147,12 +156,42 @@ _NOT_KEPT = frozenset(
         errors.UnreadableStateError,
         errors.ApprovalsPendingError,
         errors.ApprovalsVoidError,
+        errors.RunRolledBackError,
     )
 )
 
 
+def text_so_far(run: Run) -> str:
+    """Return the run's text: the one that it streamed, else that of its model's answers so far.
+
+    A workflow's is what its executors yielded. Of the answers of agents that are tools there is nothing in it.
+    """
+    answers = (step for step in run.steps if isinstance(step, events.ModelResult) and not step.within)
+    messages = [message for answer in answers for message in answer.response.get("messages", ())]
+    texts: dict[Any, str] = {}
+    for number, message in enumerate((*messages, *run.yielded)):
+        contents = (content for content in message.get("contents") or () if content.get("type") == "text")
+        name = message.get("message_id") or number
+        texts[name] = texts.get(name, "") + "".join(content.get("text") or "" for content in contents)
+    return run.text or "\n\n".join(filter(None, texts.values()))
+
+
+def superseded(run_id: str, at: float, words: str = "") -> events.Cancelled:
+    """Return the end of a run that a later request interrupted, with its text, which the conversation keeps."""
+    error = cancellation("interrupt")
+    entry = stored_words(run_id=run_id, created_at=iso(at), text=words[:LONGEST_KEPT])
+    return events.Cancelled(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
+
+
+def is_superseded(terminal: events.Terminal) -> bool:
+    """Return whether a later request interrupted the run, so that the conversation keeps its text."""
+    return isinstance(terminal, events.Cancelled) and terminal.code == errors.RunSupersededError.code
+
+
 def unanswered(run_id: str, at: float, error: errors.HostingError) -> events.NoAnswer:
     """Return the end of a run for the reason of `error`, one of `errors.RUN_ERRORS`."""
+    if isinstance(error, errors.RunSupersededError):
+        return superseded(run_id, at)
     kind, status = _KINDS.get(error.code, (events.Failed, "failed"))
     entry = stored_failure(run_id=run_id, created_at=iso(at), status=status, code=error.code, message=error.detail)
     return kind(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry)

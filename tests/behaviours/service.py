@@ -9,6 +9,8 @@ BEHAVIOURS = {
     "one that is claimed with the end of the run before it.",
     "service.short-waits": "A run whose caller waits for a second or less is not begun in that caller's process, "
     "which would hand it on in the middle: its entity runs it.",
+    "service.busy": "A request that interrupts or rolls back ends what works on its thread, in whichever process, also "
+    "where that process has died; the next run begins with what the interrupted one said (issue 51).",
     "service.calls": "A turn of a new or a known thread costs two calls of the log before the answer, one of a "
     "process that is behind four (Budgets).",
     "service.promises": "Whoever is promised an outcome has a signal of its own taken first; where none is taken "

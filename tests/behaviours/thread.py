@@ -5,6 +5,10 @@ BEHAVIOURS = {
     "queue takes no more, counted over all processes (rule 1).",
     "thread.busy-rejects": "A request that is not to wait is refused while a run of the thread has not ended, by the "
     "name of that run; nothing is appended, and a repeated key finds its run all the same (issue 51).",
+    "thread.busy-interrupts": "A request that interrupts is accepted in the append that tells the unfinished runs to "
+    "end; each ends in its turn, and what it said, in whichever attempt, stays for the model (issue 51).",
+    "thread.busy-rolls-back": "A request that rolls back leaves nothing of the unfinished runs in the conversation: no "
+    "entry, no title, no approval, and a late answer is dropped (issue 51).",
     "thread.keys": "An idempotency key is written with its run; repeated it attaches to that run, with another "
     "request it is refused, after a deletion it is gone, after a failed signal it is free (rules 1, 2).",
     "thread.delete": "A thread that is being deleted takes no runs and has whoever meets that signal; behind its "

@@ -23,6 +23,8 @@ BEHAVIOURS = {
     "turn.unreadable-state": "A conversation that cannot be read stays byte for byte, and its runs say why "
     "(state.md rule 2).",
     "turn.session-state": "What context providers keep survives the turns, and not a failed one (state.md rule 6).",
+    "turn.busy-takes-over": "What a run said is kept or gone when another process interrupts it or rolls it back, and "
+    "also where its own was killed (issue 51).",
     "turn.busy": "Whichever process takes requests that are to be rejected by a busy thread, one of those that come at "
     "once begins (issue 51).",
     "turn.queue-limit": "A thread on which as many runs as may be wait or run takes no more: 429 "

@@ -139,9 +139,10 @@ export class Turn {
     this.fail({ message: data.detail, code: data.code })
   }
 
-  _on_cancelled() {
+  _on_cancelled({ code } = {}) {
     this._end("cancelled")
-    this._say("Stopped. The agent remembers nothing of this run", "quiet")
+    const kept = code === "run_superseded" ? "its text until then" : "nothing of this run"
+    this._say(`Stopped. The agent remembers ${kept}`, "quiet")
   }
 
   _on_unavailable() {

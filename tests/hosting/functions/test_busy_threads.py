@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 
 import httpx
@@ -55,6 +56,31 @@ async def test_a_message_that_is_text_names_its_policy_in_the_query(api: Api) ->
 
 
 @pytest.mark.behaviour("http.busy")
+@pytest.mark.parametrize(
+    ("policy", "code", "seen"),
+    [("interrupt", "run_superseded", "sleep 60 | recall"), ("rollback", "run_rolled_back", "recall")],
+)
+async def test_a_request_takes_the_place_of_the_run_that_works(api: Api, policy: str, code: str, seen: str) -> None:
+    """Whoever waits for that run is told why it ended, and so is whoever asks later."""
+    thread_id = f"busy-{uuid.uuid4().hex[:12]}"
+    waiting = asyncio.ensure_future(api.ask("sleep 60", thread_id=thread_id))
+    place = f"/api/agents/Joker/threads/{thread_id}"
+    while not (runs := (await api.http.get(f"{place}/runs")).json().get("runs")) or runs[0]["status"] != "running":  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+    answer = await api.ask("recall", thread_id=thread_id, busy=policy)
+    ended = await waiting
+    read = await api.http.get(f"{place}/runs/{runs[0]['run_id']}")
+    entries = (await api.http.get(f"{place}/messages")).json()["entries"]
+
+    assert (answer.status_code, answer.json()["response"]) == (200, seen)
+    assert (ended.status_code, ended.json()["code"]) == (409, code)
+    assert (read.json()["status"], read.json()["error"]) == ("cancelled", ended.json())
+    kept = [entry.get("status") for entry in entries if entry["run_id"] == runs[0]["run_id"]]
+    assert kept == ([None, "interrupted"] if policy == "interrupt" else [])
+
+
+@pytest.mark.behaviour("http.busy")
 async def test_an_agent_has_a_policy_for_requests_that_name_none() -> None:
     """One that the app does not know is refused when the agent is added (test_app.py)."""
     app = app_of()
@@ -79,5 +105,5 @@ async def test_the_document_has_the_policies_and_where_a_rejected_request_is_sen
 
     assert parameter["in"] == "query"
     assert member["anyOf"] == [parameter["schema"], {"type": "null"}]
-    assert {"queue", "reject"} <= set(parameter["schema"]["enum"])
+    assert parameter["schema"]["enum"] == ["queue", "reject", "interrupt", "rollback"]
     assert {"Location", "x-ms-run-id", "Retry-After"} <= run["responses"]["409"]["headers"].keys()

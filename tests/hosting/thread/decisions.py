@@ -181,6 +181,7 @@ def _in_order(head: Head) -> Head:
             "position": len(used),
             "trimmed": 0,
             "title": "",
+            "titled": 0,
             "reset_at": at[head.reset_at],
             "runs": tuple(
                 run.model_copy(update={"first": at[run.first], "settled": at[run.settled]}) for run in head.runs

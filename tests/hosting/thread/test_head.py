@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosting.errors import NewerVersionError
+from hosting.names import BUSY_POLICIES
 from hosting.principal import Principal
 from hosting.request.run_request import LONGEST_NAME, Decision, RunRequest
 from hosting.stores.contract import MOST_HEAD_BYTES
@@ -94,6 +96,12 @@ def ending(state: Head, token: str, asks: list[str], at: float, callers: dict[st
 DECISIONS = st.builds(Decision, id=APPROVALS, approved=st.booleans())
 COMMANDS = st.one_of(
     asked(lambda _, run, claimed, at: accept(run, claimed=claimed, at=at), RUNS, st.booleans(), TIMES),
+    asked(
+        lambda _, run, claimed, busy: replace(accept(run, claimed=claimed), busy=busy),
+        RUNS,
+        st.booleans(),
+        st.sampled_from(BUSY_POLICIES),
+    ),
     asked(lambda _, run, decided: accept(run, decisions=(decided,)), RUNS, DECISIONS),
     asked(lambda _, at, run: AttachToRun(at, run), TIMES, RUNS),
     asked(
@@ -220,6 +228,7 @@ def test_a_head_is_stored_with_every_member() -> None:
         "changed_at": NOW,
         "title": "Hello from r1",
         "newest": 1,
+        "titled": 1,
         "grants": [],
         "imported": None,
         "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0},
