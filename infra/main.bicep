@@ -79,6 +79,13 @@ param publicApp bool = true
 @description('Whether what is stored is encrypted with a key of your own, in a vault of this deployment.')
 param customerManagedKey bool = false
 
+@maxLength(4)
+@description('Stands at the end of names that Azure keeps after a deletion: another number, another deployment.')
+param deploymentNumber string = ''
+
+@description('The object id of a developer or a group who may ask the deployed model and read logs; empty: nobody.')
+param developerPrincipalId string = ''
+
 var abbreviations = loadJsonContent('abbreviations.json')
 var token = toLower(uniqueString(subscription().id, environmentName, location))
 var tags = { 'azd-env-name': environmentName }
@@ -86,6 +93,10 @@ var packageContainer = 'app-package'
 var usesScheduler = durableBackend == 'scheduler'
 var isPublic = publicApp || !vnetEnabled
 var usesCosmos = archiveBackend == 'cosmos'
+// A reference to a vault of your own stays one; a key itself goes into the vault of this deployment.
+var storesOpenAiKey = !empty(openAiKey) && !startsWith(openAiKey, '@Microsoft.KeyVault(')
+var storesThreadLog = !empty(threadLog) && !startsWith(threadLog, '@Microsoft.KeyVault(')
+var hasSecrets = storesOpenAiKey || storesThreadLog
 var deploysModel = empty(azureOpenAiEndpoint) && empty(openAiBaseUrl) && empty(openAiKey)
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
@@ -108,7 +119,7 @@ module encryption 'app/encryption.bicep' = if (customerManagedKey) {
   name: 'encryption'
   scope: group
   params: {
-    vaultName: '${abbreviations.keyVault}${token}'
+    vaultName: '${abbreviations.keyVault}${token}${deploymentNumber}'
     identityName: '${abbreviations.managedIdentity}storage-${token}'
     location: location
     tags: tags
@@ -242,7 +253,7 @@ module model 'app/model.bicep' = if (deploysModel) {
   name: 'model'
   scope: group
   params: {
-    name: '${abbreviations.openAi}${token}'
+    name: '${abbreviations.openAi}${token}${deploymentNumber}'
     location: empty(modelLocation) ? location : modelLocation
     tags: tags
     modelName: deployedModel
@@ -311,6 +322,37 @@ module monitoringEndpoint 'app/account-PrivateEndpoint.bicep' = if (vnetEnabled)
   }
 }
 
+module secrets 'app/secrets.bicep' = if (hasSecrets) {
+  name: 'secrets'
+  scope: group
+  params: {
+    name: '${abbreviations.keyVault}s${token}${deploymentNumber}'
+    location: location
+    tags: tags
+    principalId: identity.outputs.principalId
+    isPrivate: vnetEnabled
+    hasOpenAiKey: storesOpenAiKey
+    hasThreadLog: storesThreadLog
+    openAiKey: storesOpenAiKey ? openAiKey : ''
+    threadLog: storesThreadLog ? threadLog : ''
+  }
+}
+
+module secretsEndpoint 'app/account-PrivateEndpoint.bicep' = if (hasSecrets && vnetEnabled) {
+  name: 'secrets-endpoint'
+  scope: group
+  params: {
+    accountName: hasSecrets ? secrets!.outputs.name : ''
+    accountId: hasSecrets ? secrets!.outputs.id : ''
+    zoneNames: ['privatelink.vaultcore.azure.net']
+    groupId: 'vault'
+    networkId: vnetEnabled ? network!.outputs.id : ''
+    subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
+    location: location
+    tags: tags
+  }
+}
+
 module roles 'app/rbac.bicep' = {
   name: 'roles'
   scope: group
@@ -321,6 +363,16 @@ module roles 'app/rbac.bicep' = {
     schedulerName: usesScheduler ? scheduler!.outputs.name : ''
     cosmosName: usesCosmos ? cosmos!.outputs.name : ''
     cosmosDatabaseName: usesCosmos ? cosmos!.outputs.databaseName : ''
+    modelAccountName: deploysModel ? model!.outputs.name : ''
+  }
+}
+
+module developer 'app/developer.bicep' = if (!empty(developerPrincipalId)) {
+  name: 'developer'
+  scope: group
+  params: {
+    principalId: developerPrincipalId
+    workspaceName: monitoring.outputs.workspaceName
     modelAccountName: deploysModel ? model!.outputs.name : ''
   }
 }
@@ -358,8 +410,9 @@ module api 'app/api.bicep' = {
       OPENAI_BASE_URL: openAiBaseUrl
       OPENAI_MODEL: openAiModel
     }
-    openAiKey: openAiKey
-    threadLog: threadLog
+    openAiKey: storesOpenAiKey ? '' : openAiKey
+    threadLog: storesThreadLog ? '' : threadLog
+    secretSettings: hasSecrets ? secrets!.outputs.settings : {}
     subnetId: vnetEnabled ? network!.outputs.appSubnetId : ''
     isPublic: isPublic
     alwaysReadyInstances: alwaysReadyInstances
@@ -372,6 +425,7 @@ module api 'app/api.bicep' = {
     cosmosEndpoint
     modelEndpoint
     monitoringEndpoint
+    secretsEndpoint
   ]
 }
 

@@ -17,6 +17,8 @@ param modelSettings object
 param openAiKey string
 @secure()
 param threadLog string
+@description('References to secrets of a vault, over the settings of the same names.')
+param secretSettings object
 param subnetId string
 param isPublic bool
 param alwaysReadyInstances int
@@ -135,7 +137,7 @@ resource settings 'Microsoft.Web/sites/config@2024-04-01' = {
   // checkov:skip=CKV_AZURE_222: settings, not `web`; the app itself gives its reason above
   parent: app
   name: 'appsettings'
-  properties: union(hostSettings, appSettings, schedulerSettings)
+  properties: union(hostSettings, appSettings, schedulerSettings, secretSettings)
 }
 
 @description('Deployments come with an Entra token; user names and passwords are off.')

@@ -51,6 +51,8 @@ BEHAVIOURS = {
     "has no role; an identity of its own reaches that one container.",
     "template.infra-closed": "In a virtual network, which one parameter chooses, every service of a deployment is "
     "reached by private endpoints only; the app itself too, where its callers are inside.",
+    "template.infra-secrets": "A key that a deployment is given is a secret of its vault, the app refers to it, "
+    "and names that Azure keeps after a deletion have the deployment's number.",
     "template.infra-scanned": "checkov finds nothing in infra but exceptions that give their reason.",
     "template.workflow-scanned": "zizmor finds nothing in the workflow.",
     "template.doctor-clean": "azure-functions-doctor finds nothing wrong with what is deployed.",

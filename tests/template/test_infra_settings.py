@@ -92,7 +92,8 @@ def test_every_app_setting_of_infra_is_read_by_somebody() -> None:
 def test_the_app_is_given_every_setting_of_api_bicep_in_one_place() -> None:
     """Settings are written whole, so a second place would take away what the first one wrote."""
     written = {name for name in API["variables"] if name.lower().endswith("settings")}
-    union = {"type": "union", "parameters": {f"arg_{n}": name for n, name in enumerate(API_SETTINGS, 1)}}
+    united = [*API_SETTINGS, "secretSettings"]  # a parameter: references, over the settings of the same names
+    union = {"type": "union", "parameters": {f"arg_{n}": name for n, name in enumerate(united, 1)}}
 
     assert API["resources"]["settings"]["config"] == {
         "parent": "app",
@@ -192,6 +193,59 @@ def test_the_settings_of_two_models_are_never_filled_at_once() -> None:
 
     assert all(filled.values())
     assert "AZURE_OPENAI_API_KEY" not in settings_of_the_app()
+
+
+@pytest.mark.behaviour("template.infra-secrets")
+def test_a_key_is_a_secret_of_the_vault_and_the_app_has_a_reference_to_it() -> None:
+    """What main.bicep was given goes to the vault or, where it is a reference already, to the app; never to both."""
+    main, secrets = MAIN.read_text(encoding="utf-8"), parsed(INFRA / "app" / "secrets.bicep")
+    made = {
+        config_of(one)["name"]: config_of(one)["properties"]["value"]
+        for one in secrets["resources"].values()
+        if one["type"].endswith("/secrets")
+    }
+    text = (INFRA / "app" / "secrets.bicep").read_text(encoding="utf-8")
+    referred = re.findall(
+        r"(\w+): '@Microsoft.KeyVault\(SecretUri=\${vault.properties.vaultUri}secrets/([\w-]+)\)'", text
+    )
+
+    assert made == {"openai-api-key": "openAiKey", "agent-log": "threadLog"}
+    assert referred == [("OPENAI_API_KEY", "openai-api-key"), ("AGENT_LOG", "agent-log")]
+    assert {name for name, _ in referred} <= settings_of_the_app()
+    for key, stored in (("openAiKey", "storesOpenAiKey"), ("threadLog", "storesThreadLog")):
+        assert f"var {stored} = !empty({key}) && !startsWith({key}, '@Microsoft.KeyVault(')\n" in main
+        assert re.findall(rf"    {key}: (.*)", main) == [f"{stored} ? {key} : ''", f"{stored} ? '' : {key}"]
+    assert "var publicAccess = isPrivate ? 'Disabled' : 'Enabled'\n" in text
+    assert "    publicNetworkAccess: publicAccess\n" in text
+    assert "Key Vault Secrets User" in text
+    assert "4633458b-17de-408a-b874-0445c86b69e6" in text
+
+
+@pytest.mark.behaviour("template.infra-secrets")
+def test_what_cannot_be_purged_has_the_deployments_number_in_its_name() -> None:
+    """Else `azd up` after `azd down` finds the name taken. A vault's name has 24 letters at most."""
+    text, prefixes = MAIN.read_text(encoding="utf-8"), json.loads((INFRA / "abbreviations.json").read_text("utf-8"))
+    numbered = re.findall(r"'\${abbreviations\.(\w+)}(\w*)\${token}\${deploymentNumber}'", text)
+    purgeless = [
+        path.stem
+        for path in (INFRA / "app").glob("*.bicep")
+        if "enablePurgeProtection: true" in path.read_text("utf-8")
+    ]
+
+    assert sorted(purgeless) == ["encryption", "secrets"]
+    assert numbered == [("keyVault", ""), ("openAi", ""), ("keyVault", "s")]
+    assert max(len(prefixes["keyVault"] + more) for kind, more in numbered if kind == "keyVault") + 13 + 4 <= 24
+
+
+@pytest.mark.behaviour("template.infra-roles")
+def test_a_developer_reads_logs_and_asks_the_model_and_sees_nothing_that_users_wrote() -> None:
+    """Each role on one resource, and on none that has data."""
+    tree = parsed(INFRA / "app" / "developer.bicep")
+    given = {str(config_of(one)["scope"]) for one in tree["resources"].values() if "/roleAssignments" in one["type"]}
+    roles = {value["value"] for value in tree["variables"].values()}
+
+    assert given == {"workspace", "modelAccount"}
+    assert roles == {BUILT_IN["Cognitive Services OpenAI User"], "73c42c96-874c-492b-b04d-ab87d138a893"}
 
 
 @pytest.mark.behaviour("template.infra-roles")
