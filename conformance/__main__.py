@@ -14,14 +14,22 @@ from datetime import datetime, timezone
 
 import httpx
 
+from conformance.adapters.langgraph import LangGraphService
 from conformance.adapters.ours import OurService
+from conformance.adapters.responses import ResponsesService
+from conformance.adapters.upstream import UpstreamService
 from conformance.checks import CHECKS
 from conformance.kill_checks import KILL_CHECKS
 from conformance.port import Refused, Service
 from conformance.report import document, table
 from conformance.trial import NotTried, Result, Trial, result_of
 
-ADAPTERS: dict[str, type[Service]] = {"ours": OurService}
+ADAPTERS: dict[str, type[Service]] = {
+    "langgraph": LangGraphService,
+    "ours": OurService,
+    "responses": ResponsesService,
+    "upstream": UpstreamService,
+}
 ALL_CHECKS = (*CHECKS, *KILL_CHECKS)
 SLOW = "Write a story of five hundred words. Use no tools."
 
@@ -53,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(f"{check.name:18} {check.promise}\n{'':18} {check.how}" for check in checks))
         return 0
     try:
-        if not (options.url and checks):
-            raise NotTried("give a URL, and with --only names that --list has")
+        if not (options.url and checks and len(options.owner) in (0, 2)):
+            raise NotTried("give a URL, with --only names that --list has, and --owner twice or never")
         results = asyncio.run(tried(options, [check.name for check in checks]))
     except (NotTried, Refused, httpx.HTTPError, ValueError, LookupError) as error:
         print(f"Nothing was tried: {error or repr(error)}", file=sys.stderr)

@@ -20,9 +20,9 @@ class Event:
     name: str
     data: str
 
-    def json(self) -> dict[str, Any]:
-        """Return the data as an object."""
-        return dict(json.loads(self.data))
+    def json(self) -> Any:
+        """Return the data as JSON has it."""
+        return json.loads(self.data)
 
 
 async def events_of(http: httpx.AsyncClient, method: str, path: str, **options: Any) -> AsyncGenerator[Event, None]:

@@ -75,6 +75,8 @@ class Trial:
 
     async def waiting(self, thread: str) -> str:
         """Make a tool call that waits for a person, and return its approval."""
+        if type(self.service).decide is Service.decide:
+            await self.service.decide(thread, "", True)  # not offered, whatever the user gave for it
         if not self.approval:
             raise NotTried("no --approval MESSAGE, which makes the agent call a tool that waits for a person")
         _, end = await self.service.ask(thread, self.message(self.approval))

@@ -1,0 +1,94 @@
+"""LangGraph's Agent Server, by its own routes, for graphs whose state is a list of messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from conformance.events import events_of
+from conformance.port import End, Entry, NotOffered, Piece, Run, Service
+
+OPEN = ("pending", "running")
+POLL_SECONDS = 0.1
+
+
+class LangGraphService(Service):
+    """The URL is the server's own. Each message is a run with `enqueue`; a decision resumes an interrupt by its id."""
+
+    async def find_agent(self) -> None:
+        """The first assistant."""
+        found = (await self.call("POST", "assistants/search", json={})).json()
+        self.agent = self.agent or found[0]["assistant_id"]
+
+    async def new_thread(self) -> str:
+        """The server makes its id."""
+        return str((await self.call("POST", "threads", json={})).json()["thread_id"])
+
+    async def _started(self, thread: str, **fields: Any) -> Run:
+        body = {"assistant_id": self.agent, "stream_mode": ["messages-tuple"], "stream_resumable": True, **fields}
+        sent = (await self.call("POST", f"threads/{thread}/runs", json=body)).json()
+        return Run(thread, sent["run_id"])
+
+    async def start(self, thread: str, message: str, key: str = "") -> Run:
+        """There are no idempotency keys."""
+        if key:
+            raise NotOffered("idempotency keys")
+        asked = {"messages": [{"role": "user", "content": message}]}
+        return await self._started(thread, input=asked, multitask_strategy="enqueue")
+
+    async def end(self, run: Run) -> End:
+        """By its status; its answer is in the newest checkpoint that names it."""
+        status = "pending"
+        while status in OPEN:
+            status = (await self.call("GET", f"threads/{run.thread}/runs/{run.id}")).json()["status"]
+            await asyncio.sleep(POLL_SECONDS if status in OPEN else 0)
+        if status != "success":
+            return End("cancelled" if status == "interrupted" else "failed", status)
+        for state in (await self.call("GET", f"threads/{run.thread}/history?limit=100")).json():
+            if state["metadata"].get("run_id") == run.id:
+                waiting = tuple(one["id"] for task in state["tasks"] for one in task["interrupts"])
+                return End("completed", _answer(state["values"]), waiting)
+        return End("failed", "no checkpoint names the run")
+
+    async def conversation(self, thread: str) -> list[Entry]:
+        """The messages of the newest state."""
+        values = (await self.call("GET", f"threads/{thread}/state")).json()["values"] or {}
+        return _entries(values)
+
+    async def follow(self, run: Run, after: str = "") -> AsyncGenerator[Piece, None]:
+        """Resumable streams, from their beginning with the id 0."""
+        path = f"threads/{run.thread}/runs/{run.id}/stream"
+        headers = {**self.headers, "Last-Event-ID": after or "0"}
+        async with aclosing(events_of(self.http, "GET", path, headers=headers)) as events:
+            async for event in events:
+                text = event.json()[0]["content"] if event.name == "messages" else ""
+                yield Piece(event.id, text)
+
+    async def cancel(self, run: Run) -> None:
+        """By the action `interrupt`, which keeps the run."""
+        await self.call("POST", f"threads/{run.thread}/runs/{run.id}/cancel?action=interrupt")
+
+    async def decide(self, thread: str, approval: str, approved: bool) -> Run:
+        """A run that resumes, refused where another is under way."""
+        return await self._started(thread, command={"resume": {approval: approved}}, multitask_strategy="reject")
+
+    async def delete(self, thread: str) -> None:
+        """204."""
+        await self.call("DELETE", f"threads/{thread}")
+
+
+def _entries(values: dict[str, Any]) -> list[Entry]:
+    return [
+        Entry("user" if message["type"] == "human" else "agent", message["content"])
+        for message in values.get("messages", ())
+        if message["type"] in ("human", "ai") and message["content"]
+    ]
+
+
+def _answer(values: dict[str, Any]) -> str:
+    said: list[str] = []
+    for entry in _entries(values):
+        said = [] if entry.by == "user" else [*said, entry.text]
+    return "".join(said)
