@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 
 import httpx
 
+from conformance.adapters.a2a import A2aService
 from conformance.adapters.langgraph import LangGraphService
 from conformance.adapters.ours import OurService
 from conformance.adapters.responses import ResponsesService
@@ -25,6 +26,7 @@ from conformance.report import document, table
 from conformance.trial import NotTried, Result, Trial, result_of
 
 ADAPTERS: dict[str, type[Service]] = {
+    "a2a": A2aService,
     "langgraph": LangGraphService,
     "ours": OurService,
     "responses": ResponsesService,

@@ -23,9 +23,9 @@ class NotOffered(Exception):
 class Refused(Exception):
     """The service answered, and not with what was asked for."""
 
-    def __init__(self, answer: httpx.Response) -> None:
+    def __init__(self, answer: httpx.Response, status: int = 0) -> None:
         super().__init__(f"{answer.request.method} {answer.request.url.path}: {answer.status_code} {answer.text[:300]}")
-        self.status = answer.status_code
+        self.status = status or answer.status_code
 
 
 @dataclass(frozen=True)

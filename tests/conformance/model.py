@@ -1,4 +1,4 @@
-"""The model of the agents that the pack is tried on: `slow` takes three seconds, `refund` calls a tool, else an echo."""
+"""The model of the agents to be tried: `slow` takes three seconds, `refund` calls a tool, all else echoes."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ async def command(*arguments: str) -> tuple[int | None, str, str]:
     return process.returncode, printed.decode(), warned.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("conformance.command")
 async def test_the_command_prints_a_table_and_ends_with_0_where_nothing_failed() -> None:
     """What it had no means for is counted beside."""
@@ -41,6 +42,7 @@ async def test_the_command_prints_a_table_and_ends_with_0_where_nothing_failed()
     assert printed.splitlines()[-1] == "3 passed, 0 failed, 0 not offered, 1 not tried"
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("conformance.command")
 async def test_the_command_prints_json_and_ends_with_1_for_what_its_kill_command_broke() -> None:
     """Each check with its promise, how it was made, and what was seen."""
@@ -54,6 +56,7 @@ async def test_the_command_prints_json_and_ends_with_1_for_what_its_kill_command
     assert check["evidence"].startswith("it was [")
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("conformance.command")
 @pytest.mark.parametrize("arguments", [["http://127.0.0.1:9/api"], [], ["http://127.0.0.1:9", "--only", "key.agian"]])
 async def test_the_command_ends_with_2_where_nothing_is_tried(arguments: list[str]) -> None:

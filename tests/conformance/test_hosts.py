@@ -1,4 +1,4 @@
-"""The pack on services on a local host that is killed by kill -9: ours by two protocols, and upstream's package."""
+"""The pack on services on a local host that is killed by kill -9: ours by its protocols, and upstream's package."""
 
 from __future__ import annotations
 
@@ -53,12 +53,18 @@ async def tried(app: str, folder: Path, adapter: str, path: str) -> list[Result]
         await asyncio.to_thread(killed.host.__exit__)
 
 
+KEYS = {"key.again", "key.at-once", "key.reused", "kill.key"}
+STREAMS = {"stream.resumed", "stream.again", "kill.stream"}
+DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
+
+
 @pytest.mark.behaviour("conformance.ours")
 @pytest.mark.parametrize(
     ("adapter", "path", "unoffered"),
     [
         ("ours", "/api", set()),
-        ("responses", "/api/openai/v1", {"key.again", "key.at-once", "key.reused", "kill.key", "state.version"}),
+        ("responses", "/api/openai/v1", {*KEYS, "state.version"}),
+        ("a2a", "/api/a2a/Assistant/", {*KEYS, *STREAMS, *DELETING, "state.version"}),
     ],
 )
 async def test_the_app_passes_every_check_that_its_protocol_has(

@@ -1,0 +1,83 @@
+"""Any agent that speaks Agent2Agent 1.0 as JSON-RPC, as far as that protocol goes."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+from conformance.port import End, Entry, NotOffered, Refused, Run, Service
+
+OPEN = ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
+WAITS = "TASK_STATE_INPUT_REQUIRED"
+POLL_SECONDS = 0.1
+STATUSES = {-32001: 404, -32603: 500}
+"""What a status of HTTP would say of an error; all others are 409."""
+
+
+class A2aService(Service):
+    """The URL is that of the agent. A context is a thread, a task a run, and one that waits for input an approval."""
+
+    async def find_agent(self) -> None:
+        """By its card."""
+        self.agent = (await self.call("GET", ".well-known/agent-card.json")).json()["name"]
+
+    async def new_thread(self) -> str:
+        """The client may choose a context's id."""
+        return uuid.uuid4().hex
+
+    async def _result(self, method: str, **params: Any) -> dict[str, Any]:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = await self.call("POST", "", json=body, headers={"A2A-Version": "1.0"})
+        if error := answer.json().get("error"):
+            raise Refused(answer, STATUSES.get(error["code"], 409))
+        return dict(answer.json()["result"])
+
+    async def _sent(self, text: str, **fields: str) -> Run:
+        message = {"messageId": uuid.uuid4().hex, "role": "ROLE_USER", "parts": [{"text": text}], **fields}
+        result = await self._result("SendMessage", message=message, configuration={"returnImmediately": True})
+        return Run(result["task"]["contextId"], result["task"]["id"])
+
+    async def start(self, thread: str, message: str, key: str = "") -> Run:
+        """The protocol lets an agent recognize a message by its id, and promises nothing of it."""
+        if key:
+            raise NotOffered("idempotency keys")
+        return await self._sent(message, contextId=thread)
+
+    async def end(self, run: Run) -> End:
+        """By its state; the answer is in its artifacts."""
+        while True:
+            task = await self._result("GetTask", id=run.id)
+            state = task["status"]["state"]
+            if state not in OPEN:
+                break
+            await asyncio.sleep(POLL_SECONDS)
+        if state in ("TASK_STATE_COMPLETED", WAITS):
+            return End("completed", _answer(task), (run.id,) if state == WAITS else ())
+        return End("cancelled" if state == "TASK_STATE_CANCELED" else "failed", state)
+
+    async def conversation(self, thread: str) -> list[Entry]:
+        """The tasks of the context, of which the last one is listed first."""
+        params = {"contextId": thread, "pageSize": 100, "historyLength": 100, "includeArtifacts": True}
+        entries = []
+        for task in reversed((await self._result("ListTasks", **params))["tasks"]):
+            sent = [message for message in task.get("history", ()) if message["role"] == "ROLE_USER"]
+            entries += [Entry("user", _text(message["parts"])) for message in sent[:1]]
+            entries += [Entry("agent", answer) for answer in [_answer(task)] if answer]
+        return entries
+
+    async def cancel(self, run: Run) -> None:
+        """The result is the task."""
+        await self._result("CancelTask", id=run.id)
+
+    async def decide(self, thread: str, approval: str, approved: bool) -> Run:
+        """A message to the task, for a person's words."""
+        return await self._sent("approve" if approved else "no", contextId=thread, taskId=approval)
+
+
+def _answer(task: dict[str, Any]) -> str:
+    return "".join(_text(artifact["parts"]) for artifact in task.get("artifacts", ()))
+
+
+def _text(parts: list[dict[str, Any]]) -> str:
+    return "".join(part.get("text", "") for part in parts)
