@@ -43,7 +43,7 @@ COMMANDS = {
 }
 TEMPLATE = (
     *(".devcontainer", ".funcignore", ".gitignore", ".vscode", "agents", "api.http", "azure.yaml", "function_app.py"),
-    *("host.json", "infra", "local.settings.json.template"),
+    *("host.json", "infra", "local.settings.json.template", ".github/workflows/azure-dev.yml"),
 )
 """What `durable-agent-host new` takes of the template, beside the files of packages/new_app."""
 EPOCH = "1577836800"  # 2020-01-01: the time of each file in a wheel

@@ -49,9 +49,10 @@ def test_checkov_finds_nothing_in_infra_but_the_exceptions_that_give_their_reaso
 
 
 @pytest.mark.behaviour("template.workflow-scanned")
-def test_zizmor_finds_nothing_in_the_workflow() -> None:
+@pytest.mark.parametrize("folder", [".github", "packages/new_app/.github"])
+def test_zizmor_finds_nothing_in_the_workflows(folder: str) -> None:
     """Without an exception; its audits that ask GitHub are left out, so that the test needs no network."""
-    ended = run("zizmor", "--offline", "--no-config", "--persona", "pedantic", ".github")
+    ended = run("zizmor", "--offline", "--no-config", "--persona", "pedantic", folder)
 
     assert ended.returncode == 0, ended.stdout
 
