@@ -25,6 +25,7 @@ from benchmarks.measures import (
     state,
     steps,
     streams,
+    supersteps,
     threads,
     waited,
 )
@@ -39,6 +40,7 @@ MEASURES: Mapping[str, Measure] = {
     "slow": slow.measure,
     "streams": streams.measure,
     "steps": steps.measure,
+    "supersteps": supersteps.measure,
     "state": state.measure,
     "owners": owners.measure,
     "memory": memory.measure,

@@ -1,11 +1,12 @@
 """The app that is measured: the template's own agent with the offline model, one of a known time, two that
-take steps, and an empty route."""
+take steps, a workflow, and an empty route."""
 
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from agents.assistant import create_assistant
 from agents.offline import OfflineChatClient
+from benchmarks.app.counting_workflow import counting_workflow
 from benchmarks.app.stepping_model import stepping_agents
 from benchmarks.app.timed_model import timed_agent
 from hosting.app import AgentFunctionApp
@@ -18,5 +19,6 @@ async def empty(req: Request) -> Response:
 
 model = OfflineChatClient()
 model.WORD_SECONDS = 0  # the figures are the app's own time
-app = AgentFunctionApp(agents=[create_assistant(model), timed_agent(), *stepping_agents()])
+agents = [create_assistant(model), timed_agent(), *stepping_agents()]
+app = AgentFunctionApp(agents=agents, workflow=counting_workflow)
 app.function_name("empty")(app.route(route="empty", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)(empty))
