@@ -136,6 +136,9 @@ class Settings(BaseModel):
     caller_roles: str = Field("user", pattern=r"^(user|system|assistant)(\s*,\s*(user|system|assistant))*$")
     """The roles that a request may speak in: user, system, assistant, with commas."""
 
+    message_types: str = Field("string", pattern="^(string|any)$")
+    """What a message in JSON may be: 'string', or 'any' JSON value, which the agent gets as its text."""
+
     state_limit_bytes: int = Field(524_288, ge=4096, le=1_000_000_000)
     """How large a stored conversation may become before what is older must have moved to the archive; a larger
     message is refused."""

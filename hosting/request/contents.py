@@ -75,7 +75,7 @@ def model_inputs(agent: object, default: str) -> ModelInputs:
 class Limits:
     """Sizes of a body and of one data URI in bytes, the roles that a caller may speak in, what the model takes.
 
-    Of a workflow, what its start executor takes is the `workflow`.
+    With `takes_values` a message may be any JSON value. Of a workflow, what its start executor takes is the `workflow`.
     """
 
     body_bytes: int
@@ -83,6 +83,7 @@ class Limits:
     roles: tuple[str, ...]
     inputs: ModelInputs
     workflow: WorkflowInput | None = None
+    takes_values: bool = False
 
 
 def limits_of(agent: object, settings: Settings) -> Limits:
@@ -93,6 +94,7 @@ def limits_of(agent: object, settings: Settings) -> Limits:
         roles=tuple(role.strip() for role in settings.caller_roles.split(",")),
         inputs=model_inputs(agent, settings.model_inputs),
         workflow=agent.input if isinstance(agent, HostedWorkflow) else None,
+        takes_values=settings.message_types == "any",
     )
 
 

@@ -17,6 +17,7 @@ from hosting.request.parameters import Schema
 from hosting.request.response_format import FORMAT_SCHEMA, read_response_format
 from hosting.request.run_request import LONGEST_NAME, Decision, RunRequest, UserMessage, read_retry
 from hosting.request.strict_json import has_lone_surrogate, json_type, refuse_lone_surrogates
+from hosting.workflows import json_text
 
 LONGEST_REASON = 2000
 MOST_EARLIER = 100
@@ -113,6 +114,15 @@ def check_message(value: object) -> str:
     return text
 
 
+def _read_message(value: object, limits: Limits) -> str:
+    return check_message(value if isinstance(value, str) or not limits.takes_values else json_text(value))
+
+
+def _message_schema(limits: Limits) -> Schema:
+    values: Schema = {"type": ["number", "boolean", "array", "object"]}
+    return {"anyOf": [NOT_BLANK, values]} if limits.takes_values else NOT_BLANK
+
+
 def _read_role(value: object, limits: Limits) -> str:
     if not isinstance(value, str) or value not in limits.roles:
         allowed = " or ".join(repr(role) for role in limits.roles)
@@ -137,7 +147,7 @@ _FORMAT = Field(
     "The format of the response.",
 )
 REQUEST_FIELDS: Mapping[str, Field] = {
-    "message": Field("message", lambda value, _: check_message(value), lambda _: NOT_BLANK, "What you say."),
+    "message": Field("message", _read_message, _message_schema, "What you say."),
     "contents": Field("contents", read_contents, contents_schema, "Texts, pictures and files after the message."),
     "role": Field("role", _read_role, lambda limits: {"type": "string", "enum": list(limits.roles)}, "Who speaks."),
     "enable_tool_calls": Field(

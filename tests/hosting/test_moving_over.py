@@ -51,6 +51,9 @@ DOCUMENTED = {
 }
 
 
+AS_THEIRS = {"AGENT_CALLER_ROLES": "user,system,assistant", "AGENT_MESSAGE_TYPES": "any"}
+"""What a moved app may set, so that its callers are taken as before."""
+
 ATTRIBUTES = ("enable_health_check", "enable_http_endpoints", "enable_mcp_tool_trigger", "default_callback")
 
 
@@ -94,7 +97,10 @@ def hosted(folder: Path, line: str, more: str = "") -> Iterator[httpx.Client]:
         f"app = AgentFunctionApp(agents=[scripted_agent('Joker')], enable_health_check=True, max_poll_retries=50{more})"
     )
     (folder / "function_app.py").write_text(f"from scripted import scripted_agent\n{line}\n\n{app}\n", encoding="utf-8")
-    with RunningHost(folder) as host, httpx.Client(base_url=host.origin, timeout=4 * GUARD_SECONDS) as client:
+    with (
+        RunningHost(folder, environ=AS_THEIRS) as host,
+        httpx.Client(base_url=host.origin, timeout=4 * GUARD_SECONDS) as client,
+    ):
         yield client
 
 
@@ -124,6 +130,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "no waiting, by a letter": {"json": {"message": "hi"}, "headers": {"x-ms-wait-for-response": "N"}},
     "no waiting, off": {"json": {"message": "hi"}, "headers": {"x-ms-wait-for-response": "off"}},
     "no tools, by a word": {"json": {"message": "hi", "enable_tool_calls": "false"}},
+    "the system speaks": {"json": {"message": "see", "role": "system"}},
+    "a message that is a number": {"json": {"message": 42}},
     "no message": {"json": {}},
     "a blank message": {"content": " ", "headers": TEXT},
     "health": {"method": "GET", "url": "/api/health"},

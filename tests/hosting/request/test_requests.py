@@ -50,6 +50,20 @@ def test_the_header_wins_over_the_query_over_the_body_over_prefer() -> None:
     assert call(header, query, wait_for_response=False).wait.answer is True
 
 
+@pytest.mark.behaviour("hosting.moves-over")
+@pytest.mark.parametrize(
+    ("message", "text"), [(42, "42"), (True, "true"), ({"a": ["ä"]}, '{"a": ["ä"]}'), ("hi", "hi")]
+)
+def test_a_message_may_be_any_value_by_setting(message: Any, text: str) -> None:
+    """The agent gets it as its JSON; a string stays itself."""
+    limits = limits_of(object(), read_settings({"AGENT_MESSAGE_TYPES": "any"}))
+    body = json.dumps({"message": message}).encode()
+
+    assert (
+        parse_run(RawRequest({"content-type": "application/json"}, {}, body), "Joker", limits).request.message == text
+    )
+
+
 @pytest.mark.behaviour("http.busy")
 def test_the_query_says_what_becomes_of_a_request_before_the_body_and_the_agent_do() -> None:
     """`null` is as good as none, and the policy makes no other request: its fingerprint is the same."""
