@@ -139,6 +139,9 @@ class Settings(BaseModel):
     message_types: str = Field("string", pattern="^(string|any)$")
     """What a message in JSON may be: 'string', or 'any' JSON value, which the agent gets as its text."""
 
+    mcp_thread_in_text: bool = False
+    """Whether the text of an MCP tool's result ends with the thread's id, for clients that read nothing else."""
+
     state_limit_bytes: int = Field(524_288, ge=4096, le=1_000_000_000)
     """How large a stored conversation may become before what is older must have moved to the archive; a larger
     message is refused."""

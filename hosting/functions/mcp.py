@@ -18,9 +18,16 @@ from hosting.plan import AgentPlan, ToolPlan
 from hosting.ports import EntityClient
 from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, owner_of, resolve
 from hosting.request.fields import check_message
+from hosting.request.response_format import agents_own_format
 from hosting.request.run_call import StartRun, Wait, one_thread_id
 from hosting.request.run_request import RunRequest
-from hosting.service.outcome import approval_fields, run_error, text_with_approvals, text_with_decisions
+from hosting.service.outcome import (
+    approval_fields,
+    completed_value,
+    run_error,
+    text_with_approvals,
+    text_with_decisions,
+)
 from hosting.service.runs import Runs
 from hosting.settings import Settings
 from hosting.thread.events import Completed
@@ -44,6 +51,33 @@ _PROPERTIES = json.dumps(
 )
 
 
+_ID: dict[str, Any] = {"type": "string"}
+
+
+def output_schema(plan: AgentPlan) -> dict[str, Any]:
+    """Return the JSON Schema of the structured content of a result; clients hold a tool error to it too."""
+    wanted = agents_own_format(plan.agent)
+    value = {} if wanted is None else wanted.json_schema or {"type": "object"}
+    if '"$ref"' in json.dumps(value):  # it refers to itself, and stands elsewhere here
+        value = {}
+    return {
+        "type": "object",
+        "properties": {
+            "response": {"type": "string", "description": "The agent's answer."},
+            "thread_id": {**_ID, "description": "The conversation; give it as threadId to go on."},
+            "run_id": {**_ID, "description": "The run that answered."},
+            **({} if wanted is None else {"value": value}),
+            "pending_approvals": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "Tool calls that wait for a person.",
+            },
+            "code": {"type": "string", "description": "What went wrong, of a tool error."},
+        },
+        "anyOf": [{"required": ["response", "thread_id", "run_id"]}, {"required": ["code"]}],
+    }
+
+
 def register_tool(app: df.DFApp, tool_plan: ToolPlan, served: ServedTool) -> None:
     """Register one agent as the MCP tool that was planned for it."""
 
@@ -56,6 +90,7 @@ def register_tool(app: df.DFApp, tool_plan: ToolPlan, served: ServedTool) -> Non
         description=tool_plan.description,
         tool_properties=_PROPERTIES,
         use_result_schema=True,
+        output_schema=json.dumps(output_schema(served.plan)),
     )
     app.function_name(mcp_function(served.plan.name))(trigger(app.durable_client_input(client_name="client")(tool)))
 
@@ -132,11 +167,14 @@ def _tool_result(run: Run, plan: AgentPlan, settings: Settings) -> str:
     match run.certain_end:
         case Completed() as end:
             text = text_with_approvals(end)
+            last = f"\n\nthread_id: {run.accepted.thread_id}" if settings.mcp_thread_in_text else ""
             if not end.approvals:
-                return _envelope(text, {"response": text, **where}, is_error=False)
+                value = completed_value(end)
+                structured = {"response": text, **where, **({} if value is None else {"value": value})}
+                return _envelope(f"{text}{last}", structured, is_error=False)
             waiting = {"pending_approvals": approval_fields(run, end.approvals)}
             with_calls = f"{text_with_decisions(run, end)}\n\n{_how_to_answer(run, plan)}"
-            return _envelope(with_calls, {"response": text, **waiting, **where}, is_error=False)
+            return _envelope(f"{with_calls}{last}", {"response": text, **waiting, **where}, is_error=False)
         case None:
             late = (
                 f"The agent has not answered within {settings.wait_seconds:g} s. "

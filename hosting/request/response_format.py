@@ -7,6 +7,7 @@ generated requests would grow without end.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,8 @@ from hosting.request.parameters import Schema
 from hosting.request.run_request import ResponseFormat
 from hosting.request.strict_json import json_type, parse_text, refuse_lone_surrogates
 from state.json_values import portable_value
+
+logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 5.0
 NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
@@ -114,6 +117,21 @@ def read_response_format(value: object) -> ResponseFormat | None:
     except BadSchemaError as error:
         raise InvalidFieldError(f"The schema in 'response_format' {error}") from None
     return ResponseFormat(json_schema=schema, **members)
+
+
+def agents_own_format(agent: object) -> ResponseFormat | None:
+    """Return the format that an agent has by itself (`default_options`), None for one that cannot be checked too.
+
+    The framework takes a pydantic model or a mapping.
+    """
+    given = (getattr(agent, "default_options", None) or {}).get("response_format")
+    schema = getattr(given, "model_json_schema", None)
+    try:
+        value = given if schema is None else schema()
+        return None if value is None else read_response_format(dict(value) if isinstance(value, Mapping) else value)
+    except (HostingError, ValueError, TypeError) as error:
+        logger.warning("The response_format of agent %s is not checked: %s", getattr(agent, "name", "?"), error)
+        return None
 
 
 def _envelope_members(value: dict[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from hosting.errors import (
     RunTimedOutError,
     UnstorableAnswerError,
 )
-from hosting.request.response_format import structured_value
+from hosting.request.response_format import agents_own_format, structured_value
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
@@ -133,6 +133,7 @@ class AgentRunner:
         stores = getattr(getattr(agent, "client", None), "STORES_BY_DEFAULT", False)
         chosen = getattr(agent, "default_options", {})
         self._options: dict[str, Any] = {"store": False} if stores and "store" not in chosen else {}
+        self._own_format = agents_own_format(agent)
 
     async def run(self, attempt: Attempt, seconds: float) -> AttemptOutcome:
         """Return what the agent made of the request.
@@ -216,7 +217,7 @@ class AgentRunner:
         # would get the error that was made from it as its context: a circle.
         if recorder is not None and recorder.cause is not None:
             raise recorder.cause
-        response, wanted = uncompacted(response), attempt.request.response_format
+        response, wanted = uncompacted(response), attempt.request.response_format or self._own_format
         if wanted is not None and not approval_requests(response):
             texts = (message.text for message in reversed(response.messages) if message.role == "assistant")
             text = next((text for text in texts if text.strip()), "")

@@ -2,6 +2,8 @@
 
 BEHAVIOURS = {
     "mcp.answers": "Each agent is a tool that answers in text and in structured content with the ids (http-api.md 7).",
+    "mcp.output-schema": "A tool announces the schema of what it gives, with `value` where the agent has a format of "
+    "its own, which is checked (docs/mcp.md).",
     "mcp.continues": "A call that names a thread goes on with its conversation, whichever door began it "
     "(http-api.md 7).",
     "mcp.failed-run": "A run that failed, or outlives the wait, is a tool error in our words (http-api.md 7).",

@@ -155,3 +155,36 @@ def named_app(folder: Path, line: str, more: str = "") -> Path:
     app = f"app = AgentFunctionApp(agents=[scripted_agent('Weather Agent')]{more})"
     (made / "function_app.py").write_text(f"from scripted import scripted_agent\n{line}\n\n{app}\n", encoding="utf-8")
     return made
+
+
+def said(client: httpx.Client, thread_id: str) -> list[str]:
+    """Return the texts of a thread as our app shows them."""
+    entries = client.get(f"/api/agents/Joker/threads/{thread_id}/messages").json()["entries"]
+    contents = [content for entry in entries for message in entry["messages"] for content in message["contents"]]
+    return [content.get("text") or content["$type"] for content in contents]
+
+
+@pytest.mark.behaviour("state.take-over")
+def test_threads_that_go_there_and_back_and_there_again_lose_nothing(hub: TaskHub) -> None:
+    """Begun under either app, with tools and without: texts, calls, results and our runs are all there at the end."""
+    with hub.under(OTHER_APP) as client:
+        ask(client, "one", "a")
+        ask(client, "tool thread_name", "b")
+    with hub.under(APP) as client:
+        begun = client.post("/api/agents/Joker/run", json={"message": "two", "thread_id": "a"}).json()
+        ask(client, "three", "c")
+        before = {thread_id: said(client, thread_id) for thread_id in "abc"}
+    with hub.under(OTHER_APP) as client:
+        theirs = [ask(client, "recall", thread_id) for thread_id in "abc"]
+    with hub.under(APP) as client:
+        after = {thread_id: said(client, thread_id) for thread_id in "abc"}
+        ours = [ask(client, "recall", thread_id) for thread_id in "abc"]
+        run = client.get(f"/api/agents/Joker/threads/a/runs/{begun['run_id']}")
+        listed = client.get("/api/agents/Joker/threads").json()["threads"]
+
+    assert theirs == ["one | two | recall", "tool thread_name | recall", "three | recall"]
+    assert ours == ["one | two | recall | recall", "tool thread_name | recall | recall", "three | recall | recall"]
+    assert before["b"][1:3] == ["functionCall", "functionResult"]
+    assert after == {name: [*before[name], "recall", answer] for name, answer in zip("abc", theirs, strict=True)}
+    assert (run.status_code, run.json()["response"]) == (200, "echo: two")
+    assert sorted(one["thread_id"] for one in listed) == ["a", "b", "c"]

@@ -1,19 +1,24 @@
 """The agent as an MCP tool: the function called directly, and the official client on the local host (http-api.md 7)."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
+import jsonschema
 import pytest
+from agent_framework import Agent
 from mcp import ClientSession, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
+from pydantic import BaseModel
 
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
-from tests.support.app.scripted import scripted_agent
+from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.direct import DirectHost
 from tests.support.running_host import RunningHost
@@ -36,6 +41,63 @@ async def test_a_tool_call_answers_in_text_and_in_structure(direct_host: DirectH
         },
         "isError": False,
     }
+
+
+class Weather(BaseModel):
+    """What an agent has as a format of its own."""
+
+    city: str
+    degrees: int
+
+
+def formatted_agent(response_format: Any) -> Agent[Any]:
+    """Return an agent that answers in a format whatever it is asked for."""
+    return Agent(ScriptedClient(), name="Joker", default_options={"response_format": response_format})
+
+
+@pytest.mark.behaviour("mcp.output-schema")
+@pytest.mark.parametrize("given", [Weather, Weather.model_json_schema()], ids=["a model", "a schema"])
+async def test_an_agent_with_a_format_of_its_own_gives_the_value(given: Any) -> None:
+    """Over MCP and over HTTP, checked; the tool announces it."""
+    host = DirectHost(
+        AgentFunctionApp(agents=[formatted_agent(given)], enable_mcp_tool_trigger=True, environ=IN_MEMORY)
+    )
+    (announced,) = [one["outputSchema"] for one in host.bindings["mcptool-Joker"] if one["type"] == "mcpToolTrigger"]
+
+    result = await host.call_tool("Joker", {"query": 'say {"city": "Oslo", "degrees": 3}'})
+    wrong = await host.call_tool("Joker", {"query": 'say {"city": "Oslo"}'})
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example") as client:
+        over_http = await client.post("/api/agents/Joker/run", json={"message": 'say {"city": "Oslo", "degrees": 3}'})
+
+    assert result["structuredContent"]["value"] == over_http.json()["value"] == {"city": "Oslo", "degrees": 3}
+    assert (wrong["isError"], wrong["structuredContent"]["code"]) == (True, "invalid_output")
+    assert json.loads(announced)["properties"]["value"] == Weather.model_json_schema()
+    for one in (result, wrong):
+        jsonschema.validate(one["structuredContent"], json.loads(announced))
+
+
+@pytest.mark.behaviour("mcp.output-schema")
+async def test_a_format_that_cannot_be_checked_is_the_agents_own_matter(caplog: pytest.LogCaptureFixture) -> None:
+    """As before it was looked at: the app starts and the agent answers; the log says so."""
+    agent = formatted_agent({"type": "object", "properties": {"a": {"pattern": "(?=x)"}}})
+    host = DirectHost(AgentFunctionApp(agents=[agent], enable_mcp_tool_trigger=True, environ=IN_MEMORY))
+
+    result = await host.call_tool("Joker", {"query": "say plain"})
+
+    assert (result["isError"], "value" in result["structuredContent"]) == (False, False)
+    assert "The response_format of agent Joker is not checked" in caplog.text
+
+
+@pytest.mark.behaviour("mcp.answers")
+async def test_the_text_ends_with_the_threads_id_by_setting() -> None:
+    """For a client that reads the text alone."""
+    environ = {**IN_MEMORY, "AGENT_MCP_THREAD_IN_TEXT": "true"}
+    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
+
+    result = await host.call_tool("Joker", {"query": "hello", "threadId": "t"})
+
+    assert result["content"][0]["text"] == "echo: hello\n\nthread_id: t"
+    assert result["structuredContent"]["response"] == "echo: hello"
 
 
 @pytest.mark.behaviour("mcp.continues")
