@@ -6,7 +6,7 @@ BEHAVIOURS = {
     "openapi.exact": "The document has exactly the routes that the app serves, at the address by which it was asked, "
     "and says which of them ask for a key (http-api.md 3).",
     "openapi.limits": "The document has the limits that the app's settings and agents set (http-api.md 2 and 3).",
-    "openapi.generates": "A client that openapi-python-client makes of the document has every route and runs "
-    "(docs/http-api.md).",
+    "openapi.generates": "The clients that four generators make of the document fit its types, make a run and "
+    "answer an approval (docs/http-api.md).",
     "openapi.complete": "Every field, header and error code of the contract is in the document (http-api.md 2 to 4).",
 }

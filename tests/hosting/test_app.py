@@ -266,6 +266,8 @@ WRONG_SETTINGS = [
     ("AGENT_MODEL_INPUTS", "image"),
     ("AGENT_MODEL_INPUTS", "image/*;audio/wav"),
     ("AGENT_CALLER_ROLES", "tool"),
+    ("AGENT_MESSAGE_TYPES", "number"),
+    ("AGENT_MCP_THREAD_IN_TEXT", "perhaps"),
     ("AGENT_STATE_LIMIT_BYTES", "4095"),
     ("AGENT_STATE_LIMIT_BYTES", "512 KiB"),
     ("AGENT_SWEEP_SCHEDULE", "every day"),

@@ -1,4 +1,4 @@
-"""A client that openapi-python-client makes of the app's document, used as its readers would use it."""
+"""Clients that four generators make of the app's document, used as its readers would use them."""
 
 from __future__ import annotations
 
@@ -6,57 +6,118 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from tests.support.carriers import APP
+from tests.support.node_packages import RegistryUnreachableError, install, node
 from tests.support.running_host import RunningHost
+
+HERE = Path(__file__).resolve().parent / "generated"
+DOES = ["success", "refund", "told: refunded 5", "missing_message"]
+"""What each script prints: it makes a run, reads what that waits for, approves that, and has a message refused."""
 
 CALLS = """
 import json, sys
 
 from durable_agents_client import Client
-from durable_agents_client.api.default import http_joker, http_run_status, http_thread_messages
-from durable_agents_client.models import HttpJokerJsonBody, HttpRunStatusName, HttpThreadMessagesName, JsonSchema
+from durable_agents_client.api.default import http_approval_answer, http_clerk, http_run_status, http_thread_messages
+from durable_agents_client.models import (
+    HttpApprovalAnswerBody, HttpApprovalAnswerName, HttpClerkJsonBody, HttpRunStatusName, HttpThreadMessagesName,
+)
 
 client = Client(base_url=sys.argv[1])
-turn = http_joker.sync(client=client, body=HttpJokerJsonBody(message="hello"))
-read = http_run_status.sync(HttpRunStatusName.JOKER, turn.thread_id, turn.run_id, client=client)
-messages = http_thread_messages.sync(HttpThreadMessagesName.JOKER, turn.thread_id, client=client)
-refused = http_joker.sync_detailed(client=client, body=HttpJokerJsonBody(message=" "))
-print(json.dumps([turn.status, read.response == turn.response, len(messages.entries), refused.parsed.code]))
+turn = http_clerk.sync(client=client, body=HttpClerkJsonBody(message="call refund 5"))
+(approval,) = turn.pending_approvals
+resumed = http_approval_answer.sync(
+    HttpApprovalAnswerName.CLERK, turn.thread_id, approval.id, client=client, body=HttpApprovalAnswerBody(approved=True)
+)
+read = http_run_status.sync(HttpRunStatusName.CLERK, turn.thread_id, resumed.run_id, client=client)
+messages = http_thread_messages.sync(HttpThreadMessagesName.CLERK, turn.thread_id, client=client)
+refused = http_clerk.sync_detailed(client=client, body=HttpClerkJsonBody(message=" "))
+assert (read.response, len(messages.entries)) == (resumed.response, 4), (read, messages)
+print(json.dumps([turn.status, approval.tool, resumed.response, refused.parsed.code]))
 """
-"""A turn, its outcome and its conversation read by what the turn answered, and a refusal."""
+"""A run, an approval, an outcome and a conversation read by what the run answered, and a refusal."""
+
+GENERATORS = {
+    "openapi_fetch": ("openapi-typescript/bin/cli.js", "openapi.json", "-o", "made/types.ts"),
+    "hey_api": ("@hey-api/openapi-ts/bin/run.js", "-f", "hey_api.config.mjs"),
+    "swagger_typescript_api": (
+        *("swagger-typescript-api/dist/cli.mjs", "generate", "--path", "openapi.json"),
+        *("--output", "made", "--name", "api.ts"),
+    ),
+}
+"""How each npm generator is called for the script of its name."""
+
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("openapi.generates")]
 
 
-@pytest.mark.slow
+@dataclass(frozen=True)
+class Served:
+    """The app's base address, and its document."""
+
+    api: str
+    document: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The app on a local host."""
+    with RunningHost(shutil.copytree(HERE / "app", tmp_path_factory.mktemp("generated") / "app")) as host:
+        yield Served(f"{host.origin}/api", httpx.get(f"{host.origin}/api/openapi.json").json())
+
+
+@pytest.fixture(scope="module")
+def packages(pytestconfig: pytest.Config) -> Path:
+    """The generators of npm; the test is skipped without its registry and without a copy in the cache."""
+    try:
+        return install(HERE / "node", Path(pytestconfig.cache.mkdir("generators-node"))) / "node_modules"
+    except RegistryUnreachableError:
+        pytest.skip("npm's registry cannot be reached, and the cache has no copy of its packages")
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="openapi-python-client needs Python 3.11")
-@pytest.mark.behaviour("openapi.generates")
-def test_a_client_made_by_openapi_python_client_runs(tmp_path: Path) -> None:
+def test_a_client_made_by_openapi_python_client_runs(served: Served, tmp_path: Path) -> None:
     """It has every route, and reads the answers as their types."""
-    folder = shutil.copytree(APP, tmp_path / "app", ignore=shutil.ignore_patterns(".*"))
-    with RunningHost(folder, "--port", "0") as host:
-        document = httpx.get(f"{host.origin}/api/openapi.json").json()
-        (tmp_path / "openapi.json").write_text(json.dumps(document), encoding="utf-8")
-        printed = run(
-            "-m", "openapi_python_client", "generate", "--path", "openapi.json", "--meta", "none", at=tmp_path
-        )
-        (tmp_path / "calls.py").write_text(CALLS, encoding="utf-8")
-        found = run("calls.py", f"{host.origin}/api", at=tmp_path)
+    (tmp_path / "openapi.json").write_text(json.dumps(served.document), encoding="utf-8")
+    make = ("-m", "openapi_python_client", "generate", "--path", "openapi.json", "--meta", "none")
+    printed = run(sys.executable, *make, at=tmp_path)
+    (tmp_path / "calls.py").write_text(CALLS, encoding="utf-8")
+    found = run(sys.executable, "calls.py", served.api, at=tmp_path)
 
     made = {path.stem for path in (tmp_path / "durable_agents_client" / "api" / "default").glob("*.py")} - {"__init__"}
-    functions = {operation["operationId"] for path in document["paths"].values() for operation in path.values()}
+    functions = {operation["operationId"] for path in served.document["paths"].values() for operation in path.values()}
     assert made == {function.replace("-", "_").lower() for function in functions}
     assert "Unable to process" not in printed
     assert "Cannot parse" not in printed
-    assert json.loads(found) == ["success", True, 2, "missing_message"]
+    assert json.loads(found) == DOES
 
 
-def run(*arguments: str, at: Path) -> str:
-    """Return what Python prints with these arguments in a folder."""
-    command = [sys.executable, *arguments]
+@pytest.mark.parametrize("script", GENERATORS)
+def test_a_client_made_by_a_generator_of_npm_fits_its_types_and_runs(
+    served: Served, packages: Path, tmp_path: Path, script: str
+) -> None:
+    """Compiled strictly, with the script that uses it."""
+    (tmp_path / "openapi.json").write_text(json.dumps(served.document), encoding="utf-8")
+    (tmp_path / "package.json").write_text('{"type": "module"}', encoding="utf-8")
+    for name in (f"{script}.ts", "hey_api.config.mjs", "tsconfig.json", "node.d.ts"):
+        shutil.copy(HERE / name, tmp_path)
+    (tmp_path / "node_modules").symlink_to(packages)
+    program, *options = GENERATORS[script]
+
+    run(node(), f"node_modules/{program}", *options, at=tmp_path)
+    run(node(), "node_modules/typescript/bin/tsc", "-p", ".", at=tmp_path)
+
+    assert json.loads(run(node(), f"js/{script}.js", served.api, at=tmp_path)) == DOES
+
+
+def run(*command: str, at: Path) -> str:
+    """Return what a program prints in a folder."""
     ended = subprocess.run(command, cwd=at, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout + ended.stderr
