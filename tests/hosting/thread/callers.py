@@ -77,7 +77,7 @@ class Callers:
         if request.asks == "open":
             row = state.row(request.key or "") if began == NEW else began.key_row
             key = (request.key, row) if request.key else None
-            return decide(state.head, "accept", request.run, owner, state.row(request.run), key)
+            return decide(state.head, "accept", request.run, owner, state.row(request.run), key, request.busy)
         if request.asks == "answer":
             row = state.row(request.approval)
             others = tuple(name for name, kept in state.rows if kept.decided and name != request.approval)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hosting.errors import RunCancelledError
+from hosting.errors import RunCancelledError, RunRolledBackError
+from hosting.names import Busy
 from hosting.request.run_request import Decision
 from hosting.thread import commands, rows
 from hosting.thread.commands import Change, ClaimTerms, Command, Outcome, Refused, Unchanged
@@ -100,8 +101,13 @@ def _read(head: Head, row: KeyRow | RunRow | ApprovalRow) -> Any:
     return rows.decode(type(row), rows.encode(row), head)
 
 
-def _accept(
-    head: Head, run: str, owner: str, known: Kept | None, key: tuple[str, Kept | None] | None = None
+def _accept(  # noqa: PLR0917 - as the search names them
+    head: Head,
+    run: str,
+    owner: str,
+    known: Kept | None,
+    key: tuple[str, Kept | None] | None = None,
+    busy: Busy = "queue",
 ) -> Command:
     name, kept = key or (None, None)
     return commands.AcceptRun(
@@ -110,6 +116,7 @@ def _accept(
         terms=_terms(head, owner, run) if owner else None,
         key=kept and _read(head, KeyRow(epoch=kept.epoch, run_id=kept.run or None, fingerprint="f")),
         known=known and _read(head, RunRow(epoch=known.epoch, first=1)),
+        busy=busy,
     )
 
 
@@ -194,7 +201,8 @@ def _in_order(head: Head) -> Head:
 
 
 _DETAIL: dict[str, Callable[[Any], str]] = {
-    "cancel_requested": lambda event: "queue_time" * (event.reason == "queue_time"),
+    "cancel_requested": lambda event: "" if event.reason == "asked" else str(event.reason),
+    "cancelled": lambda event: "rollback" if event.code == RunRolledBackError.code else "",
     "accepted": lambda event: "decides" if event.request.decisions else "",
     "claimed": lambda event: str(event.token),
     "retried": lambda event: str(event.token),

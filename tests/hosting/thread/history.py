@@ -18,7 +18,8 @@ class History(NamedTuple):
     """A log so far. `marks` are what a document is made of, in order: runs that ended, resets, tombstones.
 
     Of the open runs it says which were accepted before a reset (`void`), which are to be cancelled, whose holders were
-    lost, whose tool was started or has a result; `token` is of the claim, `undecided` are approvals.
+    lost, whose tool was started or has a result; `token` is of the claim, `undecided` are approvals. Of those that were
+    `claimed` some are `interrupted`: what they said is kept. Of those that are `forgotten`, rolled back, nothing is.
     """
 
     life: str = "open"
@@ -28,6 +29,9 @@ class History(NamedTuple):
     marks: tuple[str, ...] = ()
     void: frozenset[str] = frozenset()
     cancelled: frozenset[str] = frozenset()
+    claimed: frozenset[str] = frozenset()
+    interrupted: frozenset[str] = frozenset()
+    forgotten: frozenset[str] = frozenset()
     lost: tuple[str, ...] = ()
     started: frozenset[str] = frozenset()
     resulted: frozenset[str] = frozenset()
@@ -73,12 +77,12 @@ def _claimed(history: History, run: str, token: str) -> Told:
     broken = None
     if not history.open or history.open[0] != run:
         broken = "a run is claimed out of its turn"
-    elif run in history.cancelled:
+    elif run in history.cancelled and not (run in history.interrupted and run in history.claimed):
         broken = "a run is claimed that is to be cancelled"
     elif history.undecided is not None and run not in history.deciding:
         broken = "a run is claimed while approvals wait"
     lost = tuple(sorted((*history.lost, run))) if history.token else history.lost
-    return history._replace(token=token, lost=lost), broken
+    return history._replace(token=token, lost=lost, claimed=history.claimed | {run}), broken
 
 
 def _retried(history: History, run: str, token: str) -> Told:
@@ -98,13 +102,20 @@ def _ended(history: History, run: str, detail: str) -> Told:
         broken = "a run ends before one that was accepted earlier"
     elif detail == "RunCrashed" and history.lost.count(run) + 1 < MOST_LOST:
         broken = f"run_crashed, though {history.lost.count(run) + 1} of its holders were lost"
-    mark = () if run in history.void else (run,)
+    elif run in history.forgotten and detail != "rollback":
+        broken = "a run that was rolled back leaves something"
+    elif not history.token and run in history.interrupted and run in history.claimed:
+        broken = "a run that was begun and interrupted ends without what it said"
+    mark = () if run in history.void or detail == "rollback" else (run,)
     ended = history._replace(
         open=tuple(other for other in history.open if other != run),
         token="",
         marks=history.marks + mark,
         void=history.void - {run},
         cancelled=history.cancelled - {run},
+        claimed=history.claimed - {run},
+        interrupted=history.interrupted - {run},
+        forgotten=history.forgotten - {run},
         lost=tuple(other for other in history.lost if other != run),
         started=history.started - {run},
         resulted=history.resulted - {run},
@@ -135,6 +146,10 @@ def _tool_result(history: History, run: str, detail: str) -> Told:
 def _cancel_requested(history: History, run: str, reason: str) -> Told:
     is_held = bool(history.token) and history.open[:1] == (run,)
     broken = "a run that somebody holds is ended for its waiting" if reason == "queue_time" and is_held else None
+    if reason == "interrupt" and run not in history.cancelled:
+        history = history._replace(interrupted=history.interrupted | {run})
+    if reason == "rollback" and run not in history.cancelled:
+        history = history._replace(forgotten=history.forgotten | {run})
     return history._replace(cancelled=history.cancelled | {run}), broken
 
 

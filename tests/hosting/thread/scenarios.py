@@ -45,6 +45,14 @@ QUICK = {
     "a run is cancelled from another process": World(
         (waits("A", "r1"), b("cancel", "r1")), Faults(deaths=1, failed_signals=1, sleeps=1), TOOL
     ),
+    "a run is interrupted from another process": World(
+        (waits("A", "r1"), b("open", "r2", waits=True, busy="interrupt")),
+        Faults(deaths=1, stops=1, failed_signals=1),
+        TOOL,
+    ),
+    "a run that ends in approvals is rolled back from another process": World(
+        (waits("A", "r1"), b("open", "r2", busy="rollback")), Faults(deaths=1, sleeps=1), approvals=ONE
+    ),
     "a thread is reset while a run is open": World((waits("A", "r1"), b("reset")), Faults(deaths=1, entity_deaths=1)),
     "a thread is deleted and begun again": World((waits("A", "r1"), b("delete"), b("open", "r2")), Faults(deaths=1)),
     "two approvals are answered from two processes": World(
@@ -90,6 +98,20 @@ WHOLE = {
     ),
     "a cancelled run fails and would be tried again": World(
         (waits("A", "r1"), b("open", "r2"), b("cancel", "r1")), Faults(deaths=1, sleeps=1, failures=2), TOOL
+    ),
+    "a run that works and a queued one are interrupted, and then that is rolled back": World(
+        (
+            waits("A", "r1"),
+            a("open", "r2"),
+            b("open", "r3", waits=True, busy="interrupt"),
+            a("open", "r4", busy="rollback"),
+        ),
+        Faults(deaths=1),
+    ),
+    "an interrupted run loses processes, fails, and was cancelled before": World(
+        (waits("A", "r1"), b("open", "r2", waits=True, busy="interrupt"), a("cancel", "r1")),
+        Faults(deaths=1, entity_deaths=1, stops=1, failures=1),
+        TOOL,
     ),
     "a run past its deadline is given up by a reader": World(
         (waits("A", "r1"), b("open", "r2"), b("give up", "r1")),

@@ -72,6 +72,16 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         World((waits("A", "r1"), b("cancel", "r1")), Faults(deaths=1)),
         "a run is claimed that is to be cancelled",
     ),
+    "an interrupted run that is let go of ends as a cancelled one": (
+        weakened.interrupted_is_cancelled,
+        World((waits("A", "r1"), b("open", "r2", busy="interrupt")), Faults(stops=1)),
+        "a run that was begun and interrupted ends without what it said",
+    ),
+    "the late answer of a run that was rolled back is taken": (
+        weakened.rolled_back_answers,
+        World((waits("A", "r1"), b("open", "r2", busy="rollback")), Faults(sleeps=1)),
+        "a run that was rolled back leaves something",
+    ),
     "a thread that is being deleted takes runs": (
         weakened.accepted_while_deleting,
         World((waits("A", "r1"), b("delete"), b("open", "r2")), Faults()),

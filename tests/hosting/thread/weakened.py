@@ -110,6 +110,16 @@ def cancelled_is_claimed(head: Head, command: Command) -> Outcome:
     return decide(_with_runs(head, cancelled=None) if isinstance(command, ClaimRun | RetryRun) else head, command)
 
 
+def interrupted_is_cancelled(head: Head, command: Command) -> Outcome:
+    """End a run that was interrupted wherever a cancelled one ends, though it was begun."""
+    return decide(_with_runs(head, cancelled="asked") if isinstance(command, ReleaseRun) else head, command)
+
+
+def rolled_back_answers(head: Head, command: Command) -> Outcome:
+    """Take the late answer of a run that was rolled back."""
+    return decide(_with_runs(head, cancelled=None) if isinstance(command, EndRun) else head, command)
+
+
 def accepted_while_deleting(head: Head, command: Command) -> Outcome:
     """Accept a run in a thread that is being deleted."""
     is_closed = isinstance(command, AcceptRun) and head.state == "deleting"

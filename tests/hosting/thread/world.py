@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from hosting.names import Busy
 from tests.hosting.thread.decisions import Decided, Decisions, Kept
 from tests.hosting.thread.history import History, Told, after
 
@@ -18,7 +19,8 @@ from tests.hosting.thread.history import History, Told, after
 class Request:
     """What somebody asks of a process. With `waits` its caller waits, else the answer is a 202.
 
-    `asks`: for a run to be opened (`open`, with `key` under an idempotency key), cancelled (`cancel`) or, once its
+    `asks`: for a run to be opened (`open`, with `key` under an idempotency key, and `busy` if another one has not
+    ended), cancelled (`cancel`) or, once its
     time is up, ended (`give up`, or `end its waiting` in the queue); for a deletion's receipt to be settled (`settle`);
     for an `answer` to an approval, from which `run` would go on; for a `reset` or a
     `delete`.
@@ -30,10 +32,12 @@ class Request:
     waits: bool = False
     key: str | None = None
     approval: str = ""
+    busy: Busy = "queue"
 
     def __str__(self) -> str:
         """Return it as a trace names it."""
-        return " ".join(filter(None, [self.process, self.asks, self.approval, self.run, "and waits" * self.waits]))
+        asks = self.asks if self.busy == "queue" else self.busy
+        return " ".join(filter(None, [self.process, asks, self.approval, self.run, "and waits" * self.waits]))
 
 
 class Faults(NamedTuple):
