@@ -11,7 +11,7 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, cast
 
@@ -32,6 +32,7 @@ from hosting.ports import read_utc
 from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.request.contents import Limits, ModelInputs, read_contents
 from hosting.request.fields import carried_request
+from hosting.request.instance_call import parse_instance
 from hosting.request.json_schema import BadSchemaError, check_schema, compiled_pattern
 from hosting.request.parameters import (
     OWNER,
@@ -47,6 +48,7 @@ from hosting.request.run_call import RawRequest, parse_decision, parse_run
 from hosting.request.run_request import ResponseFormat
 from hosting.runner.telemetry import carried_traceparent
 from hosting.service.sharing import grant_parts
+from hosting.workflows import WorkflowInput
 from state.attachments import references
 from state.codec import parse_entry, read
 from state.errors import UnreadableDocumentError
@@ -59,6 +61,7 @@ ENOUGH = 262_144
 """What takes no time to be told of at this size takes little more at the largest, if it grows with its square."""
 LARGEST_SCHEMA = 32_000
 LIMITS = Limits(LARGEST, LARGEST, ("user",), ModelInputs(("*/*", "hostedFile")))
+OF_WORKFLOW = replace(LIMITS, workflow=WorkflowInput(takes_messages=True, takes_text=True, types=()))
 CHARACTERS = " \t\n/;,.:=&%+-_\"'\\[]{}()<>@?*0aZ\x00\u00e9\u2028"
 NUMBERS = count()
 NO_CLIENT: Any = None
@@ -115,6 +118,11 @@ def run(raw: RawRequest) -> object:
 def header(name: str) -> Callable[[str], object]:
     """Return what reads a request with this header."""
     return lambda value: run(RawRequest({"content-type": "text/plain", name: value}, {}, b"hi"))
+
+
+def waited_for(text: str) -> object:
+    """Read a request that waits for a workflow's end."""
+    return parse_instance(RawRequest({"content-type": "text/plain"}, {"timeoutSeconds": text}, b"hi"), "a", OF_WORKFLOW)
 
 
 def http_request(query: str = "", **headers: str) -> HttpRequest:
@@ -261,7 +269,7 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "a schema": Parser(checked_anew, SCHEMAS, largest=LARGEST_SCHEMA),
     "a thread's id": Parser(header("x-ms-thread-id"), runs("a"), ("hosting.names._ID",)),
-    "a thread's address": Parser(addressed, runs("a"), ("hosting.names._THREAD_ID", "hosting.names._OWNER")),
+    "a thread's address": Parser(addressed, runs("a"), ("hosting.names._STORED_ID", "hosting.names._OWNER")),
     "an entity's key": Parser(
         lambda key: Address.of_entity("Joker", key), runs("a", "abcdefghij234567!"), ("hosting.names._OWNED_KEY",)
     ),
@@ -325,6 +333,7 @@ PARSERS: Mapping[str, Parser] = {
         runs("sse"),
         ("hosting.request.parameters._LIVE",),
     ),
+    "timeoutSeconds": Parser(waited_for, runs("9"), ("hosting.request.instance_call._SECONDS",)),
     "a page's cursor": Parser(lambda text: read_cursor({"cursor": text}), runs("a")),
     "Last-Event-ID": Parser(
         lambda text: read_resume_position({}, {"last-event-id": text}),
@@ -374,6 +383,7 @@ UNREACHED: Mapping[str, str] = {
     "hosting.names._AGENT_NAME": "agents are named in the app's code",
     "hosting.names._KEY": "keys of stores are made of our addresses",
     "hosting.tail._COMMENT": "a settings file of the app's own",
+    "hosting.workflows._RANDOM": "executors are named in the app's code, or by the framework",
     "hosting.plan._TOOL_NAME": "MCP tools are named in the app's code",
     "hosting.host_settings._HUB": "hubName stands in host.json or in a setting",
     "hosting.host_settings._NOT_OF_A_HUB": "the app's name on Azure",

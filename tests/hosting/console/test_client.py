@@ -125,7 +125,7 @@ def test_a_wrong_call_is_refused_and_nothing_is_sent(console: Console) -> None:
         with pytest.raises(HostingError, match="The message is blank"):
             writer.run(" ")
         with pytest.raises(HostingError, match="cannot be a function's name"):
-            client.get_agent("no such name")
+            client.get_agent("no/such/name")
 
 
 @pytest.mark.behaviour("console.client")

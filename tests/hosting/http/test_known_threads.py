@@ -62,7 +62,7 @@ async def test_a_run_that_is_refused_names_the_thread_that_it_was_to_be_on(
 
 @pytest.mark.behaviour("http.names-the-thread")
 async def test_a_name_that_no_thread_has_is_repeated_in_no_header(direct: Api) -> None:
-    """Only what is of the alphabet is a thread."""
-    answer = await direct.http.get(f"{THREADS}/n%20o")
+    """Only what a package may have stored is a thread."""
+    answer = await direct.http.get(f"{THREADS}/n%0Ao")
 
     assert (answer.status_code, "x-ms-thread-id" in answer.headers, "thread_id" in answer.json()) == (404, False, False)
