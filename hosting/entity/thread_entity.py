@@ -168,6 +168,9 @@ class ThreadEntity:
             if watched.is_spent:
                 raise UnfinishedError(f"Run {run_id} goes on elsewhere.")
             queued_seconds = watched.queued_seconds
+        if watched.must_forget:
+            is_deleted = await self._deletion.forget(given.address, given.text)
+            return None if is_deleted else given.text, Done(run_id)
         before = self._mark(given.address, given.text)
         text = await self._documents.store(given.address, given.text, watched, self._ttl_seconds)
         if before is not None and watched.snapshot and self._retention.is_due(before, watched.snapshot.position):
@@ -236,6 +239,8 @@ class ThreadEntity:
         return None, Done()
 
     async def _trim(self, given: OperationInput) -> Result:
+        if await self._deletion.forget(given.address, given.text):
+            return None, Done()
         mark = self._mark(given.address, given.text)
         if mark is not None:
             await self._retention.trim(given.address, mark)

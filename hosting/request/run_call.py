@@ -120,7 +120,8 @@ class StartRun:
 
     `streams`: the run's deltas go to the log as they come, whoever reads them there. `wire` is what a caller on a wire
     sent besides. `follows` is the position of the `accepted` of the run that is to be the thread's newest. `busy` is
-    what becomes of the request while another run of the thread has not ended.
+    what becomes of the request while another run of the thread has not ended. The thread of a `temporary` one goes once
+    it is answered.
     """
 
     request: RunRequest
@@ -133,6 +134,7 @@ class StartRun:
     wire: Mapping[str, Any] | None = None
     follows: int | None = None
     busy: Busy = "queue"
+    temporary: bool = False
 
 
 @dataclass(frozen=True)

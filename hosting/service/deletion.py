@@ -157,6 +157,14 @@ class ThreadDeletion:
             head = decided.head
         return head.state != "open" and await self.delete(address, stored)
 
+    async def forget(self, address: Address, stored: str | None) -> bool:
+        """Erase a thread that is not to be stored and whose run has ended; return and raise as `delete` does."""
+        head = await self._log.head(address)
+        if not head.temporary or head.runs:
+            return False
+        await self._log.execute(address, DeleteThread(self._log.clocks.wall(), position=head.position))
+        return await self.delete(address, stored)
+
     async def _has_newer_events(self, address: Address, head: Head, stored: Conversation | None) -> bool:
         """Return whether the log changes the conversation after the document; one ahead of its log knows of no more."""
         found = resume(stored, head)

@@ -94,7 +94,7 @@ class HeldRuns:
         self._agents = agents
         self._most = most
         self._poll_seconds = poll_seconds
-        self._lease_seconds = lease_seconds
+        self.lease_seconds = lease_seconds
         self._inline = inline
         self._admits = admits
         self._takes_runs = takes_runs
@@ -135,7 +135,7 @@ class HeldRuns:
     def claim_terms(self, agent: str, holder: Holder = "caller") -> ClaimTerms:
         """Return the terms of a claim by this process, with a new token."""
         deadline = self._log.clocks.wall() + self.longest_seconds(agent)
-        return ClaimTerms(new_id(), holder, self._lease_seconds, deadline)
+        return ClaimTerms(new_id(), holder, self.lease_seconds, deadline)
 
     @contextmanager
     def watched(self, address: Address, run_id: str, client: EntityClient) -> Iterator[None]:

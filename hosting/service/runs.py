@@ -40,7 +40,7 @@ from hosting.thread.commands import (
     Stale,
     Unchanged,
 )
-from hosting.thread.events import Accepted, Event
+from hosting.thread.events import NEWEST_VERSION, VERSION, Accepted, Event
 from hosting.thread.head import Head
 from hosting.thread.rows import DeletedRow, KeyRow
 from hosting.thread.run import Run, fold_run
@@ -168,6 +168,7 @@ class Runs:
         key = call.idempotency_key
         is_new = call.thread_id is None and key is None
         accepted = Accepted(
+            v=NEWEST_VERSION if call.temporary else VERSION,
             at=self._log.clocks.wall(),
             run_id=new_id(),
             agent=agent,
@@ -179,6 +180,7 @@ class Runs:
             grant=caller.grant,
             traceparent=carried_traceparent(call.traceparent),
             streamed=call.streams,
+            temporary=call.temporary,
             wire=None if call.wire is None else dict(call.wire),
         )
 

@@ -30,6 +30,7 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.conversations import Conversations
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import IdleHolder, QueueTime, read_run
+from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.thread.commands import AcceptRun, CancelRun, Change, ClaimRun, EndRun, Outcome, Refused, ResetThread
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, before_reset, resume
 from hosting.thread.decide import MOST_OPEN_RUNS, decide
@@ -60,7 +61,7 @@ class OperationOutcome:
     the runs that it brings into the document, or that have no place there; where the document stays, the run that it
     was sent for. `must_continue`: the run has not ended, and the operation is to be sent again at once, with the
     `queued_seconds` for which it was seen to wait; `is_spent` where this one can do no more for it, because its process
-    or its function's time comes to an end.
+    or its function's time comes to an end. `must_forget`: the thread was not to be stored, and is to be deleted now.
     """
 
     snapshot: Snapshot | None
@@ -69,6 +70,7 @@ class OperationOutcome:
     must_continue: bool = False
     queued_seconds: float = 0.0
     is_spent: bool = False
+    must_forget: bool = False
 
 
 class _Watch:
@@ -187,13 +189,28 @@ class ThreadOperations:
             head = await self._log.head(address)
             if head.epoch != epoch:
                 raise OutdatedDocumentError("The thread was deleted meanwhile.")
+        if head.temporary:
+            return await self._until_answered(address, watch, epoch)
         if snapshot is None:
             run = await self.find_run(address, run_id)
-            ended = [] if run is None or run.terminal is None else [run.terminal]
-        else:
-            snapshot, newly = await self._followed(address, snapshot, head)
-            ended += newly
-        return OperationOutcome(snapshot, head.epoch, tuple(ended))
+            return OperationOutcome(None, head.epoch, () if run is None or run.terminal is None else (run.terminal,))
+        snapshot, newly = await self._followed(address, snapshot, head)
+        return OperationOutcome(snapshot, head.epoch, (*ended, *newly))
+
+    async def _until_answered(self, address: Address, watch: _Watch, epoch: int) -> OperationOutcome:
+        """Return once a run that has ended was answered, and so its thread is deleted by whoever answered.
+
+        Who does not in the time after which a holder is lost may be dead, and the thread is to be deleted all the same.
+        """
+        end, pause = self._clock() + self._holders.lease_seconds + self._margin_seconds, FIRST_POLL_SECONDS
+        while (head := await self._log.head(address)).state == "open" and self._clock() < end:
+            if head.epoch != epoch:
+                raise OutdatedDocumentError("The thread was deleted meanwhile.")
+            if watch.is_over or self._holders.draining.is_set():
+                return OperationOutcome(None, head.epoch, must_continue=True, is_spent=True)
+            await self._holders.rest(pause)
+            pause = next_pause(pause)
+        return OperationOutcome(None, head.epoch, must_forget=True)
 
     def _seen(self, address: Address, watch: _Watch, head: Head) -> _Seen:
         """Return what the operation can do on this head."""

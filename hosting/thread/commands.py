@@ -212,7 +212,7 @@ class WithdrawGrant(Command):
 class DeleteThread(Command):
     """Delete the thread: a caller requested it, it expired, or it was assigned to an owner.
 
-    The last two only while it has no open runs and is at `position` still.
+    With a `position` only while it is there still, and the last two only while it has no open runs.
     """
 
     at: float

@@ -76,6 +76,10 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
     accepted, open_runs = command.accepted, len(head.runs)
     if head.state == "deleting":
         return refuse_while_deleting()
+    if head.temporary:
+        return commands.Refused(
+            errors.ThreadDeletingError("The thread is not to be stored: it goes once its run is answered.")
+        )
     if accepted.request.decisions:
         decided = {decision.id for decision in accepted.request.decisions}
         waiting = head.waiting if head.is_waiting_for_approval(accepted.at) else None
@@ -296,7 +300,7 @@ def _delete(head: Head, command: commands.DeleteThread) -> commands.Outcome:
     if head.state != "open":
         return commands.Unchanged(signal=head.state == "deleting")
     has_moved = command.position is not None and command.position != head.position
-    if command.reason != "asked" and (head.runs or has_moved):
+    if has_moved or (command.reason != "asked" and head.runs):
         return commands.Unchanged()
     return Draft(head).add(events.Deleting(at=command.at, reason=command.reason)).change(signal=True)
 

@@ -60,7 +60,7 @@ class Accepted(RunEvent):
     `agent` and `thread_id` are as they were given, `principal` is the caller, None where nobody is signed in,
     `grant` is what let them in where the thread is another's, and `traceparent` the W3C trace context. `wire` is what a
     caller on a wire sent besides, for that wire's answers alone.
-    The text of a `streamed` run is logged while it comes.
+    The text of a `streamed` run is logged while it comes. The thread of a `temporary` one goes once it is answered.
     """
 
     kind: Literal["accepted"] = "accepted"
@@ -74,6 +74,7 @@ class Accepted(RunEvent):
     traceparent: str | None = None
     wire: dict[str, Any] | None = None
     streamed: bool = False
+    temporary: bool = False
 
 
 class Attached(RunEvent):

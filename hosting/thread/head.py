@@ -116,7 +116,8 @@ class Head(_Part):
     `newest` is the position of the newest `accepted`, and `titled` that of the one whose message is the title; 0 where
     an older version of the code appended it.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
-    and odd under a tombstone. `append_id` is of the append that wrote it.
+    and odd under a tombstone. `append_id` is of the append that wrote it. `temporary`: the thread has one run, and is
+    to go once that is answered.
     """
 
     v: int = events.VERSION
@@ -137,6 +138,7 @@ class Head(_Part):
     titled: int = 0
     grants: tuple[Grant, ...] = ()
     imported: Import | None = None
+    temporary: bool = False
 
     @property
     def next_run(self) -> OpenRun | None:
@@ -189,7 +191,8 @@ def _accepted(head: Head, event: events.Accepted) -> Head:
         decides=bool(event.request.decisions),
     )
     begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
-    changed = _with(begun, runs=(*head.runs, run), waiting=None, newest=head.position)
+    is_temporary = head.temporary or event.temporary
+    changed = _with(begun, runs=(*head.runs, run), waiting=None, newest=head.position, temporary=is_temporary)
     if head.title:
         return changed
     return _with(changed, title=event.request.message.strip()[:TITLE_CHARACTERS], titled=head.position)

@@ -23,7 +23,8 @@ BEHAVIOURS = {
     "responses.tools": "The agent's tool calls are items that the server made, with arguments and outcome.",
     "responses.background": "A response in the background is answered at once and followed.",
     "responses.cancel": "A cancelled response is incomplete as an event and cancelled by its status.",
-    "responses.store": "A response that is not stored is gone with its thread once it is answered.",
+    "responses.store": "A response that is not stored is gone with its thread once it is answered, also when the "
+    "process that answered is killed.",
     "responses.delete": "A response is deleted with its thread if it is alone there, and refused otherwise.",
     "responses.same-run": "A run is the same over our own routes and the wire, whichever began it.",
     "responses.continued": "A response continues the newest one of its thread; an older one is refused, exactly.",

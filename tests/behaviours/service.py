@@ -46,6 +46,8 @@ BEHAVIOURS = {
     "service.refused-leave-nothing": "What a thread refuses is gone with its answer, however large the request was.",
     "service.thread-operations": "The entity applies all ended runs in their order, runs what nobody holds, watches "
     "what is held elsewhere and sends itself on; delivered twice or overlapping it changes nothing twice (rules 5, 6).",
+    "service.temporary": "The thread of a temporary run is deleted by its entity once whoever answers has had a lease "
+    "for it.",
     "service.lost-processes": "A run whose process died is taken over by the entity's own clock, a live one never "
     "(rule 3).",
     "service.versions": "A process that meets a thread on which a newer version works decides nothing there: its "

@@ -58,7 +58,7 @@ ERASING = [
     for side in ("after", "before")
 ]
 SOURCE = '''
-import os, signal, time
+import asyncio, os, signal, time
 from functools import partial
 
 if ahead := float(os.environ.get("CLOCK_AHEAD", "0")):
@@ -70,7 +70,7 @@ from tests.support.app.scripted import scripted_agent
 
 
 class KillingStore:
-    """A store whose process dies before or after one of its calls, the NTH; else it is the real store."""
+    """A store whose process dies before or after one of its calls, or stops at it: the NTH that has SAID in it."""
 
     left = int(os.environ.get("NTH", "1"))
 
@@ -79,10 +79,14 @@ class KillingStore:
 
     def __getattr__(self, verb):
         call, name = getattr(self._store, verb), f"{self._name}.{verb}"
+        if not asyncio.iscoroutinefunction(call):
+            return call
 
         async def killing(*arguments, **named):
             side, _, meant = os.environ.get("KILL", "").partition(" ")
-            KillingStore.left -= meant == name
+            KillingStore.left -= meant == name and os.environ.get("SAID", "") in str(arguments)
+            if (side, meant, self.left) == ("at", name, 0):
+                await asyncio.Event().wait()
             if (side, meant, self.left) == ("before", name, 0):
                 os.kill(os.getpid(), signal.SIGKILL)
             result = await call(*arguments, **named)
@@ -101,7 +105,7 @@ hosting.stores.choice.choose_thread_store = killing("log", hosting.stores.choice
 hosting.stores.choice.choose_archive = killing("archive", hosting.stores.choice.choose_archive)
 hosting.stores.choice.choose_attachments = killing("attachments", hosting.stores.choice.choose_attachments)
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
-app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])
+app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")], wires=["responses"])
 '''
 
 
@@ -173,6 +177,44 @@ async def test_a_host_killed_in_the_middle_of_an_erasure_leaves_nothing_but_the_
     assert (receipt["runs"], receipt["attachments"]) == (7, [HASH])
     assert receipt["archived_entries"] > 0
     assert receipt["instances"] == [{"id": "@dafx-joker@t", "outcome": "deleted"}]
+
+
+ANSWERED = b"event: response.completed"
+UNSTORED = "at deleting", "after deleting", "after completed"
+"""Around the event that begins the deletion, which comes after the answer; and after the run's end, before it."""
+
+
+@pytest.mark.behaviour("responses.store")
+@pytest.mark.parametrize(
+    ("point", "stores"), kept_in(*KINDS, first=UNSTORED[0], rest=UNSTORED[1:]), indirect=["stores"]
+)
+async def test_a_response_that_is_not_stored_goes_although_its_host_was_killed_once_it_had_answered(
+    folder: Path, point: str, stores: dict[str, str]
+) -> None:
+    """Nobody asks for it: its entity is delivered again, and the log says that the thread is not to stay."""
+    side, kind = point.split()
+    body = {"model": "Joker", "input": CANARY.decode(), "store": False, "stream": True}
+    answer = b""
+    async with running(folder, KILL=f"{side} log.append", SAID=f'"kind":"{kind}"', **stores) as (host, api):
+        with contextlib.suppress(httpx.TransportError):
+            async with api.http.stream("POST", "/api/openai/v1/responses", json=body) as response:
+                async for piece in response.aiter_bytes():
+                    answer += piece
+                    if ANSWERED in answer:
+                        break
+        host.process.kill()
+        await until_dead(host)
+    left = [place for place, text in kept(folder, stores, stores[HUB]) if CANARY in text]
+    async with running(folder, **stores):
+        await asyncio.wait_for(nowhere(folder, stores), 6 * GUARD_SECONDS)
+
+    assert (left != [], ANSWERED in answer or side == "after") == (True, True)
+
+
+async def nowhere(folder: Path, stores: dict[str, str]) -> None:
+    """Return once no store of the app holds the word."""
+    while any(CANARY in text for _, text in kept(folder, stores, stores[HUB])):  # noqa: ASYNC110 - stores tell nobody
+        await asyncio.sleep(0.05)
 
 
 @pytest.mark.behaviour("erasure.unused-uploads")

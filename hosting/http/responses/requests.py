@@ -72,7 +72,6 @@ class Create:
     previous: Named | None
     conversation: Named | None
     streams: bool
-    stores: bool
 
 
 FindAgent = Callable[[str | None], "tuple[str, Limits]"]
@@ -117,8 +116,9 @@ def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Cr
         call.headers.get("traceparent"),
         streams=streams or background,
         wire=wire,
+        temporary=not stores,
     )
-    return Create(agent, start, decisions, previous, conversation, streams, stores)
+    return Create(agent, start, decisions, previous, conversation, streams)
 
 
 def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tuple[RunRequest, tuple[Decision, ...]]:

@@ -109,12 +109,8 @@ class ResponsesWire:
         wanted = await request.parsed(lambda raw: parse_create(raw, self._known, self._settings.max_body_bytes))
         run = await (self._decide(request, wanted) if wanted.decisions else self._start(request, wanted))
         if wanted.streams:
-            return self._streamed(run, request.client, -1, forgets=not wanted.stores)
-        run = await self._runs.wait_as(wanted.start.wait, run, request.client)
-        reply = await self._shown(run)
-        if not wanted.stores and run.certain_end is not None:
-            await self._forget(run, request.client)
-        return reply
+            return self._streamed(run, request.client, -1)
+        return await self._shown(await self._runs.wait_as(wanted.start.wait, run, request.client), request.client)
 
     async def _start(self, request: WireRequest, wanted: Create) -> Run:
         start = wanted.start
@@ -163,13 +159,13 @@ class ResponsesWire:
         run = await self._find(request, names.read_response_id(parts["id"]))
         if query.get("stream", "false").lower() in ("true", "1"):
             return self._streamed(run, request.client, int(after))
-        return await self._shown(run)
+        return await self._shown(run, request.client)
 
     async def _cancel(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         named = names.read_response_id(parts["id"])
         run = await self._runs.cancel(named.address(request.caller.owner), named.run_id, request.client)
         seconds = min(CANCEL_SECONDS, self._settings.wait_seconds)
-        return await self._shown(await self._runs.wait(run, request.client, seconds, takes=False))
+        return await self._shown(await self._runs.wait(run, request.client, seconds, takes=False), request.client)
 
     async def _delete(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         named = names.read_response_id(parts["id"])
@@ -190,8 +186,8 @@ class ResponsesWire:
         except UnknownRunError as error:
             raise UnknownRunError("There is no such response, or it is older than the log.") from error
 
-    async def _shown(self, run: Run) -> Reply:
-        """Return the response as its log has it."""
+    async def _shown(self, run: Run, client: EntityClient) -> Reply:
+        """Return the response as its log has it; one that has ended and is not to be stored goes with that."""
         fold = ResponseFold(find_agent(self._plan, run.accepted.agent).name, run.address)
         through = run.end or MOST_POSITION
         for position, event in await self._services.log.events(run.address, run.first - 1, through=through):
@@ -199,14 +195,13 @@ class ResponsesWire:
                 fold.next(LoggedEvent(position, event))
         if fold.run is None:
             raise UnknownRunError("There is no such response any more.")
+        await self._forget(fold.run, client)
         return json_reply(200, fold.response())
 
-    def _streamed(self, run: Run, client: EntityClient, after: int, *, forgets: bool = False) -> Streamed:
-        return Streamed(self._events(run, client, after, forgets=forgets), {"x-accel-buffering": "no"})
+    def _streamed(self, run: Run, client: EntityClient, after: int) -> Streamed:
+        return Streamed(self._events(run, client, after), {"x-accel-buffering": "no"})
 
-    async def _events(
-        self, run: Run, client: EntityClient, after: int, *, forgets: bool
-    ) -> AsyncGenerator[bytes, None]:
+    async def _events(self, run: Run, client: EntityClient, after: int) -> AsyncGenerator[bytes, None]:
         """Yield the events after that number up to the run's end, deltas as they come."""
         fold, number = ResponseFold(find_agent(self._plan, run.accepted.agent).name, run.address), after
         try:
@@ -222,13 +217,17 @@ class ResponsesWire:
         except Exception:
             logger.exception("The stream of run %s failed.", run.run_id)
             yield _broken(InternalError("The stream broke off; the cause is in the app's log. Resume it."), number)
-        if forgets:
-            await self._forget(run, client)
+        if fold.run is not None:
+            await self._forget(fold.run, client)
 
     async def _forget(self, run: Run, client: EntityClient) -> None:
-        """Have the thread of a response deleted that is not to be stored; whoever has the answer waits for no more."""
-        with suppress(HostingError):
-            await self._services.threads.delete(run.address, client, 0.0)
+        """Have the thread deleted of a response that has ended and is not to be stored.
+
+        Whoever has the answer waits for no more. The thread's entity does the same where this fails or never comes.
+        """
+        if run.accepted.temporary and run.certain_end is not None:
+            with suppress(HostingError):
+                await self._services.threads.delete(run.address, client, 0.0)
 
     def _address(self, request: WireRequest, named: Named) -> Address:
         find_agent(self._plan, named.agent)

@@ -17,6 +17,7 @@ from hosting.thread.commands import DeleteThread, ImportThread
 from state.codec import read
 from state.extension import host_of
 from tests.support.bench import ADDRESS, HUB, PLACE, Bench
+from tests.support.threads import accept, end
 
 pytestmark = pytest.mark.behaviour("erasure.unused-uploads")
 
@@ -102,6 +103,18 @@ async def test_all_of_it_stays_where_nobody_knows_what_is_referred_to(bench: Ben
     bench.state = "{"
 
     assert await trim(bench) == before
+
+
+@pytest.mark.behaviour("service.temporary")
+async def test_a_thread_that_was_not_to_be_stored_goes_too(bench: Bench) -> None:
+    """The engine lost the operation that was to delete it; one whose run is open stays."""
+    states = []
+    for command in (accept("r1", claimed=True, temporary=True), end("r1")):
+        await bench.services.log.execute(ADDRESS, command)
+        await trim(bench)
+        states.append((await bench.services.log.head(ADDRESS)).state)
+
+    assert states == ["open", "deleted"]
 
 
 async def test_what_was_left_on_a_thread_that_has_nothing_else_goes(bench: Bench) -> None:

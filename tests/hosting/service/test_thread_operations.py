@@ -55,6 +55,51 @@ async def test_a_run_that_its_caller_holds_is_watched_and_then_stored(processes:
     assert output(durable) == ["hi", "echo: hi"]
 
 
+@pytest.mark.behaviour("service.temporary")
+async def test_the_thread_of_a_temporary_run_goes_once_nobody_can_be_at_its_answer_any_more(
+    processes: Processes,
+) -> None:
+    """The operation deletes it after a lease, unless whoever answered has; of a thread like any other nothing goes."""
+    caller, durable = processes
+    run = await caller.start(call(temporary=True))
+    await caller.runs.wait(run, caller.engine, 5.0)
+
+    watched = await durable.operations.run(ADDRESS, None, run.run_id)
+    before = await durable.kinds()
+    is_deleted = await durable.deletion.forget(ADDRESS, None)
+
+    assert (watched.must_forget, before, is_deleted) == (True, ["accepted", "claimed", "completed"], True)
+    assert await durable.kinds() == ["deleted"]
+    await caller.start(call(waits=False))
+    assert await durable.deletion.forget(ADDRESS, None) is False
+
+
+@pytest.mark.behaviour("service.temporary")
+async def test_a_thread_that_was_deleted_by_whoever_answered_is_not_waited_for(processes: Processes) -> None:
+    """The operation carries the deletion out."""
+    caller, durable = processes
+    run = await caller.start(call(temporary=True))
+    operation = asyncio.ensure_future(durable.operations.run(ADDRESS, None, run.run_id))
+    await caller.runs.wait(run, caller.engine, 5.0)
+    await caller.threads.delete(ADDRESS, caller.engine, 0.0)
+
+    assert (await operation).must_forget is True
+    assert await durable.kinds() == ["accepted", "claimed", "completed", "deleting"]
+
+
+@pytest.mark.behaviour("service.temporary")
+async def test_an_operation_whose_process_ends_leaves_the_deletion_to_the_next_one(processes: Processes) -> None:
+    """It asks to be sent again."""
+    caller, durable = processes
+    run = await caller.start(call(temporary=True))
+    await caller.runs.wait(run, caller.engine, 5.0)
+    await durable.holders.drain(1.0)
+
+    watched = await durable.operations.run(ADDRESS, None, run.run_id)
+
+    assert (watched.must_continue, watched.is_spent, watched.must_forget) == (True, True, False)
+
+
 @pytest.mark.behaviour("service.lost-processes")
 async def test_a_run_whose_process_died_is_taken_over_when_its_lease_is_out(processes: Processes) -> None:
     """By the watchman's own clock, without anybody asking."""

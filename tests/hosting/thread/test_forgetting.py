@@ -16,6 +16,7 @@ from hosting.thread.commands import (
 )
 from hosting.thread.events import InstanceOutcome
 from hosting.thread.head import Head
+from hosting.thread.rows import RunRow
 from tests.support.threads import NOW, Thread, accept, end, refusal
 
 
@@ -50,6 +51,33 @@ def test_a_deleted_thread_has_nothing_to_reset() -> None:
     assert refusal(thread.do(ResetThread(NOW))) is ThreadDeletingError
     thread.do(FinishDelete(NOW, {}))
     assert thread.do(ResetThread(NOW)) == Unchanged()
+
+
+@pytest.mark.behaviour("thread.temporary")
+def test_a_temporary_thread_takes_no_second_run() -> None:
+    """It is to go; the one that it has is found again, and the thread's next life is like any other."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True, temporary=True))
+    found = thread.do(accept("r1", known=RunRow(epoch=0, first=1)))
+    refused = thread.do(accept("r2"))
+    thread.do(end("r1"))
+    late = thread.do(accept("r2"))
+    for command in (DeleteThread(NOW, position=thread.head.position), FinishDelete(NOW, {})):
+        thread.do(command)
+
+    assert [refusal(one) for one in (found, refused, late)] == [None, ThreadDeletingError, ThreadDeletingError]
+    assert isinstance(thread.do(accept("r2")), Change)
+    assert thread.head.temporary is False
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_deletion_of_what_was_read_takes_nothing_that_came_since() -> None:
+    """Whoever read the head decides anew."""
+    thread = Thread()
+    thread.do(accept("r1"))
+
+    assert thread.do(DeleteThread(NOW, position=2)) == Unchanged()
+    assert isinstance(thread.do(DeleteThread(NOW, position=1)), Change)
 
 
 @pytest.mark.behaviour("thread.delete")

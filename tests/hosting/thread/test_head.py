@@ -231,6 +231,7 @@ def test_a_head_is_stored_with_every_member() -> None:
         "titled": 1,
         "grants": [],
         "imported": None,
+        "temporary": False,
         "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0},
     }
 

@@ -142,15 +142,30 @@ async def test_a_response_that_is_not_stored_is_gone_once_it_is_answered(wired: 
 
 
 @pytest.mark.behaviour("responses.store")
-async def test_a_response_that_is_not_answered_yet_is_kept() -> None:
-    """Its caller had nothing of it."""
+async def test_a_response_that_is_not_stored_and_not_answered_yet_goes_with_its_answer() -> None:
+    """Its caller had nothing of it before."""
     wired = Wired({"AGENT_WAIT_SECONDS": "0"})
     async with wired.http:
         created = await wired.create("sleep 0.2", store=False)
         events = await followed(wired, created.id)
+        await asyncio.wait_for(wired.host.entities.idle(), GUARD_SECONDS)
+        read = await wired.http.get(f"responses/{created.id}")
 
     assert created.status in ("queued", "in_progress")
     assert events[-1].response.output_text == "echo: sleep 0.2"
+    assert (read.status_code, wired.host.entities.states) == (410, {})
+
+
+@pytest.mark.behaviour("responses.store")
+async def test_a_response_that_is_not_stored_is_not_continued() -> None:
+    """Also while it is there still."""
+    wired = Wired({"AGENT_WAIT_SECONDS": "0"})
+    async with wired.http:
+        created = await wired.create("sleep 0.2", store=False)
+        status, error = await wired.refused(model="Joker", input="and?", previous_response_id=created.id)
+        await followed(wired, created.id)
+
+    assert (status, error["code"]) == (409, "thread_deleting")
 
 
 @pytest.mark.behaviour("responses.deleted")
