@@ -171,8 +171,9 @@ class ExportedAttachment(TypedDict):
 
 
 class StoredThread(TypedDict):
-    """What is kept about a thread: the stored document as it is, what it refers to, and its runs."""
+    """What is kept about a thread: its metadata, the stored document as it is, what it refers to, and its runs."""
 
+    metadata: dict[str, str]
     conversation: Any
     attachments: list[ExportedAttachment]
     runs: list[ExportedRun]

@@ -71,7 +71,6 @@ from state.extension import host_of
 from state.models import ResponseEntry, unsent_messages
 
 RETRY_AFTER_SECONDS = 1
-_IN_HEADERS = string.punctuation.replace("%", "")
 TRY_AGAIN = (409, 429, 503)
 """The statuses of refusals that may not stand for long."""
 
@@ -111,7 +110,7 @@ def thread_ids(thread_id: str) -> ThreadIds:
 
 def thread_headers(thread_id: str) -> dict[str, str]:
     """Return the headers of every answer that knows the thread; a thread of another package may need escapes."""
-    shown = quote(thread_id, safe=_IN_HEADERS)
+    shown = quote(thread_id, safe=string.punctuation.replace("%", ""))
     return {"x-ms-thread-id": shown, "x-ms-session-id": shown}
 
 
@@ -325,6 +324,7 @@ def export_fields(agent: str, export: ThreadExport, now: float) -> Export:
         "agent": agent,
         **thread_ids(export.view.address.thread_id),
         "exported_at": iso(now),
+        "metadata": dict(export.metadata),
         "conversation": None if export.view.text is None else json.loads(write(export.conversation)),
         "attachments": [
             {"sha256": name, "size_bytes": len(content), "base64": b64encode(content).decode()}

@@ -132,7 +132,8 @@ class DocumentWriter:
             return given
         before = None if given is None else self.stored.read(address, given)
         conversation = watched.snapshot.document(watched.epoch)
-        if before is None and not watched.ended and not len(conversation.data.conversation_history):
+        is_empty = not watched.ended and not watched.is_described and not len(conversation.data.conversation_history)
+        if before is None and is_empty:
             return None  # nothing ever came of it, or it was deleted
         if before is not None and host_of(before).log_mark == host_of(conversation).log_mark:
             return given

@@ -134,7 +134,8 @@ class Owners:
         if export.attachments:
             await self._stores.attachments.put(epoch_store_key(self._stores.hub, target, epoch), export.attachments)
         text = write(owned_by(_with_its_log(export), principal.issuer, principal.id))
-        decided = await self._log.execute(target, ImportThread(self._log.clocks.wall(), text, source, epoch))
+        begin = ImportThread(self._log.clocks.wall(), text, source, epoch, export.metadata)
+        decided = await self._log.execute(target, begin)
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
         # Any run's signal has its entity store what the log has.

@@ -46,7 +46,7 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS, tombstones
 from hosting.service.threads import Threads
 from hosting.thread.commands import TrimThread
-from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Event, Terminal, Trimmed
+from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Described, Event, Terminal, Trimmed
 from state.conversation import with_expiration
 from state.extension import LogMark
 from state.models import Conversation
@@ -80,7 +80,8 @@ class Retention:
         oldest_kept = now - self._kept_seconds
         through = _last_complete_run(takewhile(lambda one: one[0] <= given.since and one[1].at < oldest_kept, events))
         if through > head.trimmed:
-            trimmed = (await self._log.execute(address, TrimThread(now, through))).head
+            metadata = next((event.metadata for _, event in reversed(events) if isinstance(event, Described)), None)
+            trimmed = (await self._log.execute(address, TrimThread(now, through, metadata))).head
             is_due = is_due or trimmed.trimmed > head.trimmed
             head = trimmed
         if is_due and head.state == "open":  # a tombstone's rows are not for their age to remove

@@ -61,7 +61,8 @@ class OperationOutcome:
     the runs that it brings into the document, or that have no place there; where the document stays, the run that it
     was sent for. `must_continue`: the run has not ended, and the operation is to be sent again at once, with the
     `queued_seconds` for which it was seen to wait; `is_spent` where this one can do no more for it, because its process
-    or its function's time comes to an end. `must_forget`: the thread was not to be stored, and is to be deleted now.
+    or its function's time comes to an end. `is_described`: the thread has metadata, and so a document. `must_forget`:
+    the thread was not to be stored, and is to be deleted now.
     """
 
     snapshot: Snapshot | None
@@ -70,6 +71,7 @@ class OperationOutcome:
     must_continue: bool = False
     queued_seconds: float = 0.0
     is_spent: bool = False
+    is_described: bool = False
     must_forget: bool = False
 
 
@@ -195,7 +197,7 @@ class ThreadOperations:
             run = await self.find_run(address, run_id)
             return OperationOutcome(None, head.epoch, () if run is None or run.terminal is None else (run.terminal,))
         snapshot, newly = await self._followed(address, snapshot, head)
-        return OperationOutcome(snapshot, head.epoch, (*ended, *newly))
+        return OperationOutcome(snapshot, head.epoch, (*ended, *newly), is_described=head.described > 0)
 
     async def _until_answered(self, address: Address, watch: _Watch, epoch: int) -> OperationOutcome:
         """Return once a run that has ended was answered, and so its thread is deleted by whoever answered.

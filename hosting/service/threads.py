@@ -30,8 +30,8 @@ from hosting.service.conversations import Conversations
 from hosting.service.deletion import Instance, Receipt, read_receipt
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.stores.choice import Stores
-from hosting.thread.commands import DeleteThread, RecordInstances, Refused, ResetThread
-from hosting.thread.events import Accepted, Event, InstanceOutcome
+from hosting.thread.commands import DeleteThread, DescribeThread, RecordInstances, Refused, ResetThread
+from hosting.thread.events import Accepted, Described, Event, InstanceOutcome
 from hosting.thread.head import Head
 from hosting.thread.run import Run
 from state.attachments import Exchange, references
@@ -71,11 +71,12 @@ class MessagesPage:
 @dataclass(frozen=True)
 class ThreadExport:
     """Everything that is kept about a thread: its view, the stored document with the archived entries in their place,
-    and the large contents that it refers to, by their hashes."""
+    the large contents that it refers to, by their hashes, and its metadata."""
 
     view: ThreadView
     conversation: Conversation
     attachments: Mapping[str, bytes]
+    metadata: Mapping[str, str]
 
 
 class Threads:
@@ -148,7 +149,8 @@ class Threads:
             older = await ConversationReader(self._store_key(view), stored, self._stores.archive).archived_texts()
             conversation = with_older(stored, older)
             named = frozenset().union(*(references(entry) for entry in exchanges(conversation)))
-            return ThreadExport(view, conversation, await self._stores.attachments.read(self._store_key(view), named))
+            attachments = await self._stores.attachments.read(self._store_key(view), named)
+            return ThreadExport(view, conversation, attachments, await self.metadata(address, view.head))
 
         return await self._read_twice(address, client, read_all)
 
@@ -165,6 +167,25 @@ class Threads:
             await self._signal_delete(address, client)
             raise decided.outcome.error
         await client.signal(*address.entity, "reset", {"position": decided.head.reset_at})
+
+    async def describe(self, address: Address, metadata: Mapping[str, str], client: EntityClient) -> None:
+        """Give the thread this metadata in place of what it had; one that is not there begins with it.
+
+        Returns once the signal is taken with which the thread's time begins. Raises `ThreadDeletingError`,
+        `ThreadDeletedError`, `EngineUnavailableError` and `LogUnavailableError`.
+        """
+        head = await self._log.head(address)
+        decided = await self._log.execute(address, DescribeThread(self._log.clocks.wall(), head.epoch, metadata))
+        if isinstance(decided.outcome, Refused):
+            raise decided.outcome.error
+        self._publish(address, decided)
+        # Any run's signal has its entity store what the log has.
+        await client.signal(*address.entity, "run", {"run_id": "described", "logged": True})
+
+    async def metadata(self, address: Address, head: Head) -> dict[str, str]:
+        """Return the thread's metadata. Raises `LogUnavailableError`."""
+        read = await self._log.events(address, head.described - 1, through=head.described) if head.described else ()
+        return next((event.metadata for _, event in read if isinstance(event, Described)), {})
 
     async def delete(self, address: Address, client: EntityClient, seconds: float) -> bool:
         """Have the thread deleted, its open runs ended first; return whether nothing of it can come back any more.

@@ -187,6 +187,7 @@ class ImportThread(Command):
     text: str
     source: str
     epoch: int
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,15 @@ class WithdrawGrant(Command):
 
     at: float
     id: str
+
+
+@dataclass(frozen=True)
+class DescribeThread(Command):
+    """Give the thread of that epoch this metadata, in place of what it had."""
+
+    at: float
+    epoch: int
+    metadata: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -239,10 +249,14 @@ class RecordInstances(Command):
 
 @dataclass(frozen=True)
 class TrimThread(Command):
-    """Let the store remove what a committed document holds, through that position."""
+    """Let the store remove what a committed document holds, through that position.
+
+    `metadata` is the thread's, which no document holds: it is appended anew.
+    """
 
     at: float
     through: int
+    metadata: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -267,12 +267,13 @@ def _reset(head: Head, command: commands.ResetThread) -> commands.Outcome:
 
 def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
     is_empty = head.position == 0 or head.state == "deleted"
-    is_only_that = head.imported is not None and head.imported.position == head.position and head.state == "open"
+    has_import = head.imported is not None and max(head.imported.position, head.described) == head.position
     epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
-    if not (is_empty or is_only_that) or epoch != command.epoch:
+    if not (is_empty or (has_import and head.state == "open")) or epoch != command.epoch:
         return commands.Refused(errors.ThreadChangedError("That owner has a thread of this id already."))
     imported = events.Imported(at=command.at, text=command.text, source=command.source)
-    return Draft(head).add(imported).change(signal=True)
+    described = events.Described(at=command.at, metadata=dict(command.metadata))
+    return Draft(head).add(imported, *([described] if command.metadata else [])).change(signal=True)
 
 
 def _share(head: Head, command: commands.ShareThread) -> commands.Outcome:
@@ -294,6 +295,14 @@ def _withdraw(head: Head, command: commands.WithdrawGrant) -> commands.Outcome:
     if not any(grant.id == command.id for grant in head.grants):
         return commands.Unchanged()
     return Draft(head).add(events.Withdrawn(at=command.at, id=command.id)).change()
+
+
+def _describe(head: Head, command: commands.DescribeThread) -> commands.Outcome:
+    if head.state == "deleting":
+        return refuse_while_deleting()
+    if head.state == "deleted" or head.epoch != command.epoch:
+        return commands.Refused(errors.ThreadDeletedError("The thread was deleted meanwhile."))
+    return Draft(head).add(events.Described(at=command.at, metadata=dict(command.metadata))).change(signal=True)
 
 
 def _delete(head: Head, command: commands.DeleteThread) -> commands.Outcome:
@@ -323,7 +332,12 @@ def _trim(head: Head, command: commands.TrimThread) -> commands.Outcome:
     through = min([command.through, head.position, *(first - 1 for first in needed)])
     if through <= head.trimmed or head.state != "open":
         return commands.Unchanged()
-    return Draft(head).add(events.Trimmed(at=command.at, through=through)).change()
+    draft = Draft(head).add(events.Trimmed(at=command.at, through=through))
+    if 0 < head.described <= through:
+        if command.metadata is None:
+            return commands.Unchanged()
+        draft.add(events.Described(at=command.at, metadata=dict(command.metadata)))
+    return draft.change()
 
 
 _RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = {
@@ -342,6 +356,7 @@ _RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = 
     commands.ImportThread: _import,
     commands.ShareThread: _share,
     commands.WithdrawGrant: _withdraw,
+    commands.DescribeThread: _describe,
     commands.DeleteThread: _delete,
     commands.FinishDelete: _finish_delete,
     commands.RecordInstances: _record_instances,

@@ -34,9 +34,7 @@ DeleteReason = Literal["asked", "expired", "assigned"]
 Holder = Literal["caller", "entity"]
 """Who may hold a run: the process that has its caller, or an operation of the thread's entity."""
 
-
 CancelReason = Literal["asked", "queue_time", "interrupt", "rollback"]
-
 
 T = TypeVar("T")
 
@@ -297,6 +295,14 @@ class Withdrawn(_Event):
     id: str
 
 
+class Described(_Event):
+    """The thread has this metadata, and none that it had before."""
+
+    v: int = 4
+    kind: Literal["described"] = "described"
+    metadata: dict[str, str]
+
+
 class Deleting(_Event):
     """The thread is to go: its open runs have ended, and it takes no new ones."""
 
@@ -328,10 +334,7 @@ class InstancesRecorded(_Event):
 
 
 class Trimmed(_Event):
-    """Events at or before position `through` may be removed: a committed document holds what they record.
-
-    The rows of those events may go too.
-    """
+    """Events at or before position `through` may be removed, with their rows: a committed document holds them."""
 
     kind: Literal["trimmed"] = "trimmed"
     through: int
@@ -343,12 +346,11 @@ Step = Delta | ModelResult | ToolStarted | ToolResult | Checkpointed
 NoAnswer = Failed | TimedOut | Cancelled
 Terminal = Completed | NoAnswer
 OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
-OfThread = Reset | Imported | Granted | Withdrawn | Deleting | Deleted | InstancesRecorded | Trimmed
+OfThread = Reset | Imported | Granted | Withdrawn | Described | Deleting | Deleted | InstancesRecorded | Trimmed
 Event = OfRun | Step | Terminal | OfThread
 TERMINALS = (Completed, Failed, TimedOut, Cancelled)
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
-
 
 _READABLE_LEVELS = 190
 """So many levels every reader of JSON follows; pydantic's writer goes deeper than its reader."""

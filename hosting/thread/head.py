@@ -113,8 +113,8 @@ class Head(_Part):
     """A thread as it stands. `position` is that of its newest event, counted from 1, and so are all other positions.
 
     `v` is the version of the code that appended last: an older one, which reads the head first, decides nothing then.
-    `newest` is the position of the newest `accepted`, and `titled` that of the one whose message is the title; 0 where
-    an older version of the code appended it.
+    `newest` is the position of the newest `accepted`, `titled` that of the one whose message is the title, and
+    `described` that of the newest `described`; 0 where there is none, or an older version of the code appended it.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
     and odd under a tombstone. `append_id` is of the append that wrote it. `temporary`: the thread has one run, and is
     to go once that is answered.
@@ -139,6 +139,7 @@ class Head(_Part):
     grants: tuple[Grant, ...] = ()
     imported: Import | None = None
     temporary: bool = False
+    described: int = 0
 
     @property
     def next_run(self) -> OpenRun | None:
@@ -321,6 +322,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Imported: _imported,
     events.Granted: _granted,
     events.Withdrawn: lambda head, event: _with(head, grants=tuple(one for one in head.grants if one.id != event.id)),
+    events.Described: lambda head, _: _with(head, described=head.position),
     events.Deleting: lambda head, _: _with(head, state="deleting", runs=(), claim=None, waiting=None),
     events.Deleted: _deleted,
     events.InstancesRecorded: lambda head, _: head,

@@ -29,6 +29,8 @@ BEHAVIOURS = {
     "responses.same-run": "A run is the same over our own routes and the wire, whichever began it.",
     "responses.continued": "A response continues the newest one of its thread; an older one is refused, exactly.",
     "responses.conversations": "A conversation is a thread: begun, used, read, listed and deleted.",
+    "responses.metadata": "A conversation has its metadata from its beginning until it gets other, within the "
+    "protocol's limits.",
     "responses.devui": "The page of agent-framework's DevUI chats, has its conversations after a reload, and shows why "
     "a run failed.",
     "responses.approvals": "Tool calls that wait for a person are approval requests, answered once, all together.",

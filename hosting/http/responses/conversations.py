@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from hosting.errors import ThreadDeletingError, UnknownThreadError
+from hosting.errors import InvalidFieldError, ThreadDeletingError, UnknownThreadError
 from hosting.http.replies import Reply, json_reply
 from hosting.http.responses import names
 from hosting.http.responses.agents import find_agent
@@ -33,7 +33,6 @@ _SECONDS_LENGTH = 8
 """Hexadecimal digits with which the id of a conversation that begins here says when."""
 
 NOT_SERVED = {
-    names.UPDATE: "The metadata of a conversation is not kept.",
     names.ADD_ITEMS: "Items come into a conversation by responses. Send them as the input of one.",
     names.DELETE_ITEM: "Single items are not deleted. Delete the conversation.",
 }
@@ -51,6 +50,7 @@ class ConversationVerbs:
             names.LIST: self._list,
             names.BEGIN: self._begin,
             names.CONVERSATION: self._read,
+            names.UPDATE: self._update,
             names.DELETE_CONVERSATION: self._delete,
             names.ITEMS: self._list_items,
             names.ITEM: self._read_item,
@@ -69,12 +69,19 @@ class ConversationVerbs:
         listed = await self._services.overview.newest(agent.name, request.caller.owner, newest, request.client)
         for address, head in listed.threads if "type" not in query else ():
             first = await self._events(address, head, head.trimmed + 1)
-            found.append(conversation_object(agent.name, address.thread_id, _created_at(address, head, first)))
+            created_at, metadata = (
+                _created_at(address, head, first),
+                await self._services.threads.metadata(address, head),
+            )
+            found.append(conversation_object(agent.name, address.thread_id, created_at, metadata))
         has_more = listed.cursor is not None
         return json_reply(200, {"object": "list", "data": found, "has_more": has_more})
 
     async def _begin(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
-        """Nothing is written before the first response: the id says whose conversation it is, and since when."""
+        """Nothing but metadata is written before the first response: the id says whose it is, and since when.
+
+        Metadata that names the agent and has nothing else is not kept.
+        """
 
         def parse(raw: RawRequest) -> dict[str, Any]:
             return body_fields(raw, frozenset(("items", "metadata")), self._settings.max_body_bytes)
@@ -84,16 +91,34 @@ class ConversationVerbs:
             raise NotServedError(NOT_SERVED[names.ADD_ITEMS], "items")
         metadata = read_metadata(fields.get("metadata"))
         agent = find_agent(self._plan, metadata.get("agent_id") or metadata.get("entity_id"))
-        if unkept := metadata.keys() - _AGENT_NAMES:
-            raise NotServedError(f"{NOT_SERVED[names.UPDATE]} Leave out {min(unkept)[:80]!r}.", "metadata")
         now = int(time.time())
         thread_id = f"{now:08x}{new_id()[_SECONDS_LENGTH:]}"
-        return json_reply(200, conversation_object(agent.name, thread_id, now))
+        kept = metadata if metadata.keys() - _AGENT_NAMES else {}
+        if kept:
+            address = Address.of(agent.name, thread_id, request.caller.owner)
+            await self._services.threads.describe(address, kept, request.client)
+        return json_reply(200, conversation_object(agent.name, thread_id, now, kept))
+
+    async def _update(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+        """Give the conversation other metadata: all of it, as the protocol has it."""
+
+        def parse(raw: RawRequest) -> dict[str, str]:
+            fields = body_fields(raw, frozenset(("metadata",)), self._settings.max_body_bytes)
+            if "metadata" not in fields:
+                raise InvalidFieldError("The field 'metadata' is missing. Send what the conversation is to have.")
+            return read_metadata(fields["metadata"])
+
+        metadata = await request.parsed(parse)
+        address, head, log = await self._log(request, names.read_conversation_id(parts["id"]))
+        agent, created_at = find_agent(self._plan, address.agent).name, _created_at(address, head, log)
+        await self._services.threads.describe(address, metadata, request.client)
+        return json_reply(200, conversation_object(agent, address.thread_id, created_at, metadata))
 
     async def _read(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         address, head, log = await self._log(request, names.read_conversation_id(parts["id"]))
         agent, created_at = find_agent(self._plan, address.agent).name, _created_at(address, head, log)
-        return json_reply(200, conversation_object(agent, address.thread_id, created_at))
+        metadata = await self._services.threads.metadata(address, head)
+        return json_reply(200, conversation_object(agent, address.thread_id, created_at, metadata))
 
     async def _delete(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         await self.delete(self._address(request, names.read_conversation_id(parts["id"])), request.client)

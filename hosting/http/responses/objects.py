@@ -165,7 +165,7 @@ def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str,
     }
 
 
-def conversation_object(agent: str, thread_id: str, created_at: int) -> dict[str, Any]:
+def conversation_object(agent: str, thread_id: str, created_at: int, metadata: Mapping[str, str]) -> dict[str, Any]:
     """Return a thread as the protocol's conversation."""
     named = conversation_id(agent, thread_id)
-    return {"id": named, "object": "conversation", "created_at": created_at, "metadata": {}}
+    return {"id": named, "object": "conversation", "created_at": created_at, "metadata": metadata}

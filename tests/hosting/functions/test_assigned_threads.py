@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from hosting.errors import LogUnavailableError
 from hosting.runner.thread_log import ThreadLog
-from hosting.thread.commands import Command, DeleteThread
+from hosting.thread.commands import Command, DeleteThread, DescribeThread
 from tests.hosting.functions.owned_app import ISSUER, THREADS, OwnedApp, owner, with_roles
 from tests.support.entity_calls import call_agent
 
@@ -116,6 +117,7 @@ async def test_a_thread_that_went_on_meanwhile_stays_the_apps_and_is_handed_over
         nonlocal was_asked
         if isinstance(command, DeleteThread) and not was_asked:
             was_asked = True
+            await execute(self, address, DescribeThread(time.time(), 0, {"for": "a test"}))
             await call_agent(owned.host, "Clerk", "t", "one more thing")
         return await execute(self, address, command, *rest, **more)
 
@@ -125,6 +127,7 @@ async def test_a_thread_that_went_on_meanwhile_stays_the_apps_and_is_handed_over
     assert (first.status_code, first.json()["code"]) == (409, "thread_changed")
     assert second.status_code == 204
     assert "one more thing" in json.dumps(await messages(owned, "ada"))
+    assert (await owned.ask("ada", "GET", f"{THREADS}/t/export")).json()["metadata"] == {"for": "a test"}
 
 
 @pytest.mark.behaviour("owners.assigned")

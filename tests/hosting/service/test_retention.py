@@ -63,6 +63,20 @@ async def test_what_is_too_old_and_stored_goes_and_the_conversation_stays(proces
     assert view.runs == ()
 
 
+@pytest.mark.behaviour("thread.metadata")
+async def test_metadata_outlives_its_event(processes: Processes) -> None:
+    """The newest of it, as often as events go."""
+    one, other = processes
+    for metadata in ({"for": "an old test"}, {"for": "a test"}):
+        await one.threads.describe(ADDRESS, metadata, one.engine)
+    for number in (1, 2):
+        await stored(one, f"old {number}")
+        await retention(one, number * (DAYS + 1)).trim(ADDRESS, mark(one))
+        head = await other.log.head(ADDRESS)
+        assert await one.kinds() == ["trimmed", "described"]
+        assert await other.threads.metadata(ADDRESS, head) == {"for": "a test"}
+
+
 @pytest.mark.behaviour("service.retention")
 async def test_what_is_younger_than_the_setting_stays(process: Process) -> None:
     """And nothing is appended for it."""

@@ -1,6 +1,7 @@
 """Time to live, at the entity: when a conversation's time begins, when it is up, and what wins over its end."""
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from hosting.errors import ConfigurationError
 from hosting.ports import read_utc, utc
 from hosting.service.lost_runs import read_run
 from hosting.service.retention import checked_ttl
+from hosting.thread.commands import DescribeThread
 from hosting.thread.rows import DeletedRow
 from tests.support.bench import ADDRESS, Bench
 
@@ -87,6 +89,20 @@ async def test_a_thread_is_deleted_once_its_time_is_up(bench: Bench) -> None:
 
     assert bench.state is None
     assert isinstance(await read_run(bench.services.log, ADDRESS, run_id), DeletedRow)
+
+
+@pytest.mark.behaviour("erasure.time-to-live")
+async def test_a_thread_that_has_nothing_but_metadata_ends_too(bench: Bench) -> None:
+    """Its time begins when the sweep finds it."""
+    log = bench.services.log
+    await log.execute(ADDRESS, DescribeThread(time.time(), 0, {"for": "a test"}))
+    await bench.deliver({"run_id": "described", "logged": True}, name="run")
+    await expire(bench)
+    begun = expiration(bench)
+    age(bench, TTL + 1)
+    await expire(bench)
+
+    assert (begun is not None, bench.state, (await log.head(ADDRESS)).state) == (True, None, "deleted")
 
 
 @pytest.mark.behaviour("erasure.message-wins")

@@ -2,13 +2,15 @@
 
 import pytest
 
-from hosting.errors import ThreadDeletingError
+from hosting.errors import ThreadChangedError, ThreadDeletedError, ThreadDeletingError
 from hosting.thread.commands import (
     AttachToRun,
     CancelRun,
     Change,
     DeleteThread,
+    DescribeThread,
     FinishDelete,
+    ImportThread,
     RecordInstances,
     ResetThread,
     TrimThread,
@@ -68,6 +70,50 @@ def test_a_temporary_thread_takes_no_second_run() -> None:
     assert [refusal(one) for one in (found, refused, late)] == [None, ThreadDeletingError, ThreadDeletingError]
     assert isinstance(thread.do(accept("r2")), Change)
     assert thread.head.temporary is False
+
+
+@pytest.mark.behaviour("thread.metadata")
+def test_metadata_is_of_one_life_of_a_thread() -> None:
+    """A thread may begin with it; it is refused while that is deleted, and for a life that is over."""
+    thread = Thread()
+    outcome = thread.do(DescribeThread(NOW, 0, {"for": "a test"}))
+    thread.do(DeleteThread(NOW))
+    deleting = thread.do(DescribeThread(NOW, 0, {}))
+    thread.do(FinishDelete(NOW, {}))
+    deleted = thread.do(DescribeThread(NOW, 1, {}))
+    thread.do(accept("r1"))
+    late = thread.do(DescribeThread(NOW, 0, {}))
+
+    assert isinstance(outcome, Change)
+    assert (outcome.head.described, outcome.head.v, outcome.signal, thread.head.described) == (1, 4, True, 0)
+    assert [refusal(one) for one in (deleting, deleted, late)] == [
+        ThreadDeletingError,
+        ThreadDeletedError,
+        ThreadDeletedError,
+    ]
+
+
+@pytest.mark.behaviour("thread.metadata")
+def test_an_import_brings_metadata_too() -> None:
+    """In one append, which is repeatable for as long as nothing came after it."""
+    thread = Thread()
+    bring = ImportThread(NOW, "{}", "source", 0, {"for": "a test"})
+    outcomes = [thread.do(bring), thread.do(bring), thread.do(accept("r1")), thread.do(bring)]
+
+    assert [refusal(one) for one in outcomes] == [None, None, None, ThreadChangedError]
+    assert (thread.kinds(), thread.head.described) == (["imported", "described"] * 2 + ["accepted"], 4)
+
+
+@pytest.mark.behaviour("thread.metadata")
+def test_metadata_stays_although_its_event_is_trimmed() -> None:
+    """It is appended anew in the same step; who does not bring it trims nothing."""
+    thread = Thread()
+    thread.do(DescribeThread(NOW, 0, {"for": "a test"}))
+    thread.do(ResetThread(NOW))
+
+    assert thread.do(TrimThread(NOW, 2)) == Unchanged()
+    thread.do(TrimThread(NOW, 2, {"for": "a test"}))
+    assert (thread.kinds()[2:], thread.head.trimmed, thread.head.described) == (["trimmed", "described"], 2, 4)
 
 
 @pytest.mark.behaviour("thread.delete")

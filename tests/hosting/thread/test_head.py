@@ -232,6 +232,7 @@ def test_a_head_is_stored_with_every_member() -> None:
         "grants": [],
         "imported": None,
         "temporary": False,
+        "described": 0,
         "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0},
     }
 

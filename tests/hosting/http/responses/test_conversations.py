@@ -66,6 +66,54 @@ async def test_a_conversation_is_begun_used_read_and_deleted(wired: Wired) -> No
         await conversations.retrieve(begun.id)
 
 
+@pytest.mark.behaviour("responses.metadata")
+async def test_a_conversation_has_its_metadata_until_it_gets_other() -> None:
+    """Before its first response, with it, after a reset, listed; all of it is changed at once, and goes with it."""
+    wired = Wired(principal=lambda _: Principal("https://login.example", "ada"))
+    conversations, given = wired.openai.conversations, {"agent_id": "Joker", "for": "a test", "control": "\1" * 512}
+    begun = await conversations.create(metadata=given)
+    read = await conversations.retrieve(begun.id)
+    await wired.create("one", conversation=begun.id)
+    await wired.http.post(f"http://app.example/api/agents/Joker/threads/{begun.id.partition('~')[2]}/reset")
+    updated = await conversations.update(begun.id, metadata={"for": "another"})
+    await wired.host.entities.idle()
+    listed = (await wired.http.get("conversations", params={"agent_id": "Joker"})).json()["data"]
+    await conversations.update(begun.id, metadata=None)
+    emptied = await conversations.retrieve(begun.id)
+    await conversations.delete(begun.id)
+
+    assert (begun.metadata, read, emptied.metadata) == (given, begun, {})
+    assert [updated.metadata, *(one["metadata"] for one in listed)] == [{"for": "another"}] * 2
+    with pytest.raises(openai.NotFoundError):
+        await conversations.update(begun.id, metadata={"for": "nothing"})
+
+
+@pytest.mark.behaviour("responses.metadata")
+async def test_a_conversation_that_has_no_metadata_yet_gets_some(wired: Wired) -> None:
+    """Also before anything of it is written."""
+    begun = await wired.openai.conversations.create(metadata={"agent_id": "Joker"})
+    updated = await wired.openai.conversations.update(begun.id, metadata={"a": "b"})
+
+    assert (begun.metadata, updated.metadata) == ({}, {"a": "b"})
+    assert await wired.openai.conversations.retrieve(begun.id) == updated
+
+
+@pytest.mark.behaviour("responses.metadata")
+@pytest.mark.parametrize(
+    "metadata", [{str(n): "" for n in range(17)}, {"a" * 65: ""}, {"a": "b" * 513}, {"a": 1}, ["a"], "a"]
+)
+async def test_metadata_that_is_too_much_is_refused(wired: Wired, metadata: object) -> None:
+    """By the protocol's limits, of a new conversation and of one that is there."""
+    begun = (await wired.http.post("conversations", json={"metadata": {"agent_id": "Joker"}})).json()
+    for path in ("conversations", f"conversations/{begun['id']}"):
+        answer = await wired.http.post(path, json={"metadata": metadata})
+
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_field")
+        assert answer.json()["error"]["message"] == (
+            "The field 'metadata' must have at most 16 texts: names of at most 64 characters, values of at most 512."
+        )
+
+
 @pytest.mark.behaviour("responses.conversations")
 async def test_a_conversations_objects_have_the_protocols_members_alone(wired: Wired) -> None:
     """Items of every kind that there is here."""
@@ -120,10 +168,11 @@ async def test_devui_learns_what_it_may_offer_and_the_agents(wired: Wired) -> No
     [
         ("POST", "conversations", {}, (404, "unknown_agent")),
         ("POST", "conversations", {"metadata": {"agent_id": "gpt"}}, (404, "unknown_agent")),
-        ("POST", "conversations", {"metadata": {"agent_id": "Joker", "a": "b"}}, (400, "unsupported_parameter")),
         ("POST", "conversations", {"metadata": {"agent_id": "Joker"}, "items": [{}]}, (400, "unsupported_parameter")),
         ("POST", "conversations", {"name": "x"}, (400, "unknown_field")),
-        ("POST", "conversations/conv_joker~t", {"metadata": {}}, (400, "unsupported_parameter")),
+        ("POST", "conversations/conv_joker~t", {"metadata": {}}, (404, "unknown_thread")),
+        ("POST", "conversations/conv_joker~t", {}, (400, "invalid_field")),
+        ("POST", "conversations/conv_joker~t", {"metadata": {}, "name": "x"}, (400, "unknown_field")),
         ("POST", "conversations/conv_joker~t/items", {"items": []}, (400, "unsupported_parameter")),
         ("DELETE", "conversations/conv_joker~t/items/i", None, (400, "unsupported_parameter")),
         ("GET", "conversations/conv_joker~t", None, (404, "unknown_thread")),
