@@ -155,7 +155,8 @@ Handler = Callable[[HttpRequest], Awaitable[Reply | Streamed]]
 
 @dataclass(frozen=True)
 class Served:
-    """What every route is registered with: the app, its agents, who may do what, and the `routes` that there are.
+    """What every route is registered with: the app, its agents, who may do what, the `routes` and `wires`
+    that there are.
 
     Where it `has_workflows`, each route of an agent's threads is one of a workflow's too.
     """
@@ -165,6 +166,7 @@ class Served:
     access: Access
     has_workflows: bool = False
     routes: list[Route] = field(default_factory=list)
+    wires: list[str] = field(default_factory=list)
 
 
 def serves(served: Served, route: Route, agent: str | None = None) -> Callable[[Handler], Handler]:

@@ -312,6 +312,7 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool) ->
             has_owners=served.access.resolver is not None,
             has_orchestrations=routes.ORCHESTRATION in served.routes,
             workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
+            wires=tuple(served.wires),
         )
         return json_reply(200, openapi_document(described, request.base_url))
 

@@ -53,7 +53,8 @@ def register_wires(served: Served, names: Sequence[str], services: Services) -> 
             near = difflib.get_close_matches(str(name), WIRES, n=1)
             advice = f"Did you mean {near[0]!r}?" if near else f"Wires: {', '.join(map(repr, WIRES))}."
             raise ConfigurationError(f"There is no wire {name!r:.80}. {advice}")
-    return [_register(served, WIRES[name](served.plan, services)) for name in dict.fromkeys(names)]
+    served.wires.extend(dict.fromkeys(names))
+    return [_register(served, WIRES[name](served.plan, services)) for name in served.wires]
 
 
 def _register(served: Served, wire: Wire) -> str:

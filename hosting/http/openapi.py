@@ -43,6 +43,7 @@ from hosting.http.routes import (
     run_route,
     workflow_run_route,
 )
+from hosting.http.wire_document import wire_paths
 from hosting.names import APP, OWNER_LENGTH, id_pattern, max_thread_id_length
 from hosting.request.contents import NOT_BLANK, Limits
 from hosting.request.fields import REQUEST_FIELDS
@@ -86,7 +87,10 @@ _THREAD_TEXT = "The thread to continue. A new one without it, or when it is blan
 
 @dataclass(frozen=True)
 class ServedApp:
-    """The agents with an HTTP endpoint and what each takes; what else it serves, and whether it asks for keys."""
+    """The agents with an HTTP endpoint and what each takes; what else it serves, and whether it asks for keys.
+
+    `wires` are the names of other protocols that it serves.
+    """
 
     agents: Mapping[str, Limits]
     has_health: bool
@@ -94,6 +98,7 @@ class ServedApp:
     has_owners: bool = False
     has_orchestrations: bool = False
     workflows: Mapping[str, Limits] = field(default_factory=dict)
+    wires: tuple[str, ...] = ()
 
     def named_by(self, route: Route) -> Mapping[str, Limits]:
         """Return those that have this route: the workflows, or the agents."""
@@ -118,6 +123,7 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
             else app.named_by(route) or not {"{name}", "{grant}"}.intersection(route.path.split("/"))
         ):
             paths[f"/{route.path}"][route.method.lower()] = _operation(route, None, app)
+    paths |= wire_paths(app.wires, list(app.agents), tuple(_KEYS) if app.requires_key else ())
     return {
         "openapi": "3.1.0",
         "info": {"title": "Durable agents", "version": API_VERSION},

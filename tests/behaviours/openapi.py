@@ -5,6 +5,8 @@ BEHAVIOURS = {
     "every other refused, every answer is as it says (http-api.md 3).",
     "openapi.exact": "The document has exactly the routes that the app serves, at the address by which it was asked, "
     "and says which of them ask for a key (http-api.md 3).",
+    "openapi.wires": "The wires that the app names are in the document, with their bodies and refusals, and "
+    "schemathesis finds nothing there either.",
     "openapi.limits": "The document has the limits that the app's settings and agents set (http-api.md 2 and 3).",
     "openapi.generates": "The clients that four generators make of the document fit its types, make a run and "
     "answer an approval (docs/http-api.md).",

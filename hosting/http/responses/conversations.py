@@ -32,10 +32,6 @@ MOST_CONVERSATIONS = 50
 _SECONDS_LENGTH = 8
 """Hexadecimal digits with which the id of a conversation that begins here says when."""
 
-NOT_SERVED = {
-    names.ADD_ITEMS: "Items come into a conversation by responses. Send them as the input of one.",
-    names.DELETE_ITEM: "Single items are not deleted. Delete the conversation.",
-}
 _AGENT_NAMES = frozenset(("agent_id", "entity_id"))
 
 
@@ -88,7 +84,7 @@ class ConversationVerbs:
 
         fields = await request.parsed(parse)
         if fields.get("items"):
-            raise NotServedError(NOT_SERVED[names.ADD_ITEMS], "items")
+            raise NotServedError(names.NOT_SERVED[names.ADD_ITEMS], "items")
         metadata = read_metadata(fields.get("metadata"))
         agent = find_agent(self._plan, metadata.get("agent_id") or metadata.get("entity_id"))
         now = int(time.time())

@@ -100,6 +100,13 @@ OPERATIONS = (
 )
 
 
+NOT_SERVED = {
+    ADD_ITEMS: "Items come into a conversation by responses. Send them as the input of one.",
+    DELETE_ITEM: "Single items are not deleted. Delete the conversation.",
+}
+"""Operations of the protocol that are refused, and how."""
+
+
 def operation_of(method: str, path: str) -> Route:
     """Return the operation; raises `UnknownPathError`, and `MethodNotAllowedError` for one of other methods."""
     found = [route for route in OPERATIONS if parts_of(route, path) is not None]

@@ -129,7 +129,7 @@ def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tupl
     messages, decisions = _input(fields.get("input"), limits)
     if decisions and not continues:
         raise NotServedError("An approval belongs to a conversation. Send 'previous_response_id' with it.", "input")
-    choice = fields.get("tool_choice") or "auto"
+    choice = "auto" if fields.get("tool_choice") is None else fields["tool_choice"]
     if choice not in ("auto", "none"):
         raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
     if decisions:
@@ -186,7 +186,7 @@ def _previous(value: object) -> Named | None:
 
 
 def _conversation(value: object) -> Named | None:
-    value = value.get("id", "") if isinstance(value, dict) else value
+    value = read_text("conversation.id", value.get("id")) if isinstance(value, dict) else value
     return None if value is None else read_conversation_id(read_text("conversation", value))
 
 

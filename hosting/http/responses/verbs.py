@@ -21,7 +21,7 @@ from hosting.http.openapi import API_VERSION
 from hosting.http.replies import Reply, Streamed, json_reply
 from hosting.http.responses import names
 from hosting.http.responses.agents import entity_object, find_agent, meta_object, model_object, served_agents
-from hosting.http.responses.conversations import NOT_SERVED, ConversationVerbs
+from hosting.http.responses.conversations import ConversationVerbs
 from hosting.http.responses.fold import ResponseFold, WireEvent
 from hosting.http.responses.names import Named, NotServedError
 from hosting.http.responses.objects import input_items, page
@@ -33,6 +33,7 @@ from hosting.names import Address, check_thread_id
 from hosting.plan import Plan
 from hosting.ports import EntityClient
 from hosting.request.contents import Limits, limits_of
+from hosting.request.fields import read_truth
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
@@ -87,7 +88,7 @@ class ResponsesWire:
         """Return the answer of an operation; raises what the service raises, and `NotServedError`."""
         verb = self._verbs.get(request.route)
         if verb is None:
-            raise NotServedError(NOT_SERVED[request.route])
+            raise NotServedError(names.NOT_SERVED[request.route])
         return await verb(request, names.parts_of(request.route, path) or {})
 
     async def _read_meta(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
@@ -156,8 +157,9 @@ class ResponsesWire:
         after = query.get("starting_after", "-1")
         if not after.removeprefix("-").isdigit() or not after.isascii() or len(after) > 17:
             raise InvalidFieldError(f"The query 'starting_after' is {after[:80]!r}. Send a sequence_number.")
+        streams = read_truth("stream", query.get("stream", "false"))
         run = await self._find(request, names.read_response_id(parts["id"]))
-        if query.get("stream", "false").lower() in ("true", "1"):
+        if streams:
             return self._streamed(run, request.client, int(after))
         return await self._shown(run, request.client)
 

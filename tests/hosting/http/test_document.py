@@ -14,6 +14,11 @@ from jsonschema import Draft202012Validator
 
 from hosting.app import AgentFunctionApp
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS, MethodNotAllowedError, RunIdReusedError
+from hosting.functions.wires import WIRES
+from hosting.http.a2a.names import CARD, RPC
+from hosting.http.ag_ui.names import RUN
+from hosting.http.responses.names import NOT_SERVED, OPERATIONS
+from hosting.http.wire_document import operation_id
 from hosting.names import max_thread_id_length
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from tests.support.app.scripted import scripted_agent
@@ -89,6 +94,21 @@ def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]
     described = {place: each["operationId"] for place, each in operations(asyncio.run(ask(host))).items()}
 
     assert described == registered
+
+
+@pytest.mark.behaviour("openapi.wires")
+def test_the_wires_that_the_app_names_are_in_it() -> None:
+    """With all that each serves: what the wire itself finds at that path, and no operation that it always refuses."""
+    plain, wired = operations(document_of("Joker")), operations(document_of("Joker", wires=[*WIRES]))
+    described = {place: each for place, each in wired.items() if place not in plain}
+    routes = {*OPERATIONS, RPC, CARD, RUN} - NOT_SERVED.keys()
+
+    assert all(wired[place] == each for place, each in plain.items())
+    assert {place: each["operationId"] for place, each in described.items()} == {
+        f"{route.method} /{route.path}": operation_id(route) for route in routes
+    }
+    assert len({each["operationId"] for each in wired.values()}) == len(wired)
+    assert len(operations(document_of("Joker", wires=["a2a"]))) == len(plain) + 2
 
 
 @pytest.mark.behaviour("openapi.exact")

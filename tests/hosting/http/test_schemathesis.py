@@ -19,18 +19,23 @@ KEY = ("--header", f"x-functions-key: {KEYS['host']}")
 MOST_SECONDS = 240
 
 
+WIRES = "^/(openai|a2a|ag-ui)/"
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("part", ["--exclude-path-regex", "--include-path-regex"], ids=["own", "wires"])
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="schemathesis needs Python 3.11")
 @pytest.mark.behaviour("openapi.true")
-def test_schemathesis_finds_nothing(tmp_path: Path, seed: int) -> None:
-    """All of its phases, sequences along the document's links included; the host asks for keys."""
+@pytest.mark.behaviour("openapi.wires")
+def test_schemathesis_finds_nothing(tmp_path: Path, part: str, seed: int) -> None:
+    """All of its phases, sequences along the document's links included; the host asks for keys. Then all wires."""
     folder = shutil.copytree(APP, tmp_path / "app", ignore=shutil.ignore_patterns(".*"))
     (folder / ".devhost").mkdir()
     (folder / ".devhost" / "keys.json").write_text(json.dumps(KEYS), encoding="utf-8")
 
-    with RunningHost(folder, "--port", "0", "--auth") as host:
+    with RunningHost(folder, "--port", "0", "--auth", environ={"WIRES": "responses a2a ag-ui"}) as host:
         ended = subprocess.run(
-            [*schemathesis(), "run", f"{host.origin}/api/openapi.json", *KEY, "--seed", str(seed)],
+            [*schemathesis(), "run", f"{host.origin}/api/openapi.json", *KEY, "--seed", str(seed), part, WIRES],
             cwd=tmp_path,
             env=host_environment({"SCHEMATHESIS_HOOKS": "tests.hosting.http.schemathesis_hooks"}),
             capture_output=True,

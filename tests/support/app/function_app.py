@@ -1,6 +1,6 @@
 """The app that the endpoint tests run, directly and on the local host.
 
-With LEASE_SECONDS a run whose process died is taken over that much sooner.
+With LEASE_SECONDS a run whose process died is taken over that much sooner. WIRES are those that it serves.
 """
 
 import os
@@ -12,5 +12,6 @@ import hosting.app
 
 if lease := os.environ.get("LEASE_SECONDS"):
     hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
-app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True)
+wires = os.environ.get("WIRES", "").split()
+app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, wires=wires)
 app.add_agent(scripted_agent("quiet"), enable_http_endpoint=False)

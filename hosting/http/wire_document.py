@@ -1,0 +1,178 @@
+"""The wires in the OpenAPI document: what each operation takes and answers in outline, and what its refusals are like.
+
+The protocols have documents of their own, which say more of their objects. What a body may hold besides its known
+members, and which of them go together, is for the wire to say, by an error in its own shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hosting.errors import REQUEST_ERRORS, HostingError, InternalError, MethodNotAllowedError
+from hosting.http.a2a import names as a2a
+from hosting.http.a2a.requests import METHODS
+from hosting.http.ag_ui import names as ag_ui
+from hosting.http.ag_ui import requests as ag_ui_requests
+from hosting.http.responses import names as openai
+from hosting.http.responses.requests import MOST_METADATA, SERVED, WITHOUT_EFFECT
+from hosting.http.route import Route
+from hosting.names import id_pattern
+from hosting.request.contents import NOT_BLANK
+from hosting.request.fields import TRUTH_WORD
+from hosting.request.parameters import Parameter
+
+Schema = dict[str, Any]
+
+_ROUTES: Mapping[str, tuple[Route, ...]] = {
+    "responses": tuple(route for route in openai.OPERATIONS if route not in openai.NOT_SERVED),
+    "a2a": (a2a.CARD, a2a.RPC),
+    "ag-ui": (ag_ui.RUN,),
+}
+_ERRORS: tuple[type[HostingError], ...] = (*REQUEST_ERRORS, MethodNotAllowedError, InternalError)
+_STATUSES = sorted({error.status for error in _ERRORS})
+_TEXT: Schema = {"type": "string"}
+_OBJECT: Schema = {"type": "object"}
+_FLAG: Schema = {"type": ["boolean", "null"]}
+
+
+def _object(members: Mapping[str, Schema], *required: str, **more: Any) -> Schema:
+    return {"type": "object", "properties": dict(members), "required": list(required), **more}
+
+
+_REFUSALS: Mapping[str, Schema] = {
+    "responses": _object(
+        {"error": _object(dict.fromkeys(("message", "type", "code"), _TEXT), "message", "type", "code")}, "error"
+    ),
+    "a2a": _object({"jsonrpc": {"const": "2.0"}, "error": _object({"code": {"type": "integer"}}, "code")}, "error"),
+    "ag-ui": _object({"type": {"const": "RUN_ERROR"}, "message": _TEXT, "code": _TEXT}, "type", "message", "code"),
+}
+"""What every refusal is of each wire."""
+
+_METADATA: Schema = {
+    "type": ["object", "null"],
+    "maxProperties": MOST_METADATA,
+    "propertyNames": {"maxLength": 64},
+    "additionalProperties": {"type": "string", "maxLength": 512},
+}
+_CREATED: Mapping[str, Schema] = {
+    "input": {"anyOf": [dict(NOT_BLANK), {"type": "array", "minItems": 1, "items": _OBJECT}]},
+    "stream": _FLAG,
+    "background": _FLAG,
+    "store": _FLAG,
+    "previous_response_id": {"type": ["string", "null"]},
+    "conversation": {"anyOf": [{"type": ["string", "null"]}, _object({"id": _TEXT}, "id")]},
+    "metadata": _METADATA,
+    "text": {"type": ["object", "null"]},
+    "tool_choice": {"enum": ["auto", "none", None]},
+    **{name: {} for name in sorted(WITHOUT_EFFECT)},
+}
+assert _CREATED.keys() | {"model"} == SERVED | WITHOUT_EFFECT
+
+_NUMBER: Schema = {"type": "string", "pattern": "^(-[0-9]{1,16}|[0-9]{1,17})$"}
+_PAGE = (
+    Parameter("limit", "query", "At most so many.", {"type": "integer", "minimum": 1, "maximum": 100}),
+    Parameter("order", "query", "asc: the oldest first.", {"type": "string", "enum": ["asc", "desc"]}),
+    Parameter("after", "query", "Those behind the item of this id.", _TEXT),
+)
+_PARAMETERS: Mapping[Route, tuple[Parameter, ...]] = {
+    openai.RESPONSE: (
+        Parameter("stream", "query", "true: the response's events.", TRUTH_WORD),
+        Parameter("starting_after", "query", "Events behind this number.", _NUMBER),
+    ),
+    openai.INPUT_ITEMS: _PAGE,
+    openai.ITEMS: _PAGE,
+    openai.LIST: (Parameter("agent_id", "query", "The agent, where there are several.", _TEXT),),
+    a2a.RPC: (
+        Parameter("A2A-Version", "header", "Without it 0.3, which is not served.", {"type": "string", "enum": ["1.0"]}),
+    ),
+}
+_ID = id_pattern(200)
+
+
+def wire_paths(wires: Sequence[str], agents: Sequence[str], keys: Sequence[str]) -> dict[str, Schema]:
+    """Return the paths of these wires; `keys` are the security schemes, none where the app asks for no key."""
+    paths: dict[str, Schema] = {}
+    for wire in wires:
+        for route in _ROUTES[wire]:
+            operation = _operation(wire, route, agents)
+            if keys:
+                operation["security"] = [{name: []} for name in keys]
+            paths.setdefault(f"/{route.path}", {})[route.method.lower()] = operation
+    return paths
+
+
+def operation_id(route: Route) -> str:
+    """Return the name of an operation: its wire's function and what it does."""
+    return f"{route.function}_{re.sub('[^a-z]+', '_', route.description.lower())}"
+
+
+def _operation(wire: str, route: Route, agents: Sequence[str]) -> Schema:
+    refused = {"description": "Refused.", "content": {"application/json": {"schema": _REFUSALS[wire]}}}
+    operation: Schema = {
+        "operationId": operation_id(route),
+        "summary": route.description,
+        "parameters": [
+            {
+                "name": parameter.name,
+                "in": parameter.location,
+                "description": parameter.description,
+                "required": parameter.location == "path",
+                "schema": dict(parameter.schema),
+            }
+            for parameter in (*_in_path(route, agents), *_PARAMETERS.get(route, ()))
+        ],
+        "responses": {"200": _answer(route), **{str(status): refused for status in _STATUSES}},
+    }
+    if (body := _body(route, agents)) is not None:
+        is_optional = route is openai.BEGIN
+        operation["requestBody"] = {"required": not is_optional, "content": {"application/json": {"schema": body}}}
+    return operation
+
+
+def _in_path(route: Route, agents: Sequence[str]) -> Iterator[Parameter]:
+    agent: Schema = {"type": "string", "enum": list(agents)}
+    for name in re.findall(r"{(\w+)}", route.path):
+        if name == "name" or route in (openai.MODEL, openai.ENTITY):
+            yield Parameter(name, "path", "The agent.", agent)
+        else:
+            start = "" if name == "item" else "conv_" if "conversations" in route.path else "resp_"
+            yield Parameter(name, "path", "An id that the app gave.", {"type": "string", "pattern": f"^{start}{_ID}$"})
+
+
+def _body(route: Route, agents: Sequence[str]) -> Schema | None:
+    if route is openai.CREATE:
+        model: Schema = {"enum": [*agents, None]}
+        return _object({"model": model, **_CREATED}, "input", additionalProperties=False)
+    if route in (openai.BEGIN, openai.UPDATE):
+        required = ("metadata",) if route is openai.UPDATE else ()
+        return _object({"metadata": _METADATA}, *required, additionalProperties=False)
+    if route is a2a.RPC:
+        members: dict[str, Schema] = {
+            "jsonrpc": {"const": "2.0"},
+            "id": {"type": ["string", "integer", "null"]},
+            "method": {"enum": list(METHODS)},
+            "params": _OBJECT,
+        }
+        return _object(members, "jsonrpc", "method")
+    if route is ag_ui.RUN:
+        members = {name: {} for name in sorted(ag_ui_requests.WITHOUT_EFFECT)}
+        members |= {"threadId": {"type": "string", "pattern": f"^{id_pattern(32)}$"}}
+        members |= {"runId": {"type": "string", "pattern": f"^{id_pattern(64)}$"}, "protocolVersion": _TEXT}
+        message = _object({"id": _TEXT, "role": {"const": "user"}, "content": dict(NOT_BLANK)}, "id", "role", "content")
+        other = _object({"id": _TEXT, "role": _TEXT}, "id", "role")
+        members |= {"messages": {"type": "array", "items": {"anyOf": [message, other]}}}
+        members |= {"resume": {"type": ["array", "null"], "items": _OBJECT}}
+        return _object(members, "threadId", "runId", "messages", additionalProperties=False)
+    return None
+
+
+def _answer(route: Route) -> Schema:
+    streams = route in (openai.CREATE, openai.RESPONSE, a2a.RPC, ag_ui.RUN)
+    events: Schema = {"text/event-stream": {"schema": {}}} if streams else {}
+    if route is ag_ui.RUN:
+        return {"description": "The run's events.", "content": events}
+    named = {"object": _TEXT} if route.path.startswith(f"{openai.PATH}/v1/") and "entities" not in route.path else {}
+    schema = _object({"jsonrpc": {"const": "2.0"}}, "jsonrpc") if route is a2a.RPC else _object(named, *named)
+    return {"description": "The protocol's object.", "content": {"application/json": {"schema": schema}, **events}}
