@@ -168,7 +168,10 @@ async def test_the_client_gets_its_own_errors(plain: httpx.AsyncClient) -> None:
 
 @pytest.mark.behaviour("a2a.agent")
 async def test_agent_frameworks_agent_chats_streams_and_approves(wired: Wired, plain: httpx.AsyncClient) -> None:
-    """In one session, whose context is a thread here."""
+    """In one session, whose context is a thread here; it sends a picture and gets the protocol's errors."""
+    from a2a.utils.errors import InvalidParamsError
+    from agent_framework import Content
+    from agent_framework import Message as AgentMessage
     from agent_framework_a2a import A2AAgent
 
     card = f"{URL}/Joker"
@@ -177,12 +180,17 @@ async def test_agent_frameworks_agent_chats_streams_and_approves(wired: Wired, p
         await joker.run("my name is Ada", session=session)
         recalled = await joker.run("recall", session=session)
         words = [update.text async for update in joker.run("say one two", session=session, stream=True)]
+        picture = Content.from_uri("data:image/png;base64,iVBORw0KGgo=", media_type="image/png")
+        seen = await joker.run(AgentMessage("user", [Content.from_text("see"), picture]))
+        with pytest.raises(InvalidParamsError, match="The message is blank"):
+            await joker.run(" ", session=session)
     async with A2AAgent(name="Clerk", url=f"{URL}/Clerk", http_client=plain) as clerk:
         session = clerk.create_session()
         waiting = await clerk.run("call refund 7", session=session)
         done = await clerk.run("approve", session=session)
 
     assert recalled.text == "my name is Ada | recall"
+    assert seen.text == "user text:see data:data:image/png;base64,iVBORw0KGgo="
     assert "".join(words) == "one two"
     assert "Waits for a person's approval of: refund" in waiting.text
     assert done.text.endswith("told: refunded 7")

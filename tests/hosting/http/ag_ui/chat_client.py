@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from agent_framework import Message
+from agent_framework import Content, Message
 from agent_framework_ag_ui import AGUIChatClient
 
 
@@ -23,6 +23,8 @@ async def main(origin: str) -> dict[str, Any]:
         got["turns"] = [first.text, "".join(words)]
         used = await joker.get_response([Message("user", ["tool thread_name"])])
         got["tool"] = [content.type for message in used.messages for content in message.contents]
+        picture = Content.from_uri("data:image/png;base64,iVBORw0KGgo=", media_type="image/png")
+        got["picture"] = (await joker.get_response([Message("user", [Content.from_text("see"), picture])])).text
         failed = await joker.get_response([Message("user", ["fail"])])
         got["failed"] = [content.type for message in failed.messages for content in message.contents]
     async with AGUIChatClient(endpoint=f"{origin}/api/ag-ui/Clerk") as clerk:

@@ -46,6 +46,7 @@ async def test_it_chats_streams_approves_and_gets_errors(packages: Path, tmp_pat
     assert json.loads(printed) == {
         "turns": ["echo: my name is Ada", "my name is Ada | recall"],
         "tool": ["function_call", "function_result", "text"],
+        "picture": "user text:see data:data:image/png;base64,iVBORw0KGgo=",
         "failed": ["error"],
         "approved": "told: refunded 7",
     }

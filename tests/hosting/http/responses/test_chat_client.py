@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from agent_framework import Agent, Content, Message
+from agent_framework.exceptions import ChatClientException
 from agent_framework_openai import OpenAIChatClient
 
 from tests.hosting.http.responses.wired import Wired
@@ -69,6 +70,15 @@ async def test_it_approves_a_tool_call(wired: Wired) -> None:
 
     assert made.text == "told: refunded 7"
     assert len(wired.notes) == 1
+
+
+async def test_it_raises_its_own_error_for_what_is_refused(wired: Wired) -> None:
+    """With our sentence; a run that failed is an answer."""
+    client = OpenAIChatClient(model="Joker", async_client=wired.openai)
+
+    with pytest.raises(ChatClientException, match=r"The agent decides how its model is called\."):
+        await client.get_response([Message("user", ["hello"])], options={"temperature": 1})
+    assert (await client.get_response([Message("user", ["fail"])])).text == ""
 
 
 async def test_it_sends_a_picture_and_wants_a_format(wired: Wired) -> None:

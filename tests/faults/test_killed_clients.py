@@ -1,0 +1,153 @@
+"""Official clients of the wires whose host is killed: by their own means they get the rest of another one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from agent_framework import Message
+from agent_framework_openai import OpenAIChatClient
+
+from tests.faults.planned_app import PlannedApp
+from tests.support.npm_client import printed_by, with_packages
+from tests.support.planned import ALL_SAID
+from tests.support.running_host import RunningHost
+
+pytestmark = pytest.mark.slow
+
+WIRES = Path(__file__).resolve().parents[1] / "hosting" / "http"
+POINT = "after 4"
+"""In the middle: some words are said, and tools are called."""
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> PlannedApp:
+    """The app, of which a host is killed."""
+    log = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
+    return PlannedApp(tmp_path, {**log, "AGENT_STREAM_BATCH_SECONDS": "10", "LEASE_SECONDS": "1"})
+
+
+@contextlib.asynccontextmanager
+async def until_killed(planned: PlannedApp) -> AsyncIterator[RunningHost]:
+    """A host that is killed when the block ends, once the run that the block begins stands at its point."""
+    with planned.host(stands=True) as host:
+        yield host
+        await planned.until_standing(1)
+        host.process.kill()
+
+
+@pytest.mark.parametrize(
+    ("wire", "package"),
+    [
+        pytest.param("responses", "openai", marks=pytest.mark.behaviour("responses.npm-client")),
+        pytest.param("a2a", "@a2a-js/sdk", marks=pytest.mark.behaviour("a2a.npm-client")),
+        pytest.param("ag_ui", "@ag-ui/client", marks=pytest.mark.behaviour("ag-ui.npm-clients")),
+        pytest.param("ag_ui", "client-before", marks=pytest.mark.behaviour("ag-ui.npm-clients")),
+    ],
+)
+async def test_a_client_for_javascript_has_all_that_was_said(
+    planned: PlannedApp, pytestconfig: pytest.Config, wire: str, package: str
+) -> None:
+    """It comes back with what it had, in a process of its own."""
+    cache = Path(pytestconfig.cache.mkdir(f"{wire.replace('responses', 'openai').replace('_', '-')}-node"))
+    script = with_packages(WIRES / wire / "killed.mjs", cache)
+    async with until_killed(planned) as host:
+        reading = asyncio.ensure_future(printed_by(script, host.origin, POINT, "", package))
+    before = await reading
+    with planned.host() as host:
+        after = await printed_by(script, host.origin, POINT, json.dumps(before), package)
+
+    assert ("said" in before, "broken" in before) == (False, True)
+    assert "\n\n".join(after["said"]) == ALL_SAID
+
+
+def client_of(host: RunningHost) -> openai.AsyncOpenAI:
+    """Return OpenAI's client for Python."""
+    return openai.AsyncOpenAI(api_key="unused", base_url=f"{host.origin}/api/openai/v1", max_retries=0)
+
+
+async def read(stream: Any, events: list[Any]) -> None:
+    """Take events until the stream ends or breaks."""
+    with contextlib.suppress(Exception):  # whatever the client makes of a connection that is gone
+        async for event in await stream:
+            events += [event]
+
+
+@pytest.mark.behaviour("responses.killed")
+async def test_openais_client_for_python_has_all_that_was_said(planned: PlannedApp) -> None:
+    """It asks for what comes after the last number that it has."""
+    events: list[Any] = []
+    async with until_killed(planned) as host:
+        first = client_of(host)
+        begun = first.responses.create(model="Speaker", input=POINT, stream=True)
+        reading = asyncio.ensure_future(read(begun, events))
+    await reading
+    await first.close()
+    last, identifier = events[-1], events[0].response.id
+    with planned.host() as host:
+        async with client_of(host) as second:
+            await read(second.responses.retrieve(identifier, stream=True, starting_after=last.sequence_number), events)
+    said: dict[str, str] = {}
+    for event in events:
+        if event.type == "response.output_text.delta":
+            said[event.item_id] = said.get(event.item_id, "") + event.delta
+    standing = [said[item.id] for item in events[-1].response.output if item.type == "message"]
+
+    assert last.type != "response.completed"
+    assert "\n\n".join(standing) == ALL_SAID
+
+
+@pytest.mark.behaviour("responses.chat-client")
+async def test_agent_frameworks_client_has_the_answer_by_its_token(planned: PlannedApp) -> None:
+    """It had begun the response in the background."""
+    message = [Message("user", [POINT])]
+    async with until_killed(planned) as host, client_of(host) as first:
+        one = OpenAIChatClient(model="Speaker", async_client=first)
+        answer = await one.get_response(message, options={"background": True})
+    with planned.host() as host:
+        async with client_of(host) as second:
+            other = OpenAIChatClient(model="Speaker", async_client=second)
+            while answer.continuation_token is not None:
+                await asyncio.sleep(0.05)
+                answer = await other.get_response(message, options={"continuation_token": answer.continuation_token})
+
+    assert answer.text.split() == ALL_SAID.split()
+
+
+@pytest.mark.behaviour("a2a.killed")
+async def test_a2as_client_for_python_has_all_that_was_said(planned: PlannedApp) -> None:
+    """It subscribes to its task again, and reads it."""
+    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
+    from a2a.client import ClientConfig, ClientFactory
+    from a2a.helpers import new_text_message
+    from a2a.types import GetTaskRequest, Role, SendMessageRequest, SubscribeToTaskRequest
+
+    async def client(host: RunningHost, http: httpx.AsyncClient) -> Any:
+        factory = ClientFactory(ClientConfig(httpx_client=http))
+        return await factory.create_from_url(f"{host.origin}/api/a2a/Speaker")
+
+    before: list[Any] = []
+    message = new_text_message(POINT, role=Role.ROLE_USER)
+
+    async def send(one: Any) -> Any:
+        return one.send_message(SendMessageRequest(message=message))
+
+    async with httpx.AsyncClient(timeout=60) as http:
+        async with until_killed(planned) as host:
+            reading = asyncio.ensure_future(read(send(await client(host, http)), before))
+        await reading
+        identifier = before[0].task.id
+        with planned.host() as host:
+            other = await client(host, http)
+            after = [one async for one in other.subscribe(SubscribeToTaskRequest(id=identifier))]
+            task = await other.get_task(GetTaskRequest(id=identifier))
+
+    assert after[0].task.id == identifier
+    assert "".join(part.text for part in task.artifacts[-1].parts) == ALL_SAID
