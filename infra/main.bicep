@@ -86,6 +86,16 @@ param deploymentNumber string = ''
 @description('The object id of a developer or a group who may ask the deployed model and read logs; empty: nobody.')
 param developerPrincipalId string = ''
 
+@description('Who is written to when runs fail, wait or are lost, and when storage throttles; empty: nobody.')
+param alertEmail string = ''
+
+@minValue(1)
+@description('What a month may cost, in the currency of the bill.')
+param monthlyBudget int = 100
+
+@description('The first day of the month in which the budget begins, 2027-01-01; empty: no budget.')
+param budgetStart string = ''
+
 var abbreviations = loadJsonContent('abbreviations.json')
 var token = toLower(uniqueString(subscription().id, environmentName, location))
 var tags = { 'azd-env-name': environmentName }
@@ -350,6 +360,40 @@ module secretsEndpoint 'app/account-PrivateEndpoint.bicep' = if (hasSecrets && v
     subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
     location: location
     tags: tags
+  }
+}
+
+module workbook 'app/workbook.bicep' = {
+  name: 'workbook'
+  scope: group
+  params: {
+    insightsName: monitoring.outputs.insightsName
+    location: location
+    tags: tags
+  }
+}
+
+module alerts 'app/alerts.bicep' = if (!empty(alertEmail)) {
+  name: 'alerts'
+  scope: group
+  params: {
+    groupName: '${abbreviations.actionGroup}${token}'
+    location: location
+    tags: tags
+    email: alertEmail
+    workspaceName: monitoring.outputs.workspaceName
+    storageName: storage.outputs.name
+  }
+}
+
+module budget 'app/budget.bicep' = if (!empty(alertEmail) && !empty(budgetStart)) {
+  name: 'budget'
+  scope: group
+  params: {
+    name: '${abbreviations.budget}${token}'
+    amount: monthlyBudget
+    start: budgetStart
+    email: alertEmail
   }
 }
 

@@ -53,6 +53,7 @@ BEHAVIOURS = {
     "reached by private endpoints only; the app itself too, where its callers are inside.",
     "template.infra-secrets": "A key that a deployment is given is a secret of its vault, the app refers to it, "
     "and names that Azure keeps after a deletion have the deployment's number.",
+    "template.infra-alerts": "The queries of alerts and workbook fit the line that the app logs at the end of a run.",
     "template.infra-scanned": "checkov finds nothing in infra but exceptions that give their reason.",
     "template.workflow-scanned": "zizmor finds nothing in the workflow.",
     "template.doctor-clean": "azure-functions-doctor finds nothing wrong with what is deployed.",

@@ -1,0 +1,96 @@
+"""The queries of infra/app/alerts.bicep and workbook.json, held against the line that the app logs as a run ends."""
+
+import json
+import logging
+import re
+
+import pytest
+
+from hosting.names import Address
+from hosting.runner.telemetry import log_end
+from hosting.thread.events import Cancelled, Failed
+from tests.support.page_tables import rows
+from tests.template.bicep import INFRA, ROOT, parsed
+
+ALERTS = parsed(INFRA / "app" / "alerts.bicep")["variables"]
+RULES = {rule["name"]: rule["query"].replace("${ended}", ALERTS["ended"]["value"]) for rule in ALERTS["rules"]["value"]}
+ADDRESS = Address.of("Joker: the; second", "first")
+
+pytestmark = pytest.mark.behaviour("template.infra-alerts")
+
+
+def line(code: str, *, is_cancelled: bool = False) -> str:
+    """What the app logs of a run that ended with this code."""
+    logger = logging.getLogger("hosting.runner.telemetry")
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign]
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    kind = Cancelled if is_cancelled else Failed
+    log_end(ADDRESS, kind(at=1.0, run_id="r1", code=code, detail="", entry={}), None)
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+    return records[0].getMessage()
+
+
+def matches(query: str, message: str) -> bool:
+    """Whether a query counts a message, by the operators of Kusto that our queries have."""
+    for condition in query.split(" | where ")[1:]:
+        python = re.sub(r'Message startswith ("[^"]*")', r"message.startswith(\1)", condition)
+        python = re.sub(r'Message contains ("[^"]*")', r"(\1 in message)", python)
+        python = re.sub(r'todouble\(extract\(("[^"]*"), 1, Message\)\)', r"float(re.search(\1, message)[1])", python)
+        if not eval(python, {"message": message, "re": re}):
+            return False
+    return True
+
+
+LOST, FAILED, CANCELLED = line("run_lost"), line("agent_failed"), line("run_cancelled", is_cancelled=True)
+COMPLETED = FAILED.replace("agent_failed", "completed")
+WAITED = COMPLETED.replace("waited 0.000 s", "waited 61.250 s")
+
+
+@pytest.mark.parametrize(
+    ("name", "counted"),
+    [("runs-failed", [LOST, FAILED]), ("runs-lost", [LOST]), ("runs-wait", [WAITED])],
+)
+def test_an_alert_counts_the_runs_that_it_names(name: str, counted: list[str]) -> None:
+    """And no other line, such as that of a tool."""
+    rolled_back = line("run_rolled_back", is_cancelled=True)
+    lines = [LOST, FAILED, CANCELLED, COMPLETED, WAITED, rolled_back, "Run r1 of agent a on thread t: completed"]
+
+    assert [message for message in lines if matches(RULES[name], message)] == counted
+
+
+def test_every_alert_stands_in_the_page() -> None:
+    """By the name that the mail has."""
+    page = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
+    metric = re.findall(r"^  name: '([\w-]+)'$", (INFRA / "app" / "alerts.bicep").read_text("utf-8"), re.MULTILINE)
+
+    assert [cells[0].strip("`") for cells in rows(page, "alert")] == [*RULES, *metric]
+
+
+def test_the_workbook_reads_each_part_of_the_line() -> None:
+    """Its `parse` is a pattern of words between which stand the parts, each with a name."""
+    items = json.loads((INFRA / "app" / "workbook.json").read_text(encoding="utf-8"))["items"]
+    queries = [item["content"]["query"] for item in items]
+    (parse,) = {found for query in queries for found in re.findall(r"parse message with (.*?) \| ", query)}
+    pattern = "".join(
+        re.escape(part[1:-1]) if part.startswith('"') else f"(?P<{part.partition(':')[0]}>.*?)"
+        for part in re.findall(r'"[^"]*"|\S+', parse)
+    )
+    found = re.fullmatch(pattern, line("run_lost").replace(ADDRESS.agent, "Joker"))
+
+    assert found is not None
+    assert found.groupdict() == {
+        "run": "r1",
+        "agent": "Joker",
+        "thread": "first",
+        "outcome": "run_lost",
+        "attempts": "0",
+        "waited": "0.000",
+        "ran": "0.000",
+        "tokens_in": "-",
+        "tokens_out": "-",
+    }
