@@ -81,6 +81,15 @@ def test_azd_deploys_to_the_app_that_is_tagged_with_its_service() -> None:
     assert services == tags
 
 
+def test_the_template_says_its_version_to_azd() -> None:
+    """The packages' own; `new` writes an app's name in place of the template's, and leaves this."""
+    text = (ROOT / "azure.yaml").read_text(encoding="utf-8")
+    version = (ROOT / "packages" / "VERSION").read_text(encoding="utf-8").strip()
+
+    assert f"\nmetadata:\n  template: durable-agents-on-functions@{version}\n" in text
+    assert re.search(r"\nrequiredVersions:\n  azd: '>= \d+\.\d+\.\d+'\n", text)
+
+
 def test_every_kind_of_resource_has_its_prefix_and_no_prefix_is_left_over() -> None:
     """`abbreviations.name` is read by nobody before a deployment either."""
     used = set(re.findall(r"abbreviations\.(?!json)(\w+)", MAIN.read_text(encoding="utf-8")))
