@@ -1,7 +1,7 @@
 """`new --from-upstream PATH`: an app that uses Microsoft's package becomes one that uses this.
 
-Sources are changed where they import that package, and where they give a built workflow, by the positions of the syntax
-tree: nothing else of a file changes. What a user has to change by hand is said, one sentence for each place.
+Sources are changed where they import that package, by the positions of the syntax tree: nothing else of a file changes.
+What a user has to change by hand is said, one sentence for each place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ NAMESPACE = "agent_framework.azure"
 """Of agent-framework: it has the names of both packages above, and those of connectors, which stay."""
 KEPT = ("AgentCallbackContext", "AgentFunctionApp", "AgentResponseCallbackProtocol")
 """What both packages have under one name."""
-_CLASS = "AgentFunctionApp"
 INSTEAD = {
     "DurableAIAgent": "It is a type alone: what app.get_agent(context, name) returns needs no import",
     "DurableAIAgentClient": "Use AgentClient, as docs/console.md says",
@@ -132,8 +131,6 @@ class _Source:
         for line in content.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
         self._changes: list[tuple[int, int, str]] = []
-        self._classes = {_CLASS}
-        self._decorators = {"agent_framework.executor"}
         self._modules: dict[str, str] = {}
         """Names by which the module knows one of the packages."""
 
@@ -154,7 +151,6 @@ class _Source:
                 self._import_from(node)
             elif isinstance(node, ast.Import):
                 self._import(node)
-        self._executors(tree)
         docstrings = set(_docstrings(tree))
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute):
@@ -164,29 +160,15 @@ class _Source:
             elif isinstance(node, ast.Constant) and node not in docstrings and _names_theirs(node.value):
                 self._say(node, f"the string {node.value!r} names Microsoft's package. Name ours, or leave it out")
 
-    def _executors(self, tree: ast.AST) -> None:
-        """Say which executors every graph of the module would share: theirs are made once, ours with each graph."""
-        for node in getattr(tree, "body", ()):
-            made_by = {ast.unparse(decorator).partition("(")[0] for decorator in getattr(node, "decorator_list", ())}
-            if made_by & self._decorators:
-                self._say(
-                    node,
-                    f"{node.name} is one executor for all runs, and an executor keeps the state of its run. Make it "
-                    "inside of the function that builds the workflow (docs/workflows.md)",
-                )
-
     def _import_from(self, node: ast.ImportFrom) -> None:
         module = node.module or ""
         if module == "agent_framework":
             for alias in node.names:
                 if alias.name == "azure":
                     self._modules[alias.asname or "azure"] = NAMESPACE
-                elif alias.name == "executor":
-                    self._decorators.add(alias.asname or "executor")
             return
         if module != NAMESPACE and module.split(".")[0] not in THEIRS:
             return
-        self._classes |= {alias.asname or alias.name for alias in node.names if alias.name == _CLASS}
         ours = [alias for alias in node.names if alias.name in KEPT]
         others = [alias for alias in node.names if alias.name not in KEPT]
         for alias in others:
@@ -247,38 +229,6 @@ class _Source:
             for keyword in node.keywords:
                 if keyword.arg in OPTIONS:
                     self._say(keyword.value, OPTIONS[keyword.arg])
-        if called not in self._classes:
-            return
-        given = {"workflow": node.args[1:2], "workflows": node.args[2:3]}
-        for keyword in node.keywords:
-            if keyword.arg in given:
-                given[keyword.arg] = [keyword.value]
-        for value in given["workflow"]:
-            self._workflow(value)
-        for value in given["workflows"]:
-            if isinstance(value, (ast.List, ast.Tuple)):
-                self._each(value.elts)
-            elif isinstance(value, ast.Dict):
-                self._each(value.values)
-            else:
-                self._workflow(value)
-
-    def _each(self, values: Sequence[ast.expr]) -> None:
-        for value in values:
-            self._workflow(value)
-
-    def _workflow(self, value: ast.expr) -> None:
-        """Name the function in place of calling it, because each run makes a graph of its own."""
-        if isinstance(value, ast.Constant) and value.value is None:
-            return
-        if isinstance(value, ast.Call) and not value.args and not value.keywords and _is_function(value.func):
-            self._put(value, self._text(value.func))
-            return
-        self._say(
-            value,
-            f"{ast.unparse(value)} is a workflow that was built once. Give the function that builds it, "
-            "because each run makes its own (docs/workflows.md)",
-        )
 
     def _say_missing(self, node: ast.AST, module: str, name: str) -> None:
         if module == NAMESPACE:
@@ -322,11 +272,6 @@ def _docstrings(tree: ast.AST) -> Iterator[ast.expr]:
 
 def _names_theirs(value: object) -> bool:
     return isinstance(value, str) and value.split(".")[0] in THEIRS
-
-
-def _is_function(node: ast.expr) -> bool:
-    """Tell whether this is a name, dotted or not, so that naming it in place of calling it does nothing else."""
-    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_function(node.value))
 
 
 def _from(module: str, names: Sequence[ast.alias]) -> str:

@@ -31,11 +31,12 @@ class Listener(Protocol):
     async def on_agent_response(self, response, context: AgentCallbackContext) -> None: ...
 
 
-def build():
-    @executor(id="loud")
-    async def loud(text: str, ctx: WorkflowContext[Never, str]) -> None:
-        await ctx.yield_output(text.upper())
+@executor(id="loud")
+async def loud(text: str, ctx: WorkflowContext[Never, str]) -> None:
+    await ctx.yield_output(text.upper())
 
+
+def build():
     return WorkflowBuilder(name="Loud", start_executor=loud, output_from="all").build()
 
 
@@ -88,10 +89,6 @@ except ImportError: pass
 app = App(agents=[], workflows=[mine.one(os.environ), mine.two()], workflow=mine.built)
 app.add_agent(mine.agent, entity_id="x")
 agent_framework.azure.AgentFunctionApp, hosting.AgentFunctionApp, hosting.get_logger
-
-
-@agent_framework.executor(id="step")
-def step(text: str) -> None: ...
 """
 LEFT = f"""
 Dockerfile:2: it names agent-framework-azurefunctions. Name durable-agent-host instead.
@@ -105,16 +102,10 @@ function_app.py:15: the string 'agent_framework_azurefunctions._app.AgentFunctio
     Name ours, or leave it out.
 function_app.py:16: the agent-framework that durable-agent-host needs has no agent_framework.azure.NoSuchClient any
     more. Use another client.
-function_app.py:18: mine.built is a workflow that was built once.
-    Give the function that builds it, because each run makes its own (docs/workflows.md).
-function_app.py:18: mine.one(os.environ) is a workflow that was built once.
-    Give the function that builds it, because each run makes its own (docs/workflows.md).
 function_app.py:19: add_agent has no entity_id: an agent's entity is dafx-<agent name>. Leave it out.
 function_app.py:20: agent_framework.azure.AgentFunctionApp is Microsoft's.
     Write `from durable_agent_host import AgentFunctionApp`.
 function_app.py:20: get_logger is not in durable_agent_host. It was imported from agent_framework_azurefunctions.
-function_app.py:24: step is one executor for all runs, and an executor keeps the state of its run.
-    Make it inside of the function that builds the workflow (docs/workflows.md).
 uv.lock: it locks agent-framework-durabletask. Make it again.
 requirements.txt: there is none in SOURCE. The new one has durable-agent-host=={version()} alone; add what else you use.
 """
@@ -151,7 +142,7 @@ def test_an_app_of_upstreams_answers_once_it_is_moved_over(both_installed: Path,
     assert (ended.returncode, ended.stderr) == (0, "")
     assert (said, shouted) == ("1: Hello", "HELLO")
     assert MOVED in app
-    assert "app: AgentFunctionApp = durable_agent_host.AgentFunctionApp([echo], build)\n" in app
+    assert "app: AgentFunctionApp = durable_agent_host.AgentFunctionApp([echo], build())\n" in app
     assert app.partition("class Listener")[2].partition("echo = ")[0] in APP
     assert files(tmp_path / "moved")["requirements.txt"].decode() == f"durable-agent-host=={version()}\nrequests==2\n"
     assert "Changed: function_app.py, host.json, requirements.txt." in ended.stdout
@@ -201,7 +192,7 @@ def test_what_cannot_be_rewritten_is_said_by_its_line(both_installed: Path, tmp_
     )
     assert "\r\ntry: from agent_framework.azure import NoSuchClient; from durable_agent_host import Agent" in moved
     assert 'mine.agent_framework_azurefunctions = "agent-framework-azurefunctions"\r\n' in moved
-    assert "workflows=[mine.one(os.environ), mine.two], workflow=mine.built)" in moved
+    assert "workflows=[mine.one(os.environ), mine.two()], workflow=mine.built)" in moved
     assert moved.count("\n") == moved.count("\r\n") == BY_HAND.count("\n") + 1
 
 
