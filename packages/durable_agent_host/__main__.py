@@ -7,6 +7,7 @@ from importlib import import_module
 
 COMMANDS = {
     "check": (f"{__package__}.check", "say what of an app is outdated, unsafe in production or not deployable"),
+    "lock": (f"{__package__}.lock", "lock what a deployment installs, with hashes, for each Python"),
     "new": (f"{__package__}.new", "make an app of your own"),
     "owners": ("hosting.owners", "hand threads of a running app to an owner"),
     "state": ("state.__main__", "print what a stored conversation holds"),

@@ -16,6 +16,7 @@ from packages.durable_agent_host.checks.app import AppFolder, Found
 CHECKS: Mapping[str, Sequence[Callable[[AppFolder], Iterator[Found]]]] = {
     "outdated": (
         *(requirements.pin_missing, requirements.pin_loose, requirements.pin_outdated, requirements.unpinned),
+        *(requirements.unlocked, requirements.lock_outdated),
         *(requirements.upstream_package, host_json.bundle),
     ),
     "unsafe": (

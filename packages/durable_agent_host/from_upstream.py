@@ -94,12 +94,12 @@ def uses_upstream(source: Path) -> bool:
 
 
 def app_files(folder: Path) -> Iterator[Path]:
-    """Iterate over the files of an app, without what is made again and without links."""
+    """Iterate over the files of an app, without what is made again, environments and links."""
     names = sorted(path.name for path in folder.iterdir())
     left = LEFT_BEHIND(str(folder), names)
     for name in names:
         path = folder / name
-        if name in left or path.is_symlink():
+        if name in left or path.is_symlink() or (path / "pyvenv.cfg").is_file():
             continue
         if path.is_dir():
             yield from app_files(path)

@@ -86,6 +86,8 @@ class Upgrade:
             if raised != text:
                 self.said.append(f"{name}: the pin is {self.version} now.")
                 self.written[name] = raised.encode()
+        if self.said and any(self.folder.glob("requirements-3.*.txt")):
+            self.said.append("requirements-3.*.txt: they lock what was. Run `durable-agent-host lock`.")
         if self.record is None:
             self.said.append(f"There is no {RECORD}, so nothing is known of the files that came from the template.")
             return

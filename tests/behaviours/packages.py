@@ -15,7 +15,8 @@ BEHAVIOURS = {
     "packages.from-upstream": "An app that uses Microsoft's package answers after `new --from-upstream`: its imports "
     "are ours, its other lines and its task hub as they were, and what was not rewritten is said by file and line.",
     "packages.check": "`check` says what of an app is outdated, unsafe or not deployable: a sentence for each "
-    "finding, with its place and what to do. A new app has none.",
+    "finding, with its place and what to do. A new app is only unlocked.",
+    "packages.lock": "`lock` writes what a deployment installs, with hashes, for each Python; other bytes are refused.",
     "packages.upgrade": "`upgrade` raises the pin and brings the files that nobody changed to this version; what the "
     "user changed is shown three ways and left, unless it is named.",
     "packages.release": "A release publishes the wheels that it built, attested and without a secret, and lists what "

@@ -96,6 +96,21 @@ CASES: list[tuple[str, list[Change], str]] = [
         "requirements.txt:6: requests can",
     ),
     (
+        "unlocked",
+        [lambda app: (app / "requirements-3.12.txt").unlink()],
+        "requirements.txt: what its packages bring may",
+    ),
+    (
+        "lock-outdated",
+        [put("requirements.txt", "", "requests==2\n")],
+        "requirements-3.12.txt: it does not lock requests as requirements.txt has it.",
+    ),
+    (
+        "lock-outdated",
+        [put("requirements-3.12.txt", f"=={version()}", "==0.0.1")],
+        "requirements-3.12.txt: it does not lock durable-agent-host as requirements.txt has it.",
+    ),
+    (
         "upstream-package",
         [put("requirements.txt", "", "agent_framework.azurefunctions==1\n")],
         "requirements.txt:4: agent-framework-",
@@ -257,9 +272,10 @@ def check(programs: Path, folder: Path, *arguments: str) -> subprocess.Completed
 
 @pytest.fixture(scope="module")
 def made(both_installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new app, which nobody changed."""
+    """A new app, which nobody changed, locked as `lock` does it."""
     folder = tmp_path_factory.mktemp("made") / "app"
     subprocess.run([str(both_installed / "durable-agent-host"), "new", str(folder)], check=True)
+    (folder / "requirements-3.12.txt").write_text(f"# By lock\n{PINNED} \\\n    --hash=sha256:0\n", encoding="utf-8")
     return folder
 
 
@@ -278,7 +294,9 @@ def test_each_check_finds_what_was_changed_and_nothing_else_does(
     """One finding, of this check, at its place."""
     for change in changes:
         change(app)
-    ended = check(both_installed, app)
+    # What changes a requirement is also not what was locked.
+    others = [] if check_name == "lock-outdated" else ["--ignore", "lock-outdated"]
+    ended = check(both_installed, app, *others)
     lines = [line.strip() for line in ended.stdout.splitlines() if line.startswith("    ")]
 
     assert (ended.returncode, ended.stderr) == (1, "")
@@ -290,11 +308,12 @@ def test_each_check_finds_what_was_changed_and_nothing_else_does(
 def test_a_check_is_passed_over_by_its_id(both_installed: Path, app: Path) -> None:
     """And no other is."""
     put("requirements.txt", PINNED, "requests")(app)
-    one = check(both_installed, app, "--ignore", "unpinned")
-    both = check(both_installed, app, "--ignore", "unpinned", "--ignore", "pin-missing")
+    some = ["--ignore", "unpinned", "--ignore", "lock-outdated"]
+    one = check(both_installed, app, *some)
+    both = check(both_installed, app, *some, "--ignore", "pin-missing")
 
     assert (one.returncode, one.stdout.count("["), one.stdout.splitlines()[-1]) == (1, 1, "1 finding.")
-    assert (both.returncode, both.stdout) == (0, f"{len(IDS) - 2} checks found nothing.\n")
+    assert (both.returncode, both.stdout) == (0, f"{len(IDS) - 3} checks found nothing.\n")
 
 
 @pytest.mark.slow

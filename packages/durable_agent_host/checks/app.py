@@ -21,7 +21,13 @@ REQUIREMENTS = "requirements.txt"
 PROJECT = "durable-agent-host"
 
 _REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(\[(?P<extras>[^\]]*)\])?\s*(?P<version>[^;#@]*)")
+_RUNTIME = re.compile(r"name:\s*'python'\s*\n\s*version:\s*'([\d.]+)'")
 _LITERAL = re.compile(r"^\s*'?(?P<name>[A-Za-z]\w*)'?:\s*'(?P<value>[^']*)'\s*$")
+
+
+def lock_file(python: str) -> str:
+    """Return the name of the file that locks the app's requirements for a version of Python."""
+    return f"requirements-{python}.txt"
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,11 @@ class AppFolder:
 
     @cached_property
     def requirements(self) -> Sequence[Requirement]:
-        lines = (self.text(REQUIREMENTS) or "").splitlines()
+        return self.requirements_of(REQUIREMENTS)
+
+    def requirements_of(self, file: str) -> Sequence[Requirement]:
+        """Return what a file asks for, each line that ends with a backslash together with the next one."""
+        lines = (self.text(file) or "").splitlines()
         found: list[Requirement] = []
         begun: tuple[int, str] | None = None
         for number, line in enumerate(lines, 1):
@@ -126,6 +136,11 @@ class AppFolder:
     @cached_property
     def bicep(self) -> Mapping[str, str]:
         return {self.shown(path): path.read_text("utf-8") for path in self.files if path.suffix == ".bicep"}
+
+    @cached_property
+    def runtimes(self) -> Sequence[tuple[str, str]]:
+        """The Bicep files that name a Python for the app, with its version."""
+        return [(name, found) for name, text in self.bicep.items() for found in _RUNTIME.findall(text)]
 
     @cached_property
     def deployed(self) -> Sequence[tuple[str, str, str]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 
-from packages.durable_agent_host.checks.app import PROJECT, REQUIREMENTS, AppFolder, Found
+from packages.durable_agent_host.checks.app import PROJECT, REQUIREMENTS, AppFolder, Found, lock_file
 from packages.durable_agent_host.from_upstream import KEPT, NAMESPACE, THEIRS
 
 _FOR_DEVELOPMENT = ("functions-local-host", "pytest")
@@ -46,6 +46,30 @@ def unpinned(app: AppFolder) -> Iterator[Found]:
     for one in app.requirements:
         if one.name and one.name != PROJECT and not one.is_held:
             yield one.place, f"{one.name} can be another version at each deployment. Write {one.name}==VERSION."
+
+
+def unlocked(app: AppFolder) -> Iterator[Found]:
+    """`unlocked`."""
+    for python in sorted({number for _, number in app.runtimes}):
+        if app.text(lock_file(python)) is None:
+            yield (
+                REQUIREMENTS,
+                f"what its packages bring may be other versions at each deployment, because there is no "
+                f"{lock_file(python)}. Run `durable-agent-host lock`.",
+            )
+
+
+def lock_outdated(app: AppFolder) -> Iterator[Found]:
+    """`lock-outdated`."""
+    for path in sorted(app.folder.glob(lock_file("3.*"))):
+        locked = {one.name: one.version for one in app.requirements_of(path.name)}
+        others = [
+            one.name
+            for one in app.requirements
+            if one.name and (one.name not in locked or (one.is_held and locked[one.name] != one.version))
+        ]
+        if others and all(" --hash=" in one.text for one in app.requirements_of(path.name)):
+            yield path.name, f"it does not lock {others[0]} as requirements.txt has it. Run `durable-agent-host lock`."
 
 
 def local_requirement(app: AppFolder) -> Iterator[Found]:

@@ -12,7 +12,6 @@ from hosting.settings import Settings, read_settings
 from packages.durable_agent_host.checks.app import SETTINGS, AppFolder, Found
 
 FIRST, LAST = (3, 10), (3, 13)
-_RUNTIME = re.compile(r"name:\s*'python'\s*\n\s*version:\s*'([\d.]+)'")
 _OF_CORE_TOOLS = {"FUNCTIONS_WORKER_RUNTIME": "python", "AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 
 
@@ -51,7 +50,7 @@ def setting_missing(app: AppFolder) -> Iterator[Found]:
 
 def python_version(app: AppFolder) -> Iterator[Found]:
     """`python-version`."""
-    said = [(name, found) for name, text in app.bicep.items() for found in _RUNTIME.findall(text)]
+    said = list(app.runtimes)
     said += [(".python-version", found) for found in re.findall(r"^\s*([\d.]+)", app.text(".python-version") or "")]
     for place, text in said:
         number = tuple(int(part) for part in text.split(".")[:2] if part)

@@ -1,0 +1,87 @@
+"""`durable-agent-host lock`: what a deployment installs, with hashes, for each Python."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from packages.build import version
+from tests.packages.hosted_apps import BARE
+from tests.support.interpreters import PROGRAMS, new_environment
+
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("packages.lock")]
+
+PYTHON = f"3.{sys.version_info.minor}"
+
+
+@pytest.fixture(scope="module")
+def environ(wheels: dict[str, Path]) -> dict[str, str]:
+    """With uv on the path, and the wheels in the place of an index that has none yet."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), BARE["PATH"]])
+    return {**BARE, "PATH": path, "UV_FIND_LINKS": str(wheels["durable_agent_host"].parent)}
+
+
+def run(programs: Path, app: Path, environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(programs / "durable-agent-host"), *arguments]
+    return subprocess.run(command, cwd=app, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def app(both_installed: Path, environ: dict[str, str], tmp_path: Path) -> Path:
+    ended = run(both_installed, tmp_path, environ, "new", "app")
+    assert ended.returncode == 0, ended.stderr
+    return tmp_path / "app"
+
+
+@pytest.mark.timeout(600)
+def test_what_is_locked_is_what_is_installed(both_installed: Path, app: Path, environ: dict[str, str]) -> None:
+    """Every package with its version and hashes; an index that has other bytes is refused; the check is content."""
+    before = run(both_installed, app, environ, "check")
+    ended = run(both_installed, app, environ, "lock", "--python", PYTHON, "--python", "3.12")
+    text = (app / f"requirements-{PYTHON}.txt").read_text(encoding="utf-8")
+    python = new_environment(sys.executable, app / "locked") or app / "locked" / PROGRAMS / "python"
+    command = [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", str(python), "--require-hashes", "-r"]
+    installed = subprocess.run([*command, f"requirements-{PYTHON}.txt"], cwd=app, env=environ, check=False)
+    forged = app / "forged.txt"
+    forged.write_text(re.sub(r"sha256:\w{10}", "sha256:0123456789", text), encoding="utf-8")
+    refused = subprocess.run(
+        [*command, "forged.txt", "--reinstall"], cwd=app, env=environ, capture_output=True, check=False
+    )
+    after = run(both_installed, app, environ, "check")
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == f"Wrote requirements-{PYTHON}.txt.\nWrote requirements-3.12.txt.\n"
+    assert f"\ndurable-agent-host=={version()} \\\n    --hash=sha256:" in text
+    assert f"#    durable-agent-host lock --python {PYTHON}\n" in text
+    assert len(re.findall(r"^[\w.-]+==\S+", text, re.MULTILINE)) > 20
+    assert not re.findall(r"^[\w.-]+==\S+$", text, re.MULTILINE)
+    assert (installed.returncode, refused.returncode != 0) == (0, True)
+    assert before.stdout.endswith("[unlocked]\n\n1 finding.\n")
+    assert (after.returncode, after.stdout.split()[1:]) == (0, ["checks", "found", "nothing."])
+
+
+def test_without_uv_it_says_how_else(both_installed: Path, app: Path) -> None:
+    """Nothing is written."""
+    ended = run(both_installed, app, {**BARE, "PATH": ""}, "lock")
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "    python -m piptools compile --generate-hashes --output-file requirements-3.12.txt" in ended.stderr
+    assert list(app.glob("requirements-3*")) == []
+
+
+def test_what_cannot_be_had_is_not_locked(both_installed: Path, app: Path, environ: dict[str, str]) -> None:
+    """uv says what; the file of before stays."""
+    (app / "requirements.txt").write_text("durable-agent-host==99\n", encoding="utf-8")
+    ended = run(both_installed, app, {**environ, "UV_OFFLINE": "1"}, "lock", "--python", "3.12")
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.endswith("requirements-3.12.txt was not written. The lines above say why.\n")
+    assert not (app / "requirements-3.12.txt").exists()
+
+
+def test_a_folder_that_asks_for_nothing_is_refused(both_installed: Path, tmp_path: Path) -> None:
+    """With another exit code."""
+    assert run(both_installed, tmp_path, BARE, "lock").returncode == 2
