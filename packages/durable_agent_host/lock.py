@@ -12,9 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from packages.durable_agent_host.checks.app import REQUIREMENTS, lock_file
+from packages.durable_agent_host.checks.app import PYTHONS, REQUIREMENTS, lock_file
 
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 WITHOUT_UV = """\
 There is no uv on the path, which resolves for every Python at once. Install it (https://docs.astral.sh/uv), or run
 these with each Python on Linux:

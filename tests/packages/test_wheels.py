@@ -98,10 +98,12 @@ def test_the_same_tree_gives_the_same_bytes(builder: str, wheels: dict[str, Path
     """From another folder, at another time, for another user's mask."""
     pycache = shutil.ignore_patterns("__pycache__")
     for path in [ROOT / name for name in (*NAMES, *TEMPLATE, "packages")] + sorted(ROOT.glob("requirements*.txt")):
+        target = tmp_path / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
-            shutil.copytree(path, tmp_path / path.name, ignore=pycache, copy_function=copied)
+            shutil.copytree(path, target, ignore=pycache, copy_function=copied)
         else:
-            copied(path, tmp_path / path.name)
+            copied(path, target)
     copied(ROOT / "LICENSE", tmp_path / "LICENSE")
     command = [builder, str(tmp_path / "packages" / "build.py"), "--out", str(tmp_path / "out")]
     subprocess.run(command, check=True, umask=0o077)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 
-from packages.durable_agent_host.checks.app import PROJECT, REQUIREMENTS, AppFolder, Found, lock_file
+from packages.durable_agent_host.checks.app import PROJECT, PYTHONS, REQUIREMENTS, AppFolder, Found, lock_file
 from packages.durable_agent_host.from_upstream import KEPT, NAMESPACE, THEIRS
 
 _FOR_DEVELOPMENT = ("functions-local-host", "pytest")
@@ -51,7 +51,7 @@ def unpinned(app: AppFolder) -> Iterator[Found]:
 def unlocked(app: AppFolder) -> Iterator[Found]:
     """`unlocked`."""
     for python in sorted({number for _, number in app.runtimes}):
-        if app.text(lock_file(python)) is None:
+        if python in PYTHONS and app.text(lock_file(python)) is None:
             yield (
                 REQUIREMENTS,
                 f"what its packages bring may be other versions at each deployment, because there is no "

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from hosting.errors import ConfigurationError
 from hosting.host_settings import WORKER_SETTINGS
 from hosting.settings import Settings, read_settings
-from packages.durable_agent_host.checks.app import SETTINGS, AppFolder, Found
+from packages.durable_agent_host.checks.app import PYTHONS, SETTINGS, AppFolder, Found
 
-FIRST, LAST = (3, 10), (3, 13)
 _OF_CORE_TOOLS = {"FUNCTIONS_WORKER_RUNTIME": "python", "AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 
 
@@ -53,8 +52,7 @@ def python_version(app: AppFolder) -> Iterator[Found]:
     said = list(app.runtimes)
     said += [(".python-version", found) for found in re.findall(r"^\s*([\d.]+)", app.text(".python-version") or "")]
     for place, text in said:
-        number = tuple(int(part) for part in text.split(".")[:2] if part)
-        if not FIRST <= number <= LAST:
+        if ".".join(text.split(".")[:2]) not in PYTHONS:
             yield place, f"Python {text} is not supported. Write 3.12, or another from 3.10 to 3.13."
 
 
