@@ -114,10 +114,6 @@ def check_message(value: object) -> str:
     return text
 
 
-def _read_message(value: object, limits: Limits) -> str:
-    return check_message(value if isinstance(value, str) or not limits.takes_values else json_text(value))
-
-
 def _message_schema(limits: Limits) -> Schema:
     values: Schema = {"type": ["number", "boolean", "array", "object"]}
     return {"anyOf": [NOT_BLANK, values]} if limits.takes_values else NOT_BLANK
@@ -147,7 +143,14 @@ _FORMAT = Field(
     "The format of the response.",
 )
 REQUEST_FIELDS: Mapping[str, Field] = {
-    "message": Field("message", _read_message, _message_schema, "What you say."),
+    "message": Field(
+        "message",
+        lambda value, limits: check_message(
+            json_text(value) if limits.takes_values and not isinstance(value, str) else value
+        ),
+        _message_schema,
+        "What you say.",
+    ),
     "contents": Field("contents", read_contents, contents_schema, "Texts, pictures and files after the message."),
     "role": Field("role", _read_role, lambda limits: {"type": "string", "enum": list(limits.roles)}, "Who speaks."),
     "enable_tool_calls": Field(
