@@ -28,6 +28,7 @@ from benchmarks.measures import (
     supersteps,
     threads,
     waited,
+    wires,
 )
 
 MEASURES: Mapping[str, Measure] = {
@@ -39,6 +40,7 @@ MEASURES: Mapping[str, Measure] = {
     "waited": waited.measure,
     "slow": slow.measure,
     "streams": streams.measure,
+    "wires": wires.measure,
     "steps": steps.measure,
     "supersteps": supersteps.measure,
     "state": state.measure,

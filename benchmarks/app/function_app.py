@@ -1,6 +1,8 @@
 """The app that is measured: the template's own agent with the offline model, one of a known time, two that
 take steps, a workflow, and an empty route."""
 
+import os
+
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
@@ -20,5 +22,5 @@ async def empty(req: Request) -> Response:
 model = OfflineChatClient()
 model.WORD_SECONDS = 0  # the figures are the app's own time
 agents = [create_assistant(model), timed_agent(), *stepping_agents()]
-app = AgentFunctionApp(agents=agents, workflow=counting_workflow)
+app = AgentFunctionApp(agents=agents, workflow=counting_workflow, wires=os.environ.get("WIRES", "").split())
 app.function_name("empty")(app.route(route="empty", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)(empty))
