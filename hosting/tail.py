@@ -21,9 +21,9 @@ from hosting.errors import ConfigurationError, HostingError, ThreadDeletedError,
 from hosting.host_settings import task_hub
 from hosting.http.streams import Frame, Frames
 from hosting.names import APP, Address
+from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.broadcast import LoggedEvent
-from hosting.service.lost_runs import read_run
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_attachments, choose_thread_store, log_path
 from hosting.stores.contract import MOST_POSITION

@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager, nullcontext
 from hosting.entity.batch import Done, Operation, RefusedOperation, Signal, parse_batch, write_answer
 from hosting.names import Address
 from hosting.runner.callbacks import AgentCallbackContext, Callback, CallbackCalls, CallOutcome, Listeners
+from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.lost_runs import read_run
 from hosting.service.outcome import run_error
 from hosting.thread.events import Completed, Terminal
 from hosting.thread.run import Run

@@ -163,7 +163,7 @@ def _response(call: AgentCall, answer: Mapping[str, Any]) -> AgentResponse[Any]:
     value = call.wanted.value(answer["value"]) if "value" in answer else None
     response = agent_response(entry)
     for request in approval_requests(response):
-        request.id = approval_id(call.run_id, request)  # as it is listed and answered over HTTP too
+        request.id = approval_id(call.run_id, request.id)  # as it is listed and answered over HTTP too
     return with_value(response, value, {"run_id": call.run_id, "thread_id": call.thread_id})
 
 

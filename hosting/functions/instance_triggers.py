@@ -10,7 +10,7 @@ from hosting.http import instances
 from hosting.http.replies import Reply
 from hosting.http.route import Route
 from hosting.request.contents import limits_of
-from hosting.request.instance_call import parse_instance
+from hosting.request.instance_call import decision_of, parse_answer, parse_instance
 from hosting.request.parameters import MOST
 from hosting.service.services import Services
 from hosting.settings import Settings
@@ -26,8 +26,8 @@ def register_instances(served: Served, services: Services, settings: Settings, s
 def _register(
     served: Served, services: Services, settings: Settings, routes: tuple[Route, ...], single: str | None
 ) -> None:
-    runs, threads = services.runs, services.threads
-    run_route, status_route = routes
+    runs, threads, approvals = services.runs, services.threads, services.approvals
+    run_route, status_route, respond_route = routes
 
     @serves(served, run_route, single)
     async def start(request: HttpRequest) -> Reply:
@@ -49,4 +49,18 @@ def _register(
         if not found:
             raise UnknownThreadError(f"There is no instance {request.thread_id!r} of workflow {request.agent.name!r}.")
         newest = await runs.find(request.address, found[0].run_id, request.client)
-        return instances.instance_reply([newest, *found[1:]])
+        paused = await approvals.waiting(request.address)
+        return instances.instance_reply(
+            [newest, *found[1:]],
+            request.base_url,
+            "" if single else f"{request.agent.name}/",
+            is_waiting=paused is not None and paused.run_id == newest.run_id,
+        )
+
+    @serves(served, respond_route, single)
+    async def respond(request: HttpRequest) -> Reply:
+        value = await request.parsed(lambda raw: parse_answer(raw, settings.max_body_bytes))
+        paused = await approvals.waiting(request.address)
+        decision = decision_of(request.approval_id, value, () if paused is None else paused.undecided)
+        recorded = await approvals.answer(request.address, decision, request.client, request.caller, waits=False)
+        return instances.responded_reply(recorded.requested, request.approval_id)

@@ -15,7 +15,7 @@ from typing_extensions import NotRequired, TypedDict
 from hosting import errors
 from hosting.http.replies import RETRY_AFTER_SECONDS, Reply, json_reply, run_headers
 from hosting.http.route import RUN_HEADERS, STORES, Header, ResponseSpec, Route
-from hosting.http.routes import PENDING_HEADERS, RUN
+from hosting.http.routes import ANSWER_APPROVAL, PENDING_HEADERS, RUN
 from hosting.ports import iso
 from hosting.request.instance_call import INSTANCE_PARAMETERS
 from hosting.service.outcome import completed_text
@@ -30,6 +30,7 @@ class StartedInstance(TypedDict):
 
     instanceId: str
     statusQueryGetUri: str
+    respondUri: str
     message: Literal["Workflow started"]
 
 
@@ -42,6 +43,24 @@ class EndedInstance(TypedDict):
     error: NotRequired[str]
 
 
+class HumanInputRequest(TypedDict):
+    """What an executor asks a person. `responseType` is the JSON Schema of the answer, null for an approval."""
+
+    requestId: str
+    sourceExecutor: str
+    requestData: Any
+    responseType: dict[str, Any] | None
+    respondUrl: str
+
+
+class DeliveredResponse(TypedDict):
+    """An answer was recorded, and the workflow goes on when nothing else is asked."""
+
+    message: Literal["Response delivered successfully"]
+    instanceId: str
+    requestId: str
+
+
 class InstanceStatus(TypedDict):
     """How a workflow stands. `output` has what its executors yielded, once it has completed; times are RFC 3339."""
 
@@ -52,6 +71,7 @@ class InstanceStatus(TypedDict):
     error: str | None
     createdTime: str
     lastUpdatedTime: str
+    pendingHumanInputRequests: NotRequired[list[HumanInputRequest]]
 
 
 INSTANCE_RUN = Route(
@@ -81,7 +101,21 @@ INSTANCE_STATUS = Route(
     (ResponseSpec(200, "How it stands, whatever that is.", InstanceStatus, RUN_HEADERS),),
     (errors.ThreadDeletingError, errors.ThreadDeletedError, *STORES),
 )
-INSTANCE_ROUTES = (INSTANCE_RUN, INSTANCE_STATUS)
+INSTANCE_RESPOND = Route(
+    "http_instance_respond",
+    "POST",
+    "workflow/{name}/respond/{thread_id}/{approval_id}",
+    "Answer what an executor asks, by the names of agent-framework-azurefunctions",
+    (
+        ResponseSpec(
+            200, "It is recorded.", DeliveredResponse, (Header("x-ms-run-id", "The run that asked.", always=False),)
+        ),
+    ),
+    ANSWER_APPROVAL.refusals,
+    body="answer",
+    needs="run",
+)
+INSTANCE_ROUTES = (INSTANCE_RUN, INSTANCE_STATUS, INSTANCE_RESPOND)
 SINGLE_ROUTES = tuple(
     replace(
         route,
@@ -99,35 +133,60 @@ def started_reply(run: Run, base_url: str, named: str) -> Reply:
     `named` is the workflow in the path and a slash, nothing where the path has no name.
     """
     thread_id, end, headers = run.accepted.thread_id, run.certain_end, run_headers(run)
-    if end is not None:
+    if end is not None and not run.undecided:
         ended: EndedInstance = {
             "instanceId": thread_id,
             "runtimeStatus": runtime_status(run),
             "output": _output(run, end),
         }
         return json_reply(200, ended if (error := _error(end)) is None else {**ended, "error": error}, headers)
-    url = f"{base_url}/workflow/{named}status/{thread_id}"
+    place = f"{base_url}/workflow/{named}"
+    url = f"{place}status/{thread_id}"
     started: StartedInstance = {
         "instanceId": thread_id,
         "statusQueryGetUri": url,
+        "respondUri": f"{place}respond/{thread_id}/{{requestId}}",
         "message": "Workflow started",
     }
     return json_reply(202, started, {**headers, "location": url, "retry-after": str(RETRY_AFTER_SECONDS)})
 
 
-def instance_reply(runs: Sequence[Run]) -> Reply:
-    """Return how the newest of a thread's runs stands."""
-    run, end = runs[0], runs[0].certain_end
+def instance_reply(runs: Sequence[Run], base_url: str, named: str, *, is_waiting: bool) -> Reply:
+    """Return how the newest of a thread's runs stands; `is_waiting` for an answer to what it asked."""
+    run, end = runs[0], None if is_waiting else runs[0].certain_end
     body: InstanceStatus = {
         "instanceId": run.accepted.thread_id,
-        "runtimeStatus": runtime_status(run),
-        "customStatus": None,
-        "output": None if end is None else _output(run, end),
+        "runtimeStatus": "Running" if is_waiting else runtime_status(run),
+        "customStatus": {"state": "waiting_for_human_input"} if is_waiting else None,
+        "output": _outputs(runs) if isinstance(end, Completed) else None,
         "error": None if end is None else _error(end),
         "createdTime": iso(runs[-1].accepted.at),
-        "lastUpdatedTime": iso((end or run.claim or run.accepted).at),
+        "lastUpdatedTime": iso((run.terminal or run.claim or run.accepted).at),
     }
+    if is_waiting:
+        url = f"{base_url}/workflow/{named}respond/{run.accepted.thread_id}"
+        body["pendingHumanInputRequests"] = [
+            {
+                "requestId": one.id,
+                "sourceExecutor": one.tool,
+                "requestData": one.arguments,
+                "responseType": one.answer_schema,
+                "respondUrl": f"{url}/{one.id}",
+            }
+            for one in run.undecided
+        ]
     return json_reply(200, body, run_headers(run))
+
+
+def responded_reply(asked: Run, request_id: str) -> Reply:
+    """Return that an answer was recorded."""
+    thread_id = asked.accepted.thread_id
+    body: DeliveredResponse = {
+        "message": "Response delivered successfully",
+        "instanceId": thread_id,
+        "requestId": request_id,
+    }
+    return json_reply(200, body, run_headers(asked))
 
 
 def runtime_status(run: Run) -> RuntimeStatus:
@@ -141,6 +200,17 @@ def runtime_status(run: Run) -> RuntimeStatus:
             return "Terminated"
         case _:
             return "Failed"
+
+
+def _outputs(runs: Sequence[Run]) -> list[Any]:
+    """Return what the newest run yielded, behind what those did that it continues."""
+    outputs: list[Any] = []
+    for run in runs:
+        if isinstance(run.terminal, Completed):
+            outputs = [*(_output(run, run.terminal) or ()), *outputs]
+            if not run.accepted.request.decisions:
+                break
+    return outputs
 
 
 def _output(run: Run, end: Terminal) -> list[Any] | None:

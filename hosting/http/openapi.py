@@ -173,10 +173,15 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
         ]
     if route.body == "run":
         operation["requestBody"] = _run_body({**app.agents, **app.workflows}, agent, app)
+    elif route.body == "answer":
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
     elif route.body == "input":
         operation["requestBody"] = _input_body(app.workflows)
     elif route.body is not None:
-        schema = _object(route.body.members, required=list(route.body.required))
+        either = [{"required": [name]} for name in route.body.either]
+        schema = _object(
+            route.body.members, required=list(route.body.required), **({"oneOf": either} if either else {})
+        )
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     if requires_key:
         operation["security"] = [{name: []} for name in _KEYS]

@@ -66,10 +66,10 @@ class Route:
     """A verb on a path, the function that serves it, and its contract.
 
     `answers` and `refusals` are its own; `all_refusals` and `headers` add what its path, parameters and body bring. The
-    `body` "run" is that of the agent, whose limits it has, and "input" what a workflow takes. One that `is_anonymous`
-    needs no key. One that `is_for_all` is about the app and nobody's threads: nobody has to be signed in there. `needs`
-    is what those with whom a thread is shared must be allowed to do: "own" is for its owner alone, "admin" for
-    administrators.
+    `body` "run" is that of the agent, whose limits it has, "input" what a workflow takes, "answer" what it asks for.
+    One that `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's threads: nobody has to be
+    signed in there. `needs` is what those with whom a thread is shared must be allowed to do: "own" is for its owner
+    alone, "admin" for administrators.
     """
 
     function: str
@@ -79,7 +79,7 @@ class Route:
     answers: tuple[ResponseSpec, ...] = field(hash=False)
     refusals: Refusals = ()
     parameters: tuple[Parameter, ...] = ()
-    body: JsonBody | Literal["run", "input"] | None = field(default=None, hash=False)
+    body: JsonBody | Literal["run", "input", "answer"] | None = field(default=None, hash=False)
     is_anonymous: bool = False
     is_for_all: bool = False
     needs: Literal["read", "run", "own", "admin"] = "read"

@@ -31,12 +31,14 @@ GRANT_FIELDS: Mapping[str, Schema] = {
     **OWNER_FIELDS,
     "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run: to ask the agent too."},
 }
+VALUE = "value"
 DECISION_FIELDS: Mapping[str, Schema] = {
     "approved": {"type": "boolean", "description": "Whether the tool call is made."},
     "reason": {
         "anyOf": [{"type": "string", "maxLength": LONGEST_REASON}, {"type": "null"}],
         "description": "The reason, which is stored; of a refusal, the model gets it.",
     },
+    VALUE: {"description": "The answer to what an executor of a workflow asks, by its answer_schema."},
 }
 
 
@@ -84,14 +86,20 @@ def read_decision(fields: Mapping[str, Any]) -> Decision:
         raise InvalidFieldError(
             f"The id of an approval is a JSON {json_type(approval_id)}. Send the id as the response has it."
         )
-    approved = read_flag("approved", fields.get("approved"))
+    if VALUE not in fields:
+        approved = read_flag("approved", fields.get("approved"))
+    elif "approved" in fields:
+        raise InvalidFieldError("The answer has 'value' and 'approved'. Send 'value' where an executor asks.")
     if reason is not None:
         reason = read_text("reason", reason)
         if len(reason) > LONGEST_REASON:
             raise InvalidFieldError(f"The field 'reason' has {len(reason)} characters; send at most {LONGEST_REASON}.")
         refuse_lone_surrogates(reason, "reason")
         reason = reason.strip() or None
-    return Decision(id=approval_id, approved=approved, reason=reason)
+    if VALUE not in fields:
+        return Decision(id=approval_id, approved=approved, reason=reason)
+    refuse_lone_surrogates(fields[VALUE], VALUE)
+    return Decision.of_value(approval_id, fields[VALUE], reason)
 
 
 def read_principal(fields: Mapping[str, Any]) -> Principal:

@@ -7,13 +7,13 @@ run that it began, and another request is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hosting.errors import InvalidWaitError
+from hosting.errors import BodyTooLargeError, InvalidWaitError
 from hosting.names import APP, check_thread_id, id_pattern
 from hosting.request.contents import Limits
-from hosting.request.fields import TRUTH_WORD, read_truth
+from hosting.request.fields import TRUTH_WORD, read_decision, read_truth
 from hosting.request.parameters import Parameter
 from hosting.request.run_call import (
     IDEMPOTENCY_KEY,
@@ -27,6 +27,7 @@ from hosting.request.run_call import (
     read_idempotency_key,
     workflow_request,
 )
+from hosting.request.run_request import Decision, PendingApproval
 from hosting.request.strict_json import decode_utf8, parse_json
 from hosting.workflows import WorkflowInput, json_text
 
@@ -93,3 +94,18 @@ def _wait(call: RawRequest) -> Wait:
             f"The query {TIMEOUT_SECONDS.name!r} is {seconds[:80]!r}. Send a whole number from 1 to {MOST_SECONDS}."
         )
     return Wait(float(seconds), answer=bool(answers) and answers[0])
+
+
+def parse_answer(call: RawRequest, most_bytes: int) -> Any:
+    """Return the answer that is a request's body; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+    if len(call.body) > most_bytes:
+        raise BodyTooLargeError(f"The body has {len(call.body)} bytes; the limit is {most_bytes}. Send less.")
+    return parse_json(call.body)
+
+
+def decision_of(approval_id: str, value: Any, waiting: Sequence[PendingApproval]) -> Decision:
+    """Return the answer to what waits under that id; of a tool call, the decision that the value is."""
+    asked = next((one for one in waiting if one.id == approval_id), None)
+    if asked is not None and asked.answer_schema is None and isinstance(value, dict):
+        return read_decision({**value, "id": approval_id})
+    return Decision.of_value(approval_id, value)

@@ -35,6 +35,7 @@ from hosting.request.fields import (
     REQUEST_FIELDS,
     TRUTH_SCHEMA,
     TRUTH_WORD,
+    VALUE,
     read_decision,
     read_flag,
     read_members,
@@ -206,11 +207,15 @@ def workflow_request(fields: Mapping[str, Any], limits: Limits, takes: WorkflowI
 
 @dataclass(frozen=True)
 class JsonBody:
-    """A JSON object that a route takes: its members with their JSON Schemas, those that it must have, one to copy."""
+    """A JSON object that a route takes: its members with their JSON Schemas, those that it must have, one to copy.
+
+    And it has exactly one of `either`.
+    """
 
     members: Mapping[str, Schema]
     required: tuple[str, ...]
     example: str
+    either: tuple[str, ...] = ()
 
     def read(self, call: RawRequest, most_bytes: int) -> dict[str, Any]:
         """Return the members that a request sent; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
@@ -219,7 +224,7 @@ class JsonBody:
         return json_fields(call.body, self.members.keys())
 
 
-DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}')
+DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE))
 GRANT = JsonBody(GRANT_FIELDS, tuple(GRANT_FIELDS), '{"issuer": "...", "id": "...", "access": "read"}')
 OWNER = JsonBody(OWNER_FIELDS, tuple(OWNER_FIELDS), '{"issuer": "...", "id": "..."}')
 

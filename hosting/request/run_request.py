@@ -99,11 +99,28 @@ class ResponseFormat(_Value):
 
 
 class Decision(_Value):
-    """What somebody decided of the tool call that waited under this approval's id."""
+    """What somebody decided of the tool call that waited under this approval's id.
+
+    Or what they answered to an executor that asked under that id: the JSON text of the `value`, in the one way in which
+    it is written here.
+    """
 
     id: str
     approved: bool
     reason: str | None = None
+    value: str | None = None
+
+    @classmethod
+    def of_value(cls, id: str, value: Any, reason: str | None = None) -> Decision:  # the member's name
+        """Return the answer to what an executor asked."""
+        return cls(id=id, approved=True, reason=reason, value=json.dumps(value, ensure_ascii=False, sort_keys=True))
+
+    def receipt(self) -> Decision:
+        """Return the same with the digest of the value, which is small: it is compared with a repeated one."""
+        if self.value is None:
+            return self
+        digest = hashlib.sha256(self.value.encode(errors="surrogatepass")).hexdigest()
+        return self.model_copy(update={"value": digest})
 
 
 class UserMessage(_Value):
@@ -139,8 +156,13 @@ class RunRequest(UserMessage):
 
 
 class PendingApproval(_Value):
-    """A tool call that is made only if somebody approves it. `arguments` are the object or text that the model sent."""
+    """A tool call that is made only if somebody approves it. `arguments` are the object or text that the model sent.
+
+    Or what the executor named `tool` of a workflow asks somebody: `arguments` is what it says, and `answer_schema` the
+    JSON Schema of the answer.
+    """
 
     id: str
     tool: str
     arguments: Any
+    answer_schema: dict[str, Any] | None = None

@@ -37,7 +37,7 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.request.response_format import agents_own_format, structured_value
-from hosting.request.run_request import RunRequest
+from hosting.request.run_request import PendingApproval, RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import DeltaWriter
@@ -73,12 +73,14 @@ LONGEST_CAUSE = 500
 class AgentAnswer:
     """The agent answered. `session` is what its context providers want to keep, as plain JSON values.
 
-    `summary` stands for the conversation's beginning from now on, if the run made one.
+    `summary` stands for the conversation's beginning from now on, if the run made one. `requests` are what a workflow
+    waits for; None of an agent, whose response has its own.
     """
 
     response: AgentResponse[Any]
     session: dict[str, Any] | None
     summary: Summary | None = None
+    requests: tuple[PendingApproval, ...] | None = None
 
 
 @dataclass(frozen=True)

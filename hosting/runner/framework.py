@@ -74,6 +74,11 @@ def modules_of_executor(executor: Executor) -> set[str]:
     return {name for one in written if (name := getattr(one, "__module__", None)) in sys.modules}
 
 
+def asked_types(executor: Executor) -> list[Any]:
+    """Return the types of what an executor may ask a person, and of the answers."""
+    return [one for pair in getattr(executor, "_response_handlers", ()) for one in pair]
+
+
 def executors_within(workflow: Workflow) -> Iterator[Executor]:
     """Iterate over the executors of a workflow, and of those that are executors of it."""
     for executor in workflow.executors.values():

@@ -13,8 +13,10 @@ import math
 from collections.abc import Callable
 
 from hosting.errors import HostingError, RunSupersededError, UnstorableAnswerError
+from hosting.names import Address
 from hosting.runner.agent_loop import Stop
 from hosting.runner.thread_log import Decided, ThreadLog
+from hosting.stores.contract import MOST_POSITION
 from hosting.thread.commands import Change, Command, RecordSteps, RetryRun
 from hosting.thread.events import (
     Cancelled,
@@ -30,7 +32,8 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.head import Head
-from hosting.thread.run import Run, superseded, text_so_far, unanswered
+from hosting.thread.rows import ApprovalRow, DeletedRow, RunRow
+from hosting.thread.run import Run, fold_run, superseded, text_so_far, unanswered
 from state.conversation import response_text
 from state.models import ResponseEntry
 
@@ -177,6 +180,17 @@ class HeldRun:
         if (self.is_draining or self.is_unwatched) and (ended or is_between) and self._at_work == around:
             raise DrainingError(f"Run {self.run_id} is handed on after this step.")
 
+    async def run_before(self) -> Run | None:
+        """Return the run that ended with what this one decides; None if its events are gone. From the agent's loop."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._read_before(), self._loop))
+
+    async def _read_before(self) -> Run | None:
+        decided = self.run.accepted.request.decisions[0]
+        head = await self._log.head(self.address)
+        row = await self._log.row(self.address, ApprovalRow, decided.id, head)
+        found = await read_run(self._log, self.address, row.asked_by, head) if isinstance(row, ApprovalRow) else None
+        return found if isinstance(found, Run) else None
+
     async def renew(self) -> None:
         """Renew the lease by an append without events; raises as `append` does."""
         await self._execute(RecordSteps(self.token))
@@ -212,3 +226,22 @@ class HeldRun:
 def unstorable_step(run_id: str) -> UnstorableAnswerError:
     """Return why a run ends whose step cannot be written; raised from the cause, which is logged with it."""
     return UnstorableAnswerError(f"A step of the run cannot be kept; the cause is in the log under run {run_id}.")
+
+
+async def read_run(log: ThreadLog, address: Address, run_id: str, head: Head | None = None) -> Run | DeletedRow | None:
+    """Return the run as the log has it; None for one that the thread never had, or whose events were removed by age.
+
+    `head` is the thread's, where the caller has just read it. Raises `LogUnavailableError` and `NewerVersionError`.
+    """
+    head = head or await log.head(address)
+    row = await log.row(address, RunRow, run_id, head)
+    if not isinstance(row, RunRow):
+        return row
+    if row.first <= head.trimmed:
+        return None  # whoever trimmed it may have died before all of it was removed
+    run = fold_run(address, run_id, await log.events(address, row.first - 1, through=row.last or MOST_POSITION))
+    if run is None or row.last is None or not run.requested_approvals:
+        return run
+    for position, event in await log.events(address, row.last):  # answers to what it asked for stand after its end
+        run = run.after(position, event)
+    return run

@@ -155,7 +155,8 @@ class HostedAgent:
         try:
             entry = stored_response(run_id=run_id, created_at=iso(now), response=outcome.response)
             count = messages_before + len(attempt.messages)
-            approvals = pending_approvals(run_id, outcome.response)
+            asked = outcome.requests
+            approvals = pending_approvals(run_id, outcome.response) if asked is None else asked
             completed = Completed(
                 at=now,
                 run_id=run_id,

@@ -33,6 +33,7 @@ from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, 
 from hosting.runner.framework import (
     FRAMEWORK_VERSION,
     agents_of_executor,
+    asked_types,
     checkpoint_text,
     executors_within,
     modules_of_executor,
@@ -40,8 +41,10 @@ from hosting.runner.framework import (
 )
 from hosting.runner.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps, keeps_journal
 from hosting.runner.workflow_answer import WorkflowAnswer
+from hosting.runner.workflow_requests import Requests, pending_requests, responses
 from hosting.thread.events import Checkpointed
 from hosting.thread.messages import request_messages
+from hosting.thread.run import Run
 from hosting.workflows import HostedWorkflow
 from state.json_values import to_json_value
 
@@ -69,30 +72,29 @@ class WorkflowRunner(AgentRunner):
             if attempt.listener is not None:
                 attempt.listener.add(update)
 
-        answer, workflow, asks = WorkflowAnswer(pass_on), self._workflow.build(), False
+        answer, workflow = WorkflowAnswer(pass_on), self._workflow.build()
         kept = RunCheckpoints(self._workflow, recorder, answer, workflow)
         for executor in executors_within(workflow):
             _record(executor, recorder, kept)
         try:
-            begin: dict[str, Any] = kept.restore(attempt) or {"message": self._given(attempt)}
+            begin = await kept.restore(attempt) or {"message": self._given(attempt)}
         except (InvalidInputError, WorkflowChangedError, CheckpointNotKeptError) as error:
             return AgentFailure(error)
         try:
             async with workflow.run(**begin, stream=True, checkpoint_storage=kept) as events:
                 async for event in events:
                     answer.add(event)
-                    asks = asks or event.type == "request_info"
                     kept.check(event)
         except BaseException:
             if recorder.cause is None:
                 raise
         if recorder.cause is not None:
             raise recorder.cause
-        if asks:
-            return AgentFailure(
-                RunFailedError(f"Workflow {self._name!r} asks a person (request_info), which is not served yet.")
-            )
-        return AgentAnswer(answer.response(), None)
+        try:
+            requests = pending_requests(attempt.run_id, kept.requests)
+        except RunFailedError as error:
+            return AgentFailure(error)
+        return AgentAnswer(answer.response(), None, requests=requests)
 
     def _given(self, attempt: Attempt) -> Any:
         """Return what the start executor is given: the conversation, the text, or the value whose JSON text it is."""
@@ -113,6 +115,7 @@ class RunCheckpoints:
         self, hosted: HostedWorkflow, recorder: StepRecorder, answer: WorkflowAnswer, workflow: Workflow
     ) -> None:
         self.superstep = 0
+        self.requests: Requests = {}
         self._hosted = hosted
         self._recorder = recorder
         self._answer = answer
@@ -120,16 +123,34 @@ class RunCheckpoints:
         self._restored: WorkflowCheckpoint | None = None
         self._allowed = _types_of(workflow)
 
-    def restore(self, attempt: Attempt) -> dict[str, Any]:
+    async def restore(self, attempt: Attempt) -> dict[str, Any]:
         """Return how the workflow is run from the newest checkpoint; nothing where there is none.
 
-        Raises `WorkflowChangedError` for one of another graph or framework, `CheckpointNotKeptError` for one that
-        cannot be read.
+        A run that brings answers begins with that of the run that asked. Raises `WorkflowChangedError` for one of
+        another graph or framework, `CheckpointNotKeptError` for one that cannot be read, and `InvalidInputError`.
         """
-        run = self._recorder.held.run
-        kept = run.checkpoint
-        if kept is None:
+        run, decisions = self._recorder.held.run, attempt.request.decisions
+        if run.checkpoint is not None:
+            self._restored, updates = self._read(run, run.checkpoint)
+            self.requests = self._restored.pending_request_info_events
+            self._saved = run.checkpoint.superstep
+            self._answer.restore(updates, run.values)
+            if attempt.deltas is not None:
+                for update in updates:
+                    attempt.deltas.write(update, is_known=True)
+            return {"checkpoint_id": self._restored.checkpoint_id}
+        if not decisions:
             return {}
+        before = await self._recorder.held.run_before()
+        if before is None or before.checkpoint is None:
+            raise CheckpointNotKeptError("The state of the run that asked is not in the log any more.")
+        self._restored, _ = self._read(before, before.checkpoint)
+        self._saved = before.checkpoint.superstep
+        given = responses(before.run_id, self._restored.pending_request_info_events, decisions)
+        return {"checkpoint_id": self._restored.checkpoint_id, "responses": given}
+
+    def _read(self, run: Run, kept: Checkpointed) -> tuple[WorkflowCheckpoint, list[AgentResponseUpdate]]:
+        """Return a run's newest checkpoint, and what was yielded until then."""
         if (kept.graph, kept.framework) != (self._hosted.graph, FRAMEWORK_VERSION):
             what = "graph" if kept.graph != self._hosted.graph else f"agent-framework ({kept.framework})"
             raise WorkflowChangedError(
@@ -137,17 +158,11 @@ class RunCheckpoints:
                 "one. Finish such runs on the deployment where they began."
             )
         try:
-            self._restored = read_checkpoint(kept.checkpoint, self._allowed)
             updates = [AgentResponseUpdate.from_dict(dict(one)) for one in run.yielded]
+            return read_checkpoint(kept.checkpoint, self._allowed), updates
         except Exception as error:  # whatever a damaged one makes the framework raise
             logger.exception("A checkpoint of run %s cannot be read.", run.run_id)
             raise CheckpointNotKeptError("The state of the run after its last superstep cannot be read.") from error
-        self._saved = kept.superstep
-        self._answer.restore(updates, run.values)
-        if attempt.deltas is not None:
-            for update in updates:
-                attempt.deltas.write(update, is_known=True)
-        return {"checkpoint_id": self._restored.checkpoint_id}
 
     def check(self, event: WorkflowEvent[Any]) -> None:
         """Follow the supersteps, and end the attempt at one whose checkpoint was not saved."""
@@ -186,6 +201,7 @@ class RunCheckpoints:
             )
         )
         self._saved = checkpoint.iteration_count
+        self.requests = dict(checkpoint.pending_request_info_events)
         return checkpoint.checkpoint_id
 
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
@@ -241,7 +257,12 @@ def _types_of(workflow: Workflow) -> frozenset[str]:
     declared = [
         one
         for executor in executors
-        for one in (*executor.input_types, *executor.output_types, *executor.workflow_output_types)
+        for one in (
+            *executor.input_types,
+            *executor.output_types,
+            *executor.workflow_output_types,
+            *asked_types(executor),
+        )
     ]
     modules = {module for executor in executors for module in modules_of_executor(executor)}
     written = [one for module in modules for one in vars(sys.modules[module]).values() if _is_plain(one)]

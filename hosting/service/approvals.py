@@ -7,17 +7,21 @@ decided meanwhile and decides anew.
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hosting.errors import InvalidInputError
 from hosting.names import Address, new_id
 from hosting.ports import EntityClient
 from hosting.principal import NOBODY, Caller
+from hosting.request.response_format import CHECK_SECONDS
 from hosting.request.run_request import Decision, RunRequest
+from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.held_runs import HeldRuns
-from hosting.service.lost_runs import read_run
 from hosting.service.runs import Runs
 from hosting.thread.commands import AnswerApproval, Change, Stale, Unchanged
 from hosting.thread.events import Accepted
@@ -92,6 +96,8 @@ class Approvals:
             requested = await self._run(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
             if requested is None and isinstance(row, ApprovalRow):
                 row = None  # what asked for it was removed by age, and what is left of it answers nobody
+            if requested is not None:
+                await asyncio.to_thread(_check, requested, decision)
             at = self._log.clocks.wall()
             resumed = _resumed(address, run_id, requested, decision, caller, at=at, wire=wire, streamed=streamed)
             return AnswerApproval(at, decision, row, resumed, terms)
@@ -114,6 +120,31 @@ class Approvals:
     async def _run(self, address: Address, head: Head, run_id: str) -> Run | None:
         found = await read_run(self._log, address, run_id, head)
         return found if isinstance(found, Run) else None
+
+
+def _check(requested: Run, decision: Decision) -> None:
+    """Raise `InvalidInputError` for an answer that is not of the kind, or does not fit the schema, that was asked for.
+
+    One that is the same as before is the same again, and one of an older version may lack what is asked for now.
+    """
+    asked = next((one for one in requested.requested_approvals if one.id == decision.id), None)
+    schema = None if asked is None else asked.answer_schema
+    if asked is None or (schema is None and decision.value is None):
+        return
+    if schema is None:
+        raise InvalidInputError(f"Tool {asked.tool!r} waits for a decision. Send approved, true or false.")
+    if decision.value is None:
+        raise InvalidInputError(
+            f"Executor {asked.tool!r} waits for an answer. Send it as value, by the answer_schema of the approval."
+        )
+    from hosting.request.json_schema import UncheckableError, value_fault
+
+    try:
+        fault = value_fault(schema, json.loads(decision.value), CHECK_SECONDS)
+    except UncheckableError as error:
+        fault = str(error)
+    if fault is not None:
+        raise InvalidInputError(f"The value is not what executor {asked.tool!r} asked for: {fault}.")
 
 
 def _resumed(

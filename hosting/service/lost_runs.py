@@ -14,11 +14,9 @@ from hosting.names import Address
 from hosting.ports import Clock
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.thread_log import Decided, ThreadLog
-from hosting.stores.contract import MOST_POSITION
 from hosting.thread.commands import CancelRun, ExpireRun
 from hosting.thread.head import Head
-from hosting.thread.rows import DeletedRow, RunRow
-from hosting.thread.run import Run, fold_run
+from hosting.thread.run import Run
 
 
 @dataclass
@@ -95,22 +93,3 @@ class LostRunCheck:
             if idle_append is not None:
                 expired = ExpireRun(now, self._run_id, idle_append)
                 self._publish(self._address, await self._log.execute(self._address, expired))
-
-
-async def read_run(log: ThreadLog, address: Address, run_id: str, head: Head | None = None) -> Run | DeletedRow | None:
-    """Return the run as the log has it; None for one that the thread never had, or whose events were removed by age.
-
-    `head` is the thread's, where the caller has just read it. Raises `LogUnavailableError` and `NewerVersionError`.
-    """
-    head = head or await log.head(address)
-    row = await log.row(address, RunRow, run_id, head)
-    if not isinstance(row, RunRow):
-        return row
-    if row.first <= head.trimmed:
-        return None  # whoever trimmed it may have died before all of it was removed
-    run = fold_run(address, run_id, await log.events(address, row.first - 1, through=row.last or MOST_POSITION))
-    if run is None or row.last is None or not run.requested_approvals:
-        return run
-    for position, event in await log.events(address, row.last):  # answers to what it asked for stand after its end
-        run = run.after(position, event)
-    return run

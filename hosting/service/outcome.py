@@ -62,7 +62,10 @@ class Problem(TypedDict):
 
 
 class Approval(TypedDict):
-    """A tool call that is made only if somebody approves it; times are RFC 3339, `expires_at` is null for never."""
+    """A tool call that is made only if somebody approves it; times are RFC 3339, `expires_at` is null for never.
+
+    With an `answer_schema` it is what the executor `tool` of a workflow asks, and `arguments` what it says.
+    """
 
     id: str
     run_id: str
@@ -70,6 +73,7 @@ class Approval(TypedDict):
     arguments: Any
     requested_at: str
     expires_at: str | None
+    answer_schema: NotRequired[dict[str, Any]]
 
 
 class CompletedRun(RunIds):
@@ -167,8 +171,9 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
     if not isinstance(terminal, Completed):
         return []
     expires_at = None if terminal.expires_at is None else iso(terminal.expires_at)
-    return [
-        {
+    shown: list[Approval] = []
+    for approval in approvals:
+        one: Approval = {
             "id": approval.id,
             "run_id": run.run_id,
             "tool": approval.tool,
@@ -176,8 +181,8 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
             "requested_at": iso(terminal.at),
             "expires_at": expires_at,
         }
-        for approval in approvals
-    ]
+        shown.append(one if approval.answer_schema is None else {**one, "answer_schema": approval.answer_schema})
+    return shown
 
 
 def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
@@ -185,11 +190,14 @@ def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
 
     With a `url`, how the calls are answered there.
     """
+    asked = run.requested_approvals
     waits = [
-        f"Waits for approval {approval.id}: {approval.tool}({json.dumps(approval.arguments, ensure_ascii=False)})"
-        for approval in run.requested_approvals
+        f"Waits for {'approval' if approval.answer_schema is None else 'an answer'} {approval.id}: "
+        f"{approval.tool}({json.dumps(approval.arguments, ensure_ascii=False)})"
+        for approval in asked
     ]
-    choice = '{"approved": true} or {"approved": false, "reason": "..."}'
+    decisions = ['{"approved": true} or {"approved": false, "reason": "..."}'] if _tools(asked, asks=False) else []
+    choice = " or ".join([*decisions, *(['{"value": ...}'] if _tools(asked, asks=True) else [])])
     how = f"To answer, POST {choice} as application/json to {url}" if waits and url else ""
     return "\n\n".join(part for part in (completed_text(terminal), "\n".join(waits), how) if part)
 
@@ -199,9 +207,16 @@ def text_with_approvals(terminal: Completed) -> str:
 
     A model that calls a tool mostly writes no text, and an empty answer would look like one that went wrong.
     """
-    tools = ", ".join(dict.fromkeys(approval.tool for approval in terminal.approvals))
-    waits = f"Waits for a person's approval of: {tools}." if tools else ""
-    return "\n\n".join(part for part in (completed_text(terminal), waits) if part)
+    approved, asks = _tools(terminal.approvals, asks=False), _tools(terminal.approvals, asks=True)
+    waits = f"Waits for a person's approval of: {approved}." if approved else ""
+    questions = f"Waits for a person's answer to: {asks}." if asks else ""
+    return "\n\n".join(part for part in (completed_text(terminal), waits, questions) if part)
+
+
+def _tools(approvals: Sequence[PendingApproval], *, asks: bool) -> str:
+    """Return the tools whose calls wait, or the executors that ask, each once."""
+    named = (one.tool for one in approvals if (one.answer_schema is not None) is asks)
+    return ", ".join(dict.fromkeys(named))
 
 
 def completed_text(terminal: Completed) -> str:

@@ -23,11 +23,12 @@ from hosting.names import Address, check_thread_id, is_id, keyed_thread_id, max_
 from hosting.ports import EntityClient
 from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, StartRun, Wait
+from hosting.runner.held_run import read_run
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent
 from hosting.service.held_runs import HeldRuns
-from hosting.service.lost_runs import LostRunCheck, read_run
+from hosting.service.lost_runs import LostRunCheck
 from hosting.settings import Settings
 from hosting.thread.commands import (
     AcceptRun,

@@ -25,11 +25,11 @@ from hosting.errors import (
 )
 from hosting.names import Address
 from hosting.ports import Clock
-from hosting.runner.held_run import LEASE_MARGIN_SECONDS
+from hosting.runner.held_run import LEASE_MARGIN_SECONDS, read_run
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.conversations import Conversations
 from hosting.service.held_runs import HeldRuns
-from hosting.service.lost_runs import IdleHolder, QueueTime, read_run
+from hosting.service.lost_runs import IdleHolder, QueueTime
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.thread.commands import AcceptRun, CancelRun, Change, ClaimRun, EndRun, Outcome, Refused, ResetThread
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, before_reset, resume

@@ -232,7 +232,7 @@ def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:
     if head.state == "deleting":
         return refuse_while_deleting()
     if row.decision is not None:
-        if row.resumed_by is not None and row.decision == decision:
+        if row.resumed_by is not None and row.decision == decision.receipt():
             return attach(head, commands.AttachToRun(command.at, row.resumed_by))
         went_on = "" if row.resumed_by is None else f" Run {row.resumed_by} goes on from there."
         return commands.Refused(
@@ -328,7 +328,7 @@ def _record_instances(head: Head, command: commands.RecordInstances) -> commands
 
 def _trim(head: Head, command: commands.TrimThread) -> commands.Outcome:
     """Trim nothing that an open run, or one whose approvals wait, is answered from."""
-    needed = [run.first for run in head.runs[:1]] + ([head.waiting.first] if head.waiting else [])
+    needed = [run.since or run.first for run in head.runs[:1]] + ([head.waiting.first] if head.waiting else [])
     through = min([command.through, head.position, *(first - 1 for first in needed)])
     if through <= head.trimmed or head.state != "open":
         return commands.Unchanged()

@@ -21,6 +21,7 @@ from hosting.thread.events import (
     Attached,
     CancelRequested,
     Claimed,
+    Completed,
     Event,
     Released,
     Terminal,
@@ -43,8 +44,9 @@ class Draft:
 
     def add(self, *events: Event) -> Draft:
         """Append events."""
-        self._events += events
-        self.head = fold(self.head, events)
+        versioned = [_versioned(event) for event in events]
+        self._events += versioned
+        self.head = fold(self.head, versioned)
         return self
 
     def renew(self) -> Draft:
@@ -76,7 +78,8 @@ class Draft:
     ) -> Draft:
         """Record a decision on one of the approvals that the thread waits for; `resumed_by` is the run that goes on."""
         self.add(ApprovalAnswered(at=at, run_id=waiting.run_id, decision=decision, principal=by))
-        row = ApprovalRow(epoch=self.head.epoch, asked_by=waiting.run_id, decision=decision, resumed_by=resumed_by)
+        decided = decision.receipt()
+        row = ApprovalRow(epoch=self.head.epoch, asked_by=waiting.run_id, decision=decided, resumed_by=resumed_by)
         return self.row(RowChange(ApprovalRow.name_of(decision.id), waiting.first, row, is_new=False))
 
     def claim(self, at: float, terms: ClaimTerms) -> Draft:
@@ -121,6 +124,20 @@ class Draft:
     def change(self, run_id: str = "", *, signal: bool = False) -> Change:
         """Return the append."""
         return Change(self.head, tuple(self._events), tuple(self._rows), run_id, signal)
+
+
+def _versioned(event: Event) -> Event:
+    """Return the event in the version that knows answers with values: an older code would take one for an approval."""
+    match event:
+        case Accepted():
+            is_newer = any(decision.value is not None for decision in event.request.decisions)
+        case Completed():
+            is_newer = any(approval.answer_schema is not None for approval in event.approvals)
+        case ApprovalAnswered():
+            is_newer = event.decision.value is not None
+        case _:
+            is_newer = False
+    return event.model_copy(update={"v": 5}) if is_newer else event
 
 
 def end_without_agent(run: OpenRun) -> HostingError | None:

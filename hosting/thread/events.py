@@ -26,7 +26,7 @@ from state.extension import Summary
 from state.models import Entry, RememberingModel
 
 VERSION = 1
-NEWEST_VERSION = 4
+NEWEST_VERSION = 5
 """Of events and heads as this code writes them, and the newest that it reads. Kinds of events that came later have the
 newer one, and so does the head after them: only threads that have any are kept from an older version of the code."""
 

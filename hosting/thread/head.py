@@ -37,6 +37,7 @@ class OpenRun(_Part):
     `decides`: it brings decisions on approvals. `signalled`: the log proves that a signal was taken. `barred`: it was
     queued when an earlier run began to wait for approvals; it ends as `approvals_pending` without its agent. `lost`
     counts the claims that were taken over because their holder was lost, `failures` the attempts after a failure.
+    `since` is where the run began whose approvals it decides, from whose state a workflow continues; 0 for any other.
     """
 
     id: str
@@ -52,6 +53,7 @@ class OpenRun(_Part):
     lost: int = 0
     failures: int = 0
     settled: int = 0
+    since: int = 0
 
 
 class Claim(_Part):
@@ -190,6 +192,7 @@ def _accepted(head: Head, event: events.Accepted) -> Head:
         at=event.at,
         streamed=event.streamed,
         decides=bool(event.request.decisions),
+        since=head.waiting.first if event.request.decisions and head.waiting is not None else 0,
     )
     begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
     is_temporary = head.temporary or event.temporary

@@ -30,25 +30,26 @@ def approval_requests(response: AgentResponse[Any]) -> list[Content]:
     return [content for content in response.user_input_requests if content.type == "function_approval_request"]
 
 
-def approval_id(run_id: str, request: Content) -> str:
+def approval_id(run_id: str, request_id: str | None) -> str:
     """Return the id under which a request of the run is answered: 32 hexadecimal digits.
 
     It is the run's own, so that a late answer never decides on a later call to which a model gave the same id.
     """
-    name = portable_text(f"{run_id}/{request.id}")  # as it is in the stored request
+    name = portable_text(f"{run_id}/{request_id}")  # as it is in the stored request
     return hashlib.sha256(name.encode()).hexdigest()[:_ID_LENGTH]
 
 
 def pending_approvals(run_id: str, response: AgentResponse[Any]) -> tuple[PendingApproval, ...]:
     """Return the tool calls whose approval the run's response requests, in the order of the model."""
-    pending = []
-    for request in approval_requests(response):
-        call = request.function_call
-        name = (call.name if call is not None else None) or ""
-        arguments = _arguments(call.arguments if call is not None else None)
-        pending_id = approval_id(run_id, request)
-        pending.append(PendingApproval(id=pending_id, tool=portable_text(name), arguments=arguments))
-    return tuple(pending)
+    return tuple(pending_approval(approval_id(run_id, request.id), request) for request in approval_requests(response))
+
+
+def pending_approval(pending_id: str, request: Content) -> PendingApproval:
+    """Return the framework's request for the approval of a tool call as the run ends with it."""
+    call = request.function_call
+    name = (call.name if call is not None else None) or ""
+    arguments = _arguments(call.arguments if call is not None else None)
+    return PendingApproval(id=pending_id, tool=portable_text(name), arguments=arguments)
 
 
 def _arguments(given: object) -> Any:
@@ -81,7 +82,8 @@ def run_messages(request: RunRequest, conversation: Conversation) -> list[Messag
         return _decided(request, open_requests(conversation))
     pause = host_of(conversation).pause
     own = request_messages(request)
-    return own if pause is None else [_closing(pause, conversation), *own]
+    closing = None if pause is None else _closing(pause, conversation)
+    return own if closing is None or not closing.contents else [closing, *own]
 
 
 def closing_message(conversation: Conversation) -> Message | None:
@@ -99,7 +101,7 @@ def open_requests(conversation: Conversation) -> dict[str, Content]:
     if pause is None or pause.is_over:
         return {}
     requests = approval_requests(_paused_response(pause, conversation))
-    return {approval_id(pause.run_id, request): request for request in requests}
+    return {approval_id(pause.run_id, request.id): request for request in requests}
 
 
 def refusals(request: RunRequest, conversation: Conversation) -> dict[str, str]:
@@ -122,12 +124,14 @@ def _decided(request: RunRequest, requests: dict[str, Content]) -> list[Message]
     and which the history, made for models that call none, leaves out.
     """
     known = [(decision, requests[decision.id]) for decision in request.decisions if decision.id in requests]
+    values = [Content.from_text(decision.value) for decision in request.decisions if decision.value is not None]
     hosted = [call for _, call in known if call.function_call is not None and call.function_call.hosted]
-    answered = Message("user", [_response(decision, call) for decision, call in known])
+    answered = Message("user", [*(approval_response(decision, call) for decision, call in known), *values])
     return [Message("assistant", hosted), answered] if hosted else [answered]
 
 
-def _response(decision: Decision, request: Content) -> Content:
+def approval_response(decision: Decision, request: Content) -> Content:
+    """Return the decision as the framework's response to its request."""
     assert request.id is not None
     assert request.function_call is not None
     properties = {"reason": decision.reason} if decision.reason else None

@@ -17,5 +17,9 @@ BEHAVIOURS = {
     "workflows.checkpoint-kept": "A run whose state after a superstep cannot be kept or read again stops there.",
     "workflows.upstream": "Clients of agent-framework-azurefunctions run a workflow and ask for it by their routes "
     "and names.",
+    "workflows.asks": "What an executor asks a person waits with its run, is checked against the schema of its answer, "
+    "and is answered once; the workflow continues from there.",
+    "workflows.asks-survives-kill": "Killed before or after a question or its answer, a workflow asks once and loses "
+    "nothing.",
     "workflows.refused": "What cannot be hosted as a workflow is refused at start-up, with what to do.",
 }

@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 
 from hosting.names import Address, new_id
+from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.lost_runs import read_run
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_stores
 from hosting.thread.run import Run

@@ -17,8 +17,8 @@ from hosting.plan import AgentPlan
 from hosting.request.run_request import Retry, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
+from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import epoch_store_key
-from hosting.service.lost_runs import read_run
 from hosting.service.services import Services
 from hosting.settings import read_settings
 from hosting.stores.archive import Archive, Volume

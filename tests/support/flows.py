@@ -16,7 +16,9 @@ from agent_framework import (
     WorkflowBuilder,
     WorkflowContext,
     handler,
+    response_handler,
 )
+from pydantic import BaseModel
 from typing_extensions import Never
 
 from tests.support.app.scripted import scripted_agent
@@ -133,6 +135,49 @@ def loop_flow(most: int, name: str = "Loop") -> Callable[[], Workflow]:
 
 
 FLOWS: list[Any] = [text_flow, order_flow, chat_flow, fan_flow]
+
+
+@dataclass
+class Plan:
+    """What a person is asked about."""
+
+    text: str
+    steps: list[str]
+
+
+class Verdict(BaseModel):
+    """What a person answers."""
+
+    approved: bool
+    note: str = ""
+
+
+class Reviewer(Executor):
+    """Asks a person about each plan, again with `again` as the note; `text` asks for a text."""
+
+    @handler
+    async def review(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        """Yield a word, and ask."""
+        await ctx.yield_output("asked")
+        for name in text.split("+"):
+            await ctx.request_info(Plan(name, ["one", "two"]), str if text == "text" else Verdict)
+
+    @response_handler
+    async def judge(self, plan: Plan, verdict: Verdict, ctx: WorkflowContext[Never, str]) -> None:
+        """Yield what was answered."""
+        await ctx.yield_output(f"{plan.text}: {verdict.approved} {verdict.note}".strip())
+        if verdict.note == "again":
+            await ctx.request_info(Plan(f"{plan.text} again", []), Verdict)
+
+    @response_handler
+    async def note(self, plan: Plan, note: str, ctx: WorkflowContext[Never, str]) -> None:
+        """Yield it."""
+        await ctx.yield_output(note)
+
+
+def asking_flow() -> Workflow:
+    """Return a workflow that asks a person."""
+    return WorkflowBuilder(name="Asking", start_executor=Reviewer("reviewer")).build()
 
 
 def user(text: str) -> Message:

@@ -243,7 +243,8 @@ async def test_what_waits_is_read_and_exported_with_its_thread(desk: Desk) -> No
         "unknown",
     ]
     assert messages[2]["messages"][0]["contents"][0]["content"]["type"] == "function_approval_response"
-    assert exported[0]["answers"][0]["decision"] == {"id": approval, "approved": False, "reason": "too much"}
+    decision = {"id": approval, "approved": False, "reason": "too much", "value": None}
+    assert exported[0]["answers"][0]["decision"] == decision
     assert (await desk.http.get(f"{thread}/runs/{run['run_id']}")).json() == before
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.flows import FLOWS, chat_flow, order_flow, text_flow
+from tests.support.flows import FLOWS, asking_flow, chat_flow, order_flow, text_flow
 from tests.support.made_app import app_of, served
 
 JSON = {"content-type": "application/json"}
@@ -40,7 +40,12 @@ async def test_an_instance_is_begun_and_asked_for_by_upstreams_names(http: httpx
     body = started.json()
     place = f"http://app.example/api/workflow/Orders/status/{body['instanceId']}"
     assert started.status_code == 202
-    assert body == {"instanceId": body["instanceId"], "statusQueryGetUri": place, "message": "Workflow started"}
+    assert body == {
+        "instanceId": body["instanceId"],
+        "statusQueryGetUri": place,
+        "respondUri": f"http://app.example/api/workflow/Orders/respond/{body['instanceId']}/{{requestId}}",
+        "message": "Workflow started",
+    }
     assert (started.headers["location"], started.headers["retry-after"]) == (place, "1")
     ended = await status(http, "Orders", started)
     assert sorted(ended) == [
@@ -146,3 +151,38 @@ async def test_the_only_workflow_needs_no_name() -> None:
 
     assert "/api/workflow/status/" in started.json()["statusQueryGetUri"]
     assert (ended["runtimeStatus"], ended["output"], none.status_code) == ("Completed", ["CBA"], 404)
+
+
+@pytest.mark.behaviour("workflows.upstream")
+@pytest.mark.parametrize("named", ["Asking/", ""])
+async def test_a_question_is_answered_by_upstreams_names(named: str) -> None:
+    """It stands in the status with the address of its answer; all that was yielded is the output."""
+    async with served(app_of(workflow=asking_flow)) as (_, http):
+        started = await http.post(f"/api/workflow/{named}run", params=WAIT, content=b"tea")
+        place = started.json()["statusQueryGetUri"]
+        asks = (await http.get(place)).json()
+        (question,) = asks["pendingHumanInputRequests"]
+        wrong = await http.post(question["respondUrl"], json={"note": 1})
+        answer = await http.post(question["respondUrl"], json={"approved": True})
+        again = await http.post(question["respondUrl"], json={"approved": True})
+        other = await http.post(question["respondUrl"], json={"approved": False})
+        runs = (await http.get(f"/api/workflows/Asking/threads/{asks['instanceId']}/runs")).json()["runs"]
+        await http.get(f"/api/workflows/Asking/threads/{asks['instanceId']}/runs/{runs[0]['run_id']}/events")
+        ended = (await http.get(place)).json()
+
+    assert (started.status_code, asks["runtimeStatus"], asks["output"]) == (202, "Running", None)
+    assert asks["customStatus"] == {"state": "waiting_for_human_input"}
+    assert (question["sourceExecutor"], question["requestData"]["text"]) == ("reviewer", "tea")
+    assert question["responseType"]["required"] == ["approved"]
+    assert question["respondUrl"] == started.json()["respondUri"].replace("{requestId}", question["requestId"])
+    assert (wrong.json()["code"], other.json()["code"]) == ("invalid_input", "approval_answered")
+    assert (
+        answer.json()
+        == again.json()
+        == {
+            "message": "Response delivered successfully",
+            "instanceId": asks["instanceId"],
+            "requestId": question["requestId"],
+        }
+    )
+    assert (ended["runtimeStatus"], ended["output"]) == ("Completed", ["asked", "tea: True"])

@@ -15,7 +15,7 @@ from hosting.errors import InvalidFieldError
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
 from hosting.request.run_request import Retry
-from hosting.service.lost_runs import read_run
+from hosting.runner.held_run import read_run
 from hosting.settings import read_settings
 from hosting.thread.commands import CancelRun
 from hosting.thread.events import Claimed, Failed

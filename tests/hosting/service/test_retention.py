@@ -10,7 +10,7 @@ import pytest
 from hosting.errors import UnknownApprovalError
 from hosting.names import Address
 from hosting.request.run_request import Decision
-from hosting.service.lost_runs import read_run
+from hosting.runner.held_run import read_run
 from hosting.service.retention import DAY_SECONDS, EVENTS_BETWEEN_TRIMS, Retention
 from hosting.thread.commands import TrimThread
 from hosting.thread.run import Run

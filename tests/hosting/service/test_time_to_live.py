@@ -8,7 +8,7 @@ import pytest
 
 from hosting.errors import ConfigurationError
 from hosting.ports import read_utc, utc
-from hosting.service.lost_runs import read_run
+from hosting.runner.held_run import read_run
 from hosting.service.retention import checked_ttl
 from hosting.thread.commands import DescribeThread
 from hosting.thread.rows import DeletedRow

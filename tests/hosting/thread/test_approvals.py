@@ -11,11 +11,22 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.ports import MOST_ROWS
-from hosting.request.run_request import Decision
-from hosting.thread.commands import AnswerApproval, Change, ClaimRun, DeleteThread, Outcome, ResetThread, Stale
+from hosting.request.run_request import Decision, PendingApproval
+from hosting.thread.commands import (
+    AnswerApproval,
+    Change,
+    ClaimRun,
+    DeleteThread,
+    EndRun,
+    Outcome,
+    ResetThread,
+    Stale,
+    TrimThread,
+    Unchanged,
+)
 from hosting.thread.decide import MOST_APPROVALS
 from hosting.thread.rows import ApprovalRow, DeletedRow, RowChange, RunRow
-from tests.support.threads import NOW, Thread, accept, accepted, end, refusal, terms
+from tests.support.threads import NOW, Thread, accept, accepted, completed, end, refusal, terms
 
 ASKED = ApprovalRow(epoch=0, asked_by="r1")
 YES_1, YES_2, NO_1 = (
@@ -282,3 +293,49 @@ def test_an_answer_to_a_thread_that_is_being_deleted_signals_for_it() -> None:
     outcome = answer(thread, YES_1)
 
     assert outcome.signal  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("workflows.asks")
+def test_only_what_asks_for_a_value_and_its_answer_are_of_the_version_that_knows_them() -> None:
+    """An older code would take them for approvals; threads without any are read by it."""
+    question = PendingApproval(id="a1", tool="reviewer", arguments={}, answer_schema={"type": "string"})
+    value = Decision.of_value("a1", "well")
+    plain, asking, answering = waiting("a1"), Thread(), waiting("a1")
+    asking.do(accept("r1", claimed=True))
+    asked = completed("r1").model_copy(update={"approvals": (question,)})
+    asking.do(EndRun("token-r1", asked))
+    answer(answering, value)
+
+    assert [event.v for event in plain.events] == [1, 1, 1]
+    assert [event.v for event in asking.events] == [1, 1, 5]
+    assert [event.v for event in answering.events[3:]] == [5, 5]
+    assert (plain.head.v, asking.head.v, answering.head.v) == (1, 5, 5)
+
+
+@pytest.mark.behaviour("workflows.asks")
+def test_the_same_value_again_is_known_by_its_digest() -> None:
+    """The row is small, however large the value is; another value is refused."""
+    value = Decision.of_value("a1", {"b": "x" * 10_000, "a": 1})
+    thread = waiting("a1")
+    outcome = answer(thread, value)
+    assert isinstance(outcome, Change)
+    row = next(change.row for change in outcome.rows if isinstance(change.row, ApprovalRow))
+
+    again = answer(thread, Decision.of_value("a1", {"a": 1, "b": "x" * 10_000}), row=row)
+
+    assert len(row.model_dump_json()) < 1_000
+    assert (again.run_id, isinstance(again, Change)) == ("r2", True)
+    assert refusal(answer(thread, Decision.of_value("a1", {}), row=row)) is ApprovalAnsweredError
+
+
+@pytest.mark.behaviour("workflows.asks")
+def test_the_run_that_asked_is_kept_while_the_one_that_goes_on_is_open() -> None:
+    """A workflow continues from its state."""
+    thread = waiting("a1")
+    answer(thread, Decision.of_value("a1", "well"), claimed=True)
+
+    kept = thread.do(TrimThread(NOW, thread.head.position))
+    thread.do(end("r2"))
+    thread.do(TrimThread(NOW, thread.head.position - 1))
+
+    assert (kept, thread.head.trimmed > 3) == (Unchanged(), True)

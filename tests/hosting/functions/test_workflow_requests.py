@@ -1,0 +1,227 @@
+"""Workflows that ask a person: what waits, how it is answered, and how the run goes on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import (
+    AgentExecutor,
+    Executor,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    handler,
+    response_handler,
+)
+
+from tests.support.clerk import clerk
+from tests.support.flows import asking_flow
+from tests.support.made_app import app_of, served
+
+THREAD = "/api/workflows/Asking/threads/t"
+YES = {"value": {"approved": True}}
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    """An app of a workflow that asks."""
+    async with served(app_of(workflow=asking_flow)) as (_, http):
+        yield http
+
+
+async def asked(http: httpx.AsyncClient, message: str) -> dict[str, Any]:
+    """Run the workflow until it asks."""
+    answer = await http.post("/api/workflows/Asking/run", json={"message": message, "thread_id": "t"})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+async def answered(http: httpx.AsyncClient, approval: dict[str, Any], body: Any) -> httpx.Response:
+    """Answer what is asked under that id."""
+    return await http.post(f"{THREAD}/approvals/{approval['id']}", json=body)
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_what_an_executor_asks_is_listed_with_the_schema_of_its_answer(http: httpx.AsyncClient) -> None:
+    """With the run, and of the thread; what was yielded before is the run's answer."""
+    body = await asked(http, "tea")
+
+    (waiting,) = body["pending_approvals"]
+    assert (waiting["tool"], waiting["arguments"]) == ("reviewer", {"text": "tea", "steps": ["one", "two"]})
+    assert waiting["answer_schema"]["properties"]["note"]["type"] == "string"
+    assert body["response"] == "asked\n\nWaits for a person's answer to: reviewer."
+    assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
+    busy = await http.post("/api/workflows/Asking/run", json={"message": "x", "thread_id": "t"})
+    assert busy.json()["code"] == "approvals_pending"
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_the_answer_continues_from_there(http: httpx.AsyncClient) -> None:
+    """In the type that was asked for; nothing waits any more, and the next message begins anew."""
+    (waiting,) = (await asked(http, "tea"))["pending_approvals"]
+
+    answer = await answered(http, waiting, {"value": {"approved": False, "note": "hot"}})
+
+    assert (answer.status_code, answer.json()["response"]) == (200, "tea: False hot")
+    assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == []
+    assert (await asked(http, "milk"))["pending_approvals"][0]["arguments"]["text"] == "milk"
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_it_is_answered_once(http: httpx.AsyncClient) -> None:
+    """The same answer again is the same run; another one is refused."""
+    (waiting,) = (await asked(http, "tea"))["pending_approvals"]
+
+    first = await answered(http, waiting, YES)
+    again = await answered(http, waiting, YES)
+    other = await answered(http, waiting, {"value": {"approved": False}})
+
+    assert first.json() == again.json()
+    assert (other.status_code, other.json()["code"]) == (409, "approval_answered")
+    assert len((await http.get(f"{THREAD}/runs")).json()["runs"]) == 2
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_several_questions_are_answered_one_by_one(http: httpx.AsyncClient) -> None:
+    """The last answer continues, and each goes to its question."""
+    one, two = (await asked(http, "tea+milk"))["pending_approvals"]
+
+    first = await answered(http, two, {"value": {"approved": True, "note": "second"}})
+    last = await answered(http, one, {"value": {"approved": True, "note": "first"}})
+
+    assert (first.json()["status"], first.json()["pending_approvals"]) == ("answered", [one])
+    assert sorted(last.json()["response"].split("\n\n")) == ["milk: True second", "tea: True first"]
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_a_workflow_may_ask_again(http: httpx.AsyncClient) -> None:
+    """Under another id."""
+    (first,) = (await asked(http, "tea"))["pending_approvals"]
+
+    (second,) = (await answered(http, first, {"value": {"approved": True, "note": "again"}})).json()[
+        "pending_approvals"
+    ]
+    end = await answered(http, second, YES)
+
+    assert (first["id"] != second["id"], second["arguments"]) == (True, {"text": "tea again", "steps": []})
+    assert end.json()["response"] == "tea again: True"
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_a_text_may_be_asked_for(http: httpx.AsyncClient) -> None:
+    """Its schema is a string's."""
+    (waiting,) = (await asked(http, "text"))["pending_approvals"]
+
+    answer = await answered(http, waiting, {"value": "well"})
+
+    assert (waiting["answer_schema"], answer.json()["response"]) == ({"type": "string"}, "well")
+
+
+@pytest.mark.behaviour("workflows.asks")
+@pytest.mark.parametrize(
+    ("body", "code", "sentence"),
+    [
+        ({"approved": True}, "invalid_input", "Executor 'reviewer' waits for an answer. Send it as value"),
+        ({"value": {"note": "secret"}}, "invalid_input", "The value is not what executor 'reviewer' asked for: "),
+        ({"value": None}, "invalid_input", "asked for"),
+        ({"value": 1, "approved": True}, "invalid_field", "Send 'value' where an executor asks."),
+        ({}, "invalid_field", "'approved'"),
+    ],
+)
+async def test_an_answer_that_does_not_fit_is_refused(
+    http: httpx.AsyncClient, body: Any, code: str, sentence: str
+) -> None:
+    """By a sentence without the answer; the question stands."""
+    (waiting,) = (await asked(http, "tea"))["pending_approvals"]
+
+    answer = await answered(http, waiting, body)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert sentence in answer.json()["detail"]
+    assert "secret" not in answer.text
+    assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_a_question_expires() -> None:
+    """As an approval does; the thread takes messages then."""
+    environ = {"AGENT_LOG": "memory", "AGENT_APPROVAL_SECONDS": "0.000001"}
+    async with served(app_of(workflow=asking_flow, environ=environ)) as (_, http):
+        (waiting,) = (await asked(http, "tea"))["pending_approvals"]
+        late = await answered(http, waiting, YES)
+        again = await asked(http, "milk")
+
+    assert (late.status_code, late.json()["code"]) == (410, "approval_expired")
+    assert again["status"] == "success"
+
+
+def nested_flow() -> Workflow:
+    """Return a workflow whose only executor is a workflow that asks."""
+    inner = WorkflowExecutor(asking_flow(), id="inner", propagate_request=True, allow_direct_output=True)
+    return WorkflowBuilder(name="Asking", start_executor=inner).build()
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_a_workflow_within_a_workflow_asks() -> None:
+    """By the executor that it is, and its answer reaches the one that asked."""
+    async with served(app_of(workflow=nested_flow)) as (_, http):
+        (waiting,) = (await asked(http, "tea"))["pending_approvals"]
+        answer = await answered(http, waiting, YES)
+
+    assert (waiting["tool"], answer.json()["status"]) == ("inner", "success"), answer.text
+    assert "tea: True" in answer.json()["response"]
+
+
+@pytest.mark.behaviour("workflows.asks")
+@pytest.mark.parametrize(("approved", "made"), [(True, ["refund 5"]), (False, [])])
+async def test_the_tool_of_an_agent_in_a_workflow_waits_for_its_approval(approved: bool, made: list[str]) -> None:
+    """As one of an agent alone does; it has no schema, and is approved or refused."""
+    notes: list[str] = []
+
+    def flow() -> Workflow:
+        agent = AgentExecutor(clerk(notes.append), id="agent")
+        return WorkflowBuilder(name="Asking", start_executor=agent).build()
+
+    async with served(app_of(workflow=flow)) as (_, http):
+        (waiting,) = (await asked(http, "call refund 5"))["pending_approvals"]
+        wrong = await answered(http, waiting, {"value": 1})
+        answer = await answered(http, waiting, {"approved": approved, "reason": "too much"})
+
+    assert (waiting["tool"], "answer_schema" in waiting) == ("refund", False)
+    assert "Tool 'refund' waits for a decision." in wrong.json()["detail"]
+    assert answer.json()["status"] == "success", answer.text
+    assert [note.rpartition(" ")[0] if len(note.split()) > 2 else note for note in notes] == made
+
+
+@dataclass
+class Odd:
+    """What no request can bring."""
+
+    event: asyncio.Event
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_an_answer_that_no_request_can_bring_fails_the_run() -> None:
+    """With what to do instead."""
+
+    class Asker(Executor):
+        @handler
+        async def ask(self, text: str, ctx: WorkflowContext) -> None:
+            await ctx.request_info(text, Odd)
+
+        @response_handler
+        async def judge(self, text: str, odd: Odd, ctx: WorkflowContext) -> None:
+            pass
+
+    def flow() -> Workflow:
+        return WorkflowBuilder(name="Asking", start_executor=Asker("asker")).build()
+
+    async with served(app_of(workflow=flow)) as (_, http):
+        answer = await http.post("/api/workflows/Asking/run", json={"message": "tea"})
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "run_failed")
+    assert "Executor 'asker' asks for a Odd, which no request can bring." in answer.json()["detail"]
