@@ -25,7 +25,7 @@ from typing import Any
 
 from hosting.errors import HostingError, InternalError, ThreadDeletedError
 from hosting.http.replies import Reply, Streamed, run_headers, run_url
-from hosting.http.timeline import requested_calls, tool_outcome
+from hosting.http.timeline import executor_fields, requested_calls, tool_outcome
 from hosting.names import Address
 from hosting.ports import Clock, EntityClient, iso
 from hosting.request.parameters import StreamQuery, offset_of
@@ -35,6 +35,7 @@ from hosting.service.outcome import approval_fields, completed_fields, ids, prob
 from hosting.thread.events import (
     Accepted,
     Cancelled,
+    Checkpointed,
     Claimed,
     Completed,
     Delta,
@@ -143,6 +144,9 @@ class Frames:
                 return "tool_call", {"id": event.key, "tool": event.name, "arguments": arguments}
             case ToolResult():
                 return "tool_result", {"id": event.key, "tool": self._tools.get(event.key), **tool_outcome(event)}
+            case Checkpointed() if event.calls:
+                calls = [{"executor": call.executor, **executor_fields(call)} for call in event.calls]
+                return "superstep", {"superstep": event.superstep, "executors": calls}
             case Completed():
                 return "completed", completed_fields(run, event)
             case Cancelled():

@@ -14,12 +14,14 @@ from typing import Any, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from hosting.ports import iso
+from hosting.request.run_request import ExecutorCall
 from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, ids, status_of, usage_of
 from hosting.thread.events import (
     Accepted,
     ApprovalAnswered,
     Cancelled,
     CancelRequested,
+    Checkpointed,
     Claimed,
     Completed,
     Delta,
@@ -48,13 +50,25 @@ class TimelineStep(TypedDict):
     """One step of a run, from `at` to `ended_at`, null while it goes on; what else it has depends on its kind."""
 
     kind: Literal[
-        "accepted", "attempt", "model_call", "tool_call", "voided", "cancel_requested", "approval_answered", "ended"
+        "accepted",
+        "attempt",
+        "model_call",
+        "tool_call",
+        "executor",
+        "voided",
+        "cancel_requested",
+        "approval_answered",
+        "ended",
     ]
     at: str
     ended_at: str | None
     id: NotRequired[str]
     attempt: NotRequired[int]
     holder: NotRequired[Literal["caller", "entity"]]
+    executor: NotRequired[str]
+    superstep: NotRequired[int]
+    yielded: NotRequired[int]
+    asked: NotRequired[int]
     tool: NotRequired[str]
     tools: NotRequired[list[str]]
     arguments: NotRequired[Any]
@@ -120,6 +134,16 @@ def arguments_text(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
 
 
+def executor_fields(call: ExecutorCall) -> dict[str, Any]:
+    """Return when an executor worked, and how often it yielded an output and asked a person."""
+    return {
+        "at": iso(call.began_at),
+        "ended_at": iso(call.ended_at),
+        "yielded": call.yielded,
+        "asked": call.asked,
+    }
+
+
 def tool_outcome(event: ToolResult) -> dict[str, str]:
     """Return what a tool call came to: its `result` as text, or an `error`."""
     if event.interrupted:
@@ -148,8 +172,8 @@ class _Timeline:
     def add(self, event: RunEvent) -> None:
         """Fold one event more."""
         match event:
-            case Accepted():
-                self._step("accepted", event.at)
+            case Accepted() | CancelRequested():
+                self._step(event.kind, event.at)
             case Claimed():
                 self._leave_attempt(event.at, event.failed or "lost")
                 self._void(self._kept, event.at)
@@ -162,12 +186,14 @@ class _Timeline:
                 self._text += event.text
             case ModelResult():
                 self._model_call(event)
+            case Checkpointed():
+                for call in event.calls:
+                    step = self._step("executor", call.began_at, executor=call.executor, superstep=event.superstep)
+                    step.update(executor_fields(call))  # type: ignore[typeddict-item]
             case ToolStarted():
                 self._tool_call(event.key, event.name, event.at)
             case ToolResult():
                 self._tool_result(event)
-            case CancelRequested():
-                self._step("cancel_requested", event.at)
             case ApprovalAnswered():
                 self._decision(event)
             case Completed():

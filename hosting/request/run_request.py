@@ -166,3 +166,13 @@ class PendingApproval(_Value):
     tool: str
     arguments: Any
     answer_schema: dict[str, Any] | None = None
+
+
+class ExecutorCall(_Value):
+    """What an executor of a workflow did with one message: it `yielded` so many outputs, and `asked` so often."""
+
+    executor: str
+    began_at: float
+    ended_at: float
+    yielded: int = 0
+    asked: int = 0

@@ -41,6 +41,7 @@ from hosting.runner.framework import (
 )
 from hosting.runner.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps, keeps_journal
 from hosting.runner.workflow_answer import WorkflowAnswer
+from hosting.runner.workflow_events import ExecutorCalls
 from hosting.runner.workflow_requests import Requests, pending_requests, responses
 from hosting.thread.events import Checkpointed
 from hosting.thread.messages import request_messages
@@ -120,6 +121,7 @@ class RunCheckpoints:
         self._recorder = recorder
         self._answer = answer
         self._saved = 0
+        self._calls = ExecutorCalls(recorder.held.clocks.wall)
         self._restored: WorkflowCheckpoint | None = None
         self._allowed = _types_of(workflow)
 
@@ -166,6 +168,7 @@ class RunCheckpoints:
 
     def check(self, event: WorkflowEvent[Any]) -> None:
         """Follow the supersteps, and end the attempt at one whose checkpoint was not saved."""
+        self._calls.add(event)
         if event.type == "superstep_started":
             self.superstep = event.iteration or 0
         elif event.type == "superstep_completed" and self._saved != event.iteration:
@@ -198,6 +201,7 @@ class RunCheckpoints:
                 checkpoint=text,
                 updates=[to_json_value(update.to_dict(exclude_none=True)) for update in updates],
                 values=values,
+                calls=self._calls.take(),
             )
         )
         self._saved = checkpoint.iteration_count

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hosting.errors import NewerVersionError
 from hosting.principal import Principal
-from hosting.request.run_request import Decision, GrantedAccess, PendingApproval, RunRequest
+from hosting.request.run_request import Decision, ExecutorCall, GrantedAccess, PendingApproval, RunRequest
 from state.codec import read_entry
 from state.extension import Summary
 from state.models import Entry, RememberingModel
@@ -35,7 +35,6 @@ Holder = Literal["caller", "entity"]
 """Who may hold a run: the process that has its caller, or an operation of the thread's entity."""
 
 CancelReason = Literal["asked", "queue_time", "interrupt", "rollback"]
-
 T = TypeVar("T")
 
 
@@ -169,7 +168,7 @@ class Checkpointed(RunEvent):
     """A workflow's superstep ended, and a later attempt begins behind it.
 
     `checkpoint` is the framework's, as JSON text, of its version `framework` and the graph of that digest. `updates`
-    and `values` are what the executors yielded since the checkpoint before.
+    and `values` are what the executors yielded since the checkpoint before, `calls` what each did in the superstep.
     """
 
     v: int = 3
@@ -180,6 +179,7 @@ class Checkpointed(RunEvent):
     checkpoint: str
     updates: list[dict[str, Any]]
     values: list[Any]
+    calls: tuple[ExecutorCall, ...] = ()
 
 
 class CancelRequested(RunEvent):

@@ -18,6 +18,7 @@ FRAMEWORK_READERS = {
     "hosting.runner.history",
     "hosting.runner.recorded",
     "hosting.runner.workflow_answer",
+    "hosting.runner.workflow_events",
     "hosting.runner.workflow_requests",
     "hosting.runner.workflow_runner",
     "hosting.workflows",

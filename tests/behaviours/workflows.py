@@ -21,5 +21,6 @@ BEHAVIOURS = {
     "and is answered once; the workflow continues from there.",
     "workflows.asks-survives-kill": "Killed before or after a question or its answer, a workflow asks once and loses "
     "nothing.",
+    "workflows.executors": "What each executor did in a superstep is in the run's stream and timeline.",
     "workflows.refused": "What cannot be hosted as a workflow is refused at start-up, with what to do.",
 }

@@ -7,7 +7,7 @@ import { valueNode } from "./turn.js"
 
 const POLL_MS = 1000
 const OPEN = new Set(["accepted", "running", "cancelling"])
-const ICONS = { accepted: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", voided: "close", pause: "clock", cancel_requested: "stop", ended: "approve" }
+const ICONS = { accepted: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", executor: "model", voided: "close", pause: "clock", cancel_requested: "stop", ended: "approve" }
 const LEFT = { lost: "its process was lost", released: "handed on" }
 const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped" }
 
@@ -97,6 +97,8 @@ function named(step) {
       return [step.tools.length ? `Model asks for ${step.tools.join(", ")}` : "Model answers", used]
     case "tool_call":
       return [el("code", {}, step.tool)]
+    case "executor":
+      return [el("code", {}, step.executor), el("span", { class: "note" }, ` superstep ${step.superstep}${step.asked ? ", asks a person" : step.yielded ? ", yields" : ""}`)]
     case "voided":
       return [el("del", {}, step.text)]
     case "cancel_requested":

@@ -57,6 +57,8 @@ async def test_what_an_executor_asks_is_listed_with_the_schema_of_its_answer(htt
     assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
     busy = await http.post("/api/workflows/Asking/run", json={"message": "x", "thread_id": "t"})
     assert busy.json()["code"] == "approvals_pending"
+    timeline = (await http.get(f"{THREAD}/runs/{body['run_id']}/timeline")).json()
+    assert [(step["yielded"], step["asked"]) for step in timeline["steps"] if step["kind"] == "executor"] == [(1, 1)]
 
 
 @pytest.mark.behaviour("workflows.asks")

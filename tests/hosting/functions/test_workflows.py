@@ -182,6 +182,25 @@ async def test_agents_of_a_workflow_are_heard_while_they_speak(http: httpx.Async
     assert frames[-1].fields["response"] == words(frames)
 
 
+@pytest.mark.behaviour("workflows.executors")
+async def test_what_each_executor_did_is_in_the_stream_and_in_the_timeline(http: httpx.AsyncClient) -> None:
+    """By superstep, with its times."""
+    streamed = await http.post(
+        "/api/workflows/Text/run", json={"message": "abc"}, headers={"accept": "text/event-stream"}
+    )
+    timeline = (await http.get(f"{streamed.headers['content-location'].removesuffix('/events')}/timeline")).json()
+
+    frames = [frame.fields for frame in parse(streamed.text) if frame.event == "superstep"]
+    told = [(one["superstep"], [(call["executor"], call["yielded"]) for call in one["executors"]]) for one in frames]
+    steps = [step for step in timeline["steps"] if step["kind"] == "executor"]
+    assert told == [(1, [("upper", 0)]), (2, [("reversed", 1)])]
+    assert [(step["executor"], step["superstep"], step["yielded"], step["asked"]) for step in steps] == [
+        ("upper", 1, 0, 0),
+        ("reversed", 2, 1, 0),
+    ]
+    assert all(step["at"] <= step["ended_at"] for step in steps)
+
+
 class Silent(Executor):
     """Takes what no request can bring."""
 

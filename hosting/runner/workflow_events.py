@@ -1,0 +1,48 @@
+"""What the executors of a workflow did in a superstep: a fold of the framework's events, kept with its checkpoint.
+
+An executor that is called several times in one superstep is there once for each call; calls at the same moment end in
+the order in which they began, for the framework's events do not say which of them has ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_framework import WorkflowEvent
+
+from hosting.ports import Clock
+from hosting.request.run_request import ExecutorCall
+
+
+class ExecutorCalls:
+    """Folds the events of a superstep; `take` returns its calls, and begins the next one."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._calls: list[ExecutorCall] = []
+
+    def add(self, event: WorkflowEvent[Any]) -> None:
+        """Take the next event; those that say nothing of an executor change nothing."""
+        if event.type == "superstep_started":
+            self._calls.clear()
+        elif event.type == "executor_invoked":
+            self._calls.append(ExecutorCall(executor=event.executor_id or "", began_at=self._clock(), ended_at=0.0))
+        elif event.type == "executor_completed":
+            self._change(event.executor_id, ended_at=self._clock())
+        elif event.type == "output":
+            self._change(event.executor_id, yielded=1)
+        elif event.type == "request_info":
+            self._change(event.source_executor_id, asked=1)
+
+    def take(self) -> tuple[ExecutorCall, ...]:
+        """Return the calls of the superstep, in the order in which they began."""
+        now, calls = self._clock(), self._calls
+        self._calls = []
+        return tuple(call if call.ended_at else call.model_copy(update={"ended_at": now}) for call in calls)
+
+    def _change(self, executor: str | None, *, ended_at: float = 0.0, yielded: int = 0, asked: int = 0) -> None:
+        for place, call in enumerate(self._calls):
+            if call.executor == executor and not call.ended_at:
+                changes = {"ended_at": ended_at, "yielded": call.yielded + yielded, "asked": call.asked + asked}
+                self._calls[place] = call.model_copy(update=changes)
+                return
