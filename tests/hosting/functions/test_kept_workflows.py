@@ -1,0 +1,131 @@
+"""What a workflow keeps in its log: refused where it is not this app's or damaged, large, and of many at once."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler
+from typing_extensions import Never
+
+from hosting.runner.framework import FRAMEWORK_VERSION
+from tests.support.flows import Reviewer, asking_flow
+from tests.support.made_app import app_of, served
+
+THREAD = "/api/workflows/Asking/threads/t"
+MOST_AT_ONCE, LARGE_BYTES = 100, 10_000_000
+
+
+class Log:
+    """The log's file, between two processes of an app."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "log.sqlite"
+        self.environ = {"AGENT_LOG": f"sqlite:{self._path}"}
+
+    def replace(self, before: str, after: str) -> None:
+        """Change the checkpoints in it."""
+        with sqlite3.connect(self._path) as file:
+            changed = file.execute(
+                "UPDATE payload SET bytes = CAST(replace(CAST(bytes AS TEXT), ?, ?) AS BLOB) "
+                "WHERE CAST(bytes AS TEXT) LIKE '%\"checkpointed\"%' AND instr(CAST(bytes AS TEXT), ?)",
+                (before, after, before),
+            )
+        assert changed.rowcount == 1
+
+
+def other_flow() -> Workflow:
+    """Return the workflow that asks, with one executor more."""
+
+    class Last(Executor):
+        @handler
+        async def end(self, text: str, ctx: WorkflowContext) -> None:
+            """Do nothing."""
+
+    first = Reviewer("reviewer")
+    return WorkflowBuilder(name="Asking", start_executor=first).add_edge(first, Last("last")).build()
+
+
+@pytest.mark.behaviour("workflows.changed")
+@pytest.mark.parametrize(
+    ("flow", "change", "code", "sentence"),
+    [
+        (other_flow, None, "workflow_changed", "The run began with another graph of workflow 'Asking'"),
+        (
+            asking_flow,
+            (f'"framework":"{FRAMEWORK_VERSION}"', '"framework":"1.0.0"'),
+            "workflow_changed",
+            "The run began with another agent-framework (1.0.0) of workflow 'Asking'",
+        ),
+        (asking_flow, ('"checkpoint":"{', '"checkpoint":"['), "checkpoint_not_kept", "cannot be read"),
+    ],
+    ids=["graph", "framework", "damaged"],
+)
+async def test_an_answer_to_a_run_whose_state_is_not_of_this_app_ends_by_its_name(
+    tmp_path: Path, flow: Any, change: tuple[str, str] | None, code: str, sentence: str
+) -> None:
+    """Nothing of the workflow is run by it."""
+    log = Log(tmp_path)
+    async with served(app_of(workflow=asking_flow, environ=log.environ)) as (_, http):
+        asked = await http.post("/api/workflows/Asking/run", json={"message": "tea", "thread_id": "t"})
+    (waiting,) = asked.json()["pending_approvals"]
+    if change is not None:
+        log.replace(*change)
+
+    async with served(app_of(workflow=flow, environ=log.environ)) as (_, http):
+        answer = await http.post(f"{THREAD}/approvals/{waiting['id']}", json={"value": {"approved": True}})
+
+    assert (answer.json()["code"], sentence in answer.json()["detail"]) == (code, True), answer.text
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("workflows.asks")
+async def test_a_hundred_workflows_at_once_end_with_their_answers() -> None:
+    """Each with its own; the graph of one run is no other's."""
+    async with served(app_of(workflow=asking_flow)) as (_, http):
+
+        async def run(number: int) -> str:
+            thread = f"t{number}"
+            body = {"message": f"tea {number}", "thread_id": thread}
+            (waiting,) = (await post(http, "/api/workflows/Asking/run", body))["pending_approvals"]
+            place = f"/api/workflows/Asking/threads/{thread}/approvals/{waiting['id']}"
+            return str((await post(http, place, {"value": {"approved": True}}))["response"])
+
+        said = await asyncio.gather(*(run(number) for number in range(MOST_AT_ONCE)))
+
+    assert said == [f"tea {number}: True" for number in range(MOST_AT_ONCE)]
+
+
+async def post(http: httpx.AsyncClient, path: str, body: Any) -> Any:
+    """Send a body, and return the answer's."""
+    return (await http.post(path, json=body, timeout=60)).json()
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("workflows.asks")
+async def test_a_checkpoint_may_be_large(tmp_path: Path) -> None:
+    """It lies with the attachments; another process goes on from it."""
+
+    class Keeper(Reviewer):
+        @handler
+        async def keep(self, size: int, ctx: WorkflowContext[Never, str]) -> None:
+            """Keep as many characters in the shared state, and ask."""
+            ctx.set_state("large", "x" * size)
+            await self.review("tea", ctx)
+
+    def flow() -> Workflow:
+        return WorkflowBuilder(name="Asking", start_executor=Keeper("keeper")).build()
+
+    environ = {**Log(tmp_path).environ, "AGENT_ATTACHMENTS": f"sqlite:{tmp_path / 'attachments.sqlite'}"}
+    async with served(app_of(workflow=flow, environ=environ)) as (_, http):
+        (waiting,) = (await post(http, "/api/workflows/Asking/run", {"input": LARGE_BYTES, "thread_id": "t"}))[
+            "pending_approvals"
+        ]
+    async with served(app_of(workflow=flow, environ=environ)) as (_, http):
+        end = await post(http, f"{THREAD}/approvals/{waiting['id']}", {"value": {"approved": True}})
+
+    assert end["response"] == "tea: True"
