@@ -256,7 +256,7 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
         agents = [agent.name for agent in served.plan.agents.values() if agent.http]
         page = await services.overview.waiting(agents, request.caller.owner, wanted, request.client)
         paused = [run for address, _ in page.threads if (run := await approvals.waiting(address)) is not None]
-        return waiting_reply(paused, served.plan.names, page.cursor)
+        return waiting_reply(paused, served.plan.agents, page.cursor)
 
     @serves(served, routes.ANSWER_APPROVAL)
     async def decide(request: HttpRequest) -> Reply | Streamed:

@@ -21,9 +21,10 @@ class ApprovalList(ThreadIds):
 
 
 class WaitingApproval(Approval, ThreadIds):
-    """The same, with its agent and thread."""
+    """The same, with its agent and thread; `kind` says whether that is an agent or a workflow."""
 
     agent: str
+    kind: Literal["agent", "workflow"]
 
 
 class WaitingApprovals(TypedDict):

@@ -51,11 +51,12 @@ def _listed(thread_id: str, head: Head) -> ListedThread:
     }
 
 
-def waiting_reply(paused: Sequence[Run], names: Mapping[str, str], cursor: str | None) -> Reply:
-    """Return what these runs wait for; `names` has the agents' names as they are written."""
+def waiting_reply(paused: Sequence[Run], plans: Mapping[str, AgentPlan], cursor: str | None) -> Reply:
+    """Return what these runs wait for; `plans` has the agents by their names in lower case."""
     waiting: list[WaitingApproval] = [
         {
-            "agent": names.get(run.address.agent, run.address.agent),
+            "agent": plans[run.address.agent].name,
+            "kind": plans[run.address.agent].kind,
             **thread_ids(run.address.thread_id),
             **approval,
         }

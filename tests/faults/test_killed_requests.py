@@ -127,5 +127,5 @@ async def test_another_process_takes_the_answer(tmp_path: Path, stores: dict[str
             (inbox,) = (await http.get("/api/approvals")).json()["approvals"]
             end = (await http.post(f"{THREAD}/approvals/{inbox['id']}", json={"value": False})).json()
 
-    assert inbox == {**waiting, "agent": "Front", "thread_id": "t", "session_id": "t"}
+    assert inbox == {**waiting, "agent": "Front", "kind": "workflow", "thread_id": "t", "session_id": "t"}
     assert (end["status"], end["response"]) == ("success", "tea False, all done")

@@ -52,7 +52,7 @@ export const paths = {
   threads: (agent, query) => `agents/${part(agent)}/threads?${new URLSearchParams(query)}`,
   figures: (agent, days) => `agents/${part(agent)}/figures?days=${days}`,
   waiting: (limit, cursor = "") => `approvals?${new URLSearchParams({ limit, ...(cursor && { cursor }) })}`,
-  thread: (agent, thread, rest = "") => `agents/${part(agent)}/threads/${part(thread)}${rest}`,
+  thread: (agent, thread, rest = "", kind = "agent") => `${kind}s/${part(agent)}/threads/${part(thread)}${rest}`,
   runs: (agent, thread, run = "", rest = "") => paths.thread(agent, thread, `/runs${run && `/${part(run)}`}${rest}`),
 }
 

@@ -5,8 +5,11 @@ import { button, el } from "./dom.js"
 import { until } from "./times.js"
 import { valueNode } from "./turn.js"
 
-/** Return the card of one approval, of an agent's thread; `answer(approval, { approved, reason })` sends a decision. */
+/** Return the card of one approval, of an agent's thread; `answer(approval, { approved, reason })` sends a decision.
+ *
+ * What an executor of a workflow asks has an `answer_schema`: the decision is then `{ value }`. */
 export function approvalCard(approval, answer) {
+  if (approval.answer_schema) return questionCard(approval, answer)
   const reason = el("input", { type: "text", placeholder: "Why not? The agent is told.", "aria-label": "Reason", hidden: true })
   const refuse = button("Refuse", () => {
     if (reason.hidden) {
@@ -34,6 +37,27 @@ export function approvalCard(approval, answer) {
   const limit = approval.expires_at ? el("p", { class: "note" }, `Counts as refused ${until(approval.expires_at)}.`) : null
   const actions = el("div", { class: "actions" }, approve, refuse, reason)
   const card = el("section", { class: "card ask" }, title, valueNode("Arguments", approval.arguments), actions, limit, note)
+  return card
+}
+
+function questionCard(approval, answer) {
+  const isText = approval.answer_schema.type === "string"
+  const field = el("textarea", { rows: 3, "aria-label": "Answer", placeholder: isText ? "Answer" : "Answer, as JSON" })
+  const note = el("p", { class: "note", role: "status" })
+  const send = button("Answer", async () => {
+    send.disabled = true
+    try {
+      await answer(approval, { value: isText ? field.value : JSON.parse(field.value) })
+      card.remove()
+    } catch (problem) {
+      note.textContent = problem instanceof SyntaxError ? `This is no JSON: ${problem.message}` : problem.message
+      send.disabled = ["approval_answered", "approval_expired"].includes(problem.code)
+    }
+  }, "primary")
+  const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}.`) : null
+  const title = el("h3", {}, el("code", {}, approval.tool), " asks")
+  const asked = [valueNode("Question", approval.arguments), isText ? null : valueNode("Schema of the answer", approval.answer_schema)]
+  const card = el("section", { class: "card ask" }, title, ...asked, field, el("div", { class: "actions" }, send), limit, note)
   return card
 }
 

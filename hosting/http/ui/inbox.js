@@ -62,7 +62,7 @@ export class Inbox {
     const asked = el("time", { dateTime: approval.requested_at, title: inFull(approval.requested_at) }, until(approval.requested_at))
     const from = el("h2", { class: "from" }, el("b", {}, approval.agent), " on ", el("a", { href }, approval.thread_id), " · ", asked)
     const shown = approvalCard(approval, async (_, decision) => {
-      const path = paths.thread(approval.agent, approval.thread_id, `/approvals/${encodeURIComponent(approval.id)}`)
+      const path = paths.thread(approval.agent, approval.thread_id, `/approvals/${encodeURIComponent(approval.id)}`, approval.kind)
       try {
         await checked(await send("POST", path, { body: { ...decision, wait_for_response: false }, action: true }))
       } catch (problem) {
@@ -71,7 +71,7 @@ export class Inbox {
         throw problem
       }
       card.isDecided = true
-      const said = decision.approved ? "Approved" : `Refused${decision.reason ? `: ${decision.reason}` : ""}`
+      const said = "value" in decision ? "Answered" : decision.approved ? "Approved" : `Refused${decision.reason ? `: ${decision.reason}` : ""}`
       const done = el("p", { role: "status", tabIndex: -1 }, `${said}. `, el("code", {}, approval.tool), " of ", el("a", { href }, approval.thread_id))
       card.element.replaceChildren(from, el("div", { class: "card" }, done))
       done.focus()

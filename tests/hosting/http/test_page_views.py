@@ -113,6 +113,38 @@ async def test_what_waits_on_any_thread_is_answered_in_one_place(host: RunningHo
     assert "Refunded 120 for A-17." in answer
 
 
+ASKING = """
+from hosting.app import AgentFunctionApp
+from tests.support.app.scripted import scripted_agent
+from tests.support.flows import asking_flow
+
+app = AgentFunctionApp(agents=[scripted_agent("Joker")], workflow=asking_flow)
+"""
+
+
+@pytest.mark.behaviour("page.inbox")
+async def test_what_a_workflow_asks_is_answered_in_the_inbox(tmp_path: Path) -> None:
+    """By JSON that fits the schema, which is shown; what does not fit is refused there, and the question stands."""
+    shutil.copytree(APP, tmp_path / "app")
+    (tmp_path / "app" / "function_app.py").write_text(ASKING)
+    with RunningHost(tmp_path / "app") as host:
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/workflows/Asking", timeout=20) as client:
+            await client.post("/run", json={"message": "tea", "thread_id": "t"})
+            async with browsed(host.origin, REFUSED) as browser:
+                page = await browser.open("#/?approvals")
+                for answer in ("nonsense", "{}", '{"approved": true}'):
+                    await page.get_by_label("Answer", exact=True).fill(answer)
+                    await page.get_by_role("button", name="Answer").click()
+                    if answer != '{"approved": true}':
+                        await page.get_by_text("no JSON" if answer == "nonsense" else "is not what executor").wait_for()
+                await expect(page.get_by_text("Answered.")).to_be_focused()
+            newest = (await client.get("/threads/t/runs")).json()["runs"][0]
+            async with client.stream("GET", f"/threads/t/runs/{newest['run_id']}/events") as events:
+                told = (await events.aread()).decode()
+
+    assert "tea: True" in told
+
+
 @pytest.mark.behaviour("page.inbox")
 async def test_a_call_that_begins_to_wait_is_counted_at_the_side_and_says_later_what_was_decided(
     host: RunningHost,
